@@ -29,9 +29,11 @@ _NONE = str(None)
 
 
 class CheckedArguments:
-    """Checks the typed arguments of an operator or a sensor; templates are checked after rendering.
+    """Checks the arguments of an operator or sensor by their types, and rendered templates when the
+    task runs.
 
-    Each argument is stored under its name, or under the name that ``_attribute_of`` returns.
+    Each argument is stored in the attribute that ``_attribute_of`` returns, by default of the same
+    name.
     """
 
     if TYPE_CHECKING:
@@ -46,12 +48,16 @@ class CheckedArguments:
     _tables_named: ClassVar[tuple[str, ...]] = ("table",)
     """The arguments that name a table of the lake."""
     _before: Mapping[str, object] = MappingProxyType({})
-    """The values of arguments before rendering: templates, or references to results of tasks."""
+    """The values of arguments before rendering, by name: templates, or references to results of
+    tasks.
+    """
 
     @classmethod
     def partial(cls, **given: Any) -> Any:
-        """Check the shared arguments of mapped tasks when the DAG is parsed; overrides Airflow's
-        method.
+        """Return the operator of mapped tasks, after a check of the arguments that all of them
+        share.
+
+        Raises ``LakeArgumentError`` when the DAG is parsed. Overrides Airflow's method.
         """
         from airflow_provider_lake.arguments.expansion import (
             CheckedExpansion,  # only for mapped tasks
@@ -66,8 +72,8 @@ class CheckedArguments:
 
     @classmethod
     def _checked(cls, task_id: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of the arguments ``given`` to a task; raise ``LakeArgumentError`` for a
-        wrong one.
+        """Return the arguments with their values as ``checked_arguments`` converts them. Raise
+        ``LakeArgumentError`` for an unknown name or a wrong value.
         """
         refuse_unknown(cls, task_id, given)
         wanted = {name: hint for name, hint in cls._argument_types().items() if name in given}
@@ -78,7 +84,9 @@ class CheckedArguments:
         return values
 
     def _do_render_template_fields(self, *given: Any, **named: Any) -> None:
-        """Render templates; a failure is not retried, because a retry would fail the same way."""
+        """Render the templates; fail without a retry if that fails, because a retry would fail the
+        same way.
+        """
         from jinja2 import TemplateError
 
         stock: Any = super()
@@ -99,13 +107,15 @@ class CheckedArguments:
             ) from reason
 
     def _unrendered(self) -> str:
-        """Return the first argument that is still a template, which is where rendering failed."""
+        """Return the words for the argument whose rendering failed: the first one that is still a
+        template.
+        """
         left = next(self._open_arguments(), None)
         return "an argument" if left is None else f"argument {left!r}"
 
     def _missing_result(self) -> str:
-        """Name the first argument that is still a reference to a task's result, so the result is
-        missing.
+        """Return the words for the missing result: that of the first argument that is still a
+        reference to a task's result.
         """
         name = next(self._open_arguments(), "")
         sources = sources_of(getattr(self, self._attribute_of(name), None))
@@ -123,20 +133,20 @@ class CheckedArguments:
 
     @abstractmethod
     def _check_together(self) -> None:
-        """Raise an error for arguments that are valid alone, but not together."""
+        """Raise ``LakeArgumentError`` for arguments that are valid alone, but not together."""
 
     def _asked_together(self) -> Mapping[str, Any]:
-        """Return the values that ``_check_together`` checks, without those that are still
-        unknown.
+        """Return the arguments that ``_check_together`` checks. If any of them is known only when
+        the task runs, the check waits until then.
         """
         return {name: getattr(self, self._attribute_of(name)) for name in self._argument_types()}
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Raise ``LakeArgumentError`` for a value of the right type that is wrong by itself,
-        without regard to the other arguments.
+        """Raise ``LakeArgumentError`` for a value that has the right type but is wrong in every
+        combination with other arguments.
 
-        A value that is only known when the task runs is checked at that time.
+        A value that is known only when the task runs is checked at that time.
         """
 
     @staticmethod
@@ -144,8 +154,8 @@ class CheckedArguments:
         return name
 
     def _check_arguments(self) -> None:
-        """Check all arguments at the end of a constructor: with a wrong value the DAG does not
-        import.
+        """Check all arguments at the end of a constructor; raise ``LakeArgumentError`` for a wrong
+        value, so that the DAG does not import.
         """
         wanted = self._argument_types()
         found = {name: getattr(self, self._attribute_of(name)) for name in wanted}
@@ -160,7 +170,9 @@ class CheckedArguments:
             self._check_together()
 
     def _take_rendered(self) -> None:
-        """Convert each rendered argument to its type, or fail the task."""
+        """Convert each rendered argument to its type; raise ``LakeArgumentError`` if that is not
+        possible.
+        """
         taken = {}
         for name, hint in self._argument_types().items():
             attribute = self._attribute_of(name)
@@ -177,8 +189,8 @@ class CheckedArguments:
             raise LakeArgumentError(f"{reason}{self._missing_results(taken)}") from None
 
     def _missing_results(self, taken: Mapping[str, Any]) -> str:
-        """Return the end of a message that names the arguments that are None because another task
-        returned nothing; empty if there are none.
+        """Return the end of a message: the arguments that are None because another task returned
+        nothing. The text is empty if there are none.
         """
         return "".join(
             f"; argument {name!r} is None, because task {task!r} was skipped or returned None"
@@ -188,10 +200,8 @@ class CheckedArguments:
         )
 
     def _refuse_none(self, name: str, hint: Any, value: Any) -> None:
-        """Raise ``LakeArgumentError`` for the text ``None`` that a template renders from a missing
-        value.
-
-        The text ``None`` in the DAG itself is accepted, because it may be a name.
+        """Raise ``LakeArgumentError`` if a template has rendered a missing value as the text
+        ``None``.
         """
         if str not in alternatives(hint) or is_moment(hint) or not isinstance(value, str):
             return
@@ -203,14 +213,16 @@ class CheckedArguments:
             )
 
     def _check_subject(self) -> None:
-        """Raise an error for an invalid table name as soon as the name is known."""
+        """Raise ``LakeArgumentError`` for an invalid table name; skip a name that is known only
+        when the task runs.
+        """
         for argument in self._tables_named:
             check_table_name(self.task_id, argument, getattr(self, argument, None))
 
 
 def check_table_name(task_id: str, argument: str, name: Any) -> None:
-    """Raise ``LakeArgumentError`` for an invalid name of a table; accept a name that is only known
-    when the task runs.
+    """Raise ``LakeArgumentError`` unless ``name`` is ``database.table``. None, and a name that is
+    known only when the task runs, are accepted.
     """
     if name is None or is_open(name):
         return
@@ -232,8 +244,8 @@ def _without_catalog(name: str) -> str:
 
 
 def _check_assets(task_id: str, inlets: Any, outlets: Any) -> None:
-    """Raise ``LakeArgumentError`` for an asset whose URI Airflow has shortened, and for an outlet
-    that has watchers or that Airflow ignores.
+    """Raise ``LakeArgumentError`` for an asset whose URI Airflow has shortened, and for outlets
+    that have watchers or that Airflow would ignore.
     """
     try:
         refuse_shortened([*_listed(inlets), *_listed(outlets)])
@@ -245,7 +257,7 @@ def _check_assets(task_id: str, inlets: Any, outlets: Any) -> None:
 
 def _check_outlets(task_id: str, outlets: Sequence[Any]) -> None:
     """Raise ``LakeArgumentError`` for outlets given as text, which Airflow ignores, and for two
-    assets of one table, of which Airflow keeps one.
+    assets of one table, because Airflow keeps only one.
     """
     if any(isinstance(outlet, str) for outlet in outlets):
         raise LakeArgumentError(
@@ -268,9 +280,10 @@ def _listed(assets: Any) -> Sequence[Any]:
 def checked_arguments(
     task_id: str, wanted: Mapping[str, Any], given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the values of arguments, with dates, durations and paths as text.
+    """Return the ``given`` values by name, with dates, durations and paths as text.
 
-    Raises ``LakeArgumentError`` for the first value that is wrong and already known.
+    Raise ``LakeArgumentError`` for the first value that does not have the type in ``wanted``.
+    Values that are known only when the task runs are accepted.
     """
     values = {name: plain_value(hint, given[name]) for name, hint in wanted.items()}
     for name, hint in wanted.items():
@@ -294,10 +307,10 @@ def _warn_of_no_zone(task_id: str, name: str, hint: Any, value: Any) -> None:
 def rendered_argument(
     task_id: str, name: str, hint: Any, value: Any, *, before: object = None
 ) -> Any:
-    """Convert the rendered value of an argument to its type; raise ``LakeArgumentError`` if that is
-    not possible.
+    """Return the rendered value of an argument, converted to the type ``hint``.
 
-    ``before`` is the template or task result that gave the value.
+    Raise ``LakeArgumentError`` if the value cannot be converted. ``before`` is the template, or the
+    reference to a task's result, for the message.
     """
     for candidate in readings(hint, value):
         if fits(hint, candidate):
@@ -314,8 +327,8 @@ def _refusal(
 
 
 def _may_become(hint: Any, value: Any) -> bool:
-    """Return True if a value is valid, or contains a template or a value that is known at run
-    time.
+    """Return True if a value has the type ``hint``, or may have it once the templates and task
+    results inside are known.
     """
     if is_resolved_later(value) or is_template(value):
         return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Construction of operators, when a DAG is parsed and when a mapped task starts."""
+"""The construction of operators, when a DAG is parsed and when a mapped task starts."""
 
 from __future__ import annotations
 
@@ -21,19 +21,22 @@ _Made = TypeVar("_Made")
 
 
 class RefusingConstruction(BaseOperatorMeta):
-    """A metaclass that reports wrong arguments of an operator as a mistake of the DAG's author.
+    """The metaclass of operators that raises ``LakeArgumentError`` for an unknown or missing
+    argument.
 
-    Airflow constructs the operator of a mapped task when the task runs. So an unknown or missing
-    argument is only found then. The task then fails without a retry, which would find it again.
+    Airflow constructs the operator of a mapped task only when the task runs. ``LakeArgumentError``
+    then fails the task without a retry, which would fail the same way.
     """
 
     @property
     def __signature__(cls) -> inspect.Signature:
-        """All arguments of an operator, those of its own class first."""
+        """The signature with all arguments of an operator, those of its own class first."""
         return inspect.Signature([*all_arguments(cls).values()])
 
     def __call__(cls: type[_Made], *args: Any, **given: Any) -> _Made:
-        """Construct an operator; an error names the task, and the task is not retried."""
+        """Construct an operator; raise ``LakeArgumentError``, which names the task, for wrong
+        arguments.
+        """
         kind: Any = cls
         try:
             made: _Made = super(RefusingConstruction, kind).__call__(*args, **given)
@@ -47,7 +50,9 @@ class RefusingConstruction(BaseOperatorMeta):
 
 
 def _refuse_named_in(reason: str, operator: type[Any], given: Mapping[str, Any]) -> None:
-    """Raise an error with the nearest name for an unknown argument that Airflow's message names."""
+    """Raise ``LakeArgumentError`` with the nearest name if Airflow's message names an unknown
+    argument.
+    """
     refuse_unknown(operator, given.get("task_id"), [name for name in given if repr(name) in reason])
 
 

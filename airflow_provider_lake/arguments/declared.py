@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments that the constructors of an operator declare: their names and types."""
+"""The arguments of an operator: the names and types in its constructors."""
 
 from __future__ import annotations
 
@@ -28,16 +28,18 @@ _OF_OTHER_OPERATORS = {
     "mode": ("overwrite",),
     "sep": ("delimiter",),
 }
-"""Names that operators of other providers have for the arguments that are given here."""
+"""Names of arguments in operators of other providers, each with the arguments to use here."""
 
 
 class LakeArgumentError(AirflowFailException, TypeError):
-    """An argument is wrong: the DAG does not import, or the task fails without a retry."""
+    """An argument of an operator is wrong: the DAG does not import, or the task fails without a
+    retry.
+    """
 
 
 def named_arguments(constructor: Any) -> dict[str, inspect.Parameter]:
-    """Return a constructor's arguments by name, although Airflow wraps each constructor for
-    ``default_args``.
+    """Return the keyword arguments of a constructor by name, also if Airflow has wrapped the
+    constructor to fill in ``default_args``.
     """
     return {
         name: parameter
@@ -47,12 +49,14 @@ def named_arguments(constructor: Any) -> dict[str, inspect.Parameter]:
 
 
 def argument_names(constructor: Any) -> list[str]:
-    """Return the names of a constructor's arguments."""
+    """Return the names of a constructor's keyword arguments."""
     return [*named_arguments(constructor)]
 
 
 def all_arguments(operator: type[Any]) -> dict[str, inspect.Parameter]:
-    """Return all arguments of an operator by name, those of its own class first."""
+    """Return all arguments of an operator and its base classes by name, those of its own class
+    first.
+    """
     known: dict[str, inspect.Parameter] = {}
     for each in operator.__mro__:
         if "__init__" in vars(each):
@@ -62,8 +66,8 @@ def all_arguments(operator: type[Any]) -> dict[str, inspect.Parameter]:
 
 
 def refuse_unknown(operator: type[Any], task_id: object, given: Iterable[str]) -> None:
-    """Raise ``LakeArgumentError`` for the first argument in ``given`` that no constructor of the
-    operator has; the error names the nearest one.
+    """Raise ``LakeArgumentError`` for the first name in ``given`` that is not an argument of the
+    operator; the message has the nearest name.
     """
     known = all_arguments(operator)
     for name in given:
@@ -87,8 +91,8 @@ def _shown_name(operator: type[Any]) -> str:
 
 @cache
 def argument_types(operator: type[Any], base: type[Any]) -> Mapping[str, Any]:
-    """Return the types of the arguments that an operator and its base classes up to ``base``
-    declare.
+    """Return the types of arguments by name: those that an operator and its base classes, up to and
+    including ``base``, declare.
     """
     classes = operator.__mro__[: operator.__mro__.index(base) + 1]
     return {

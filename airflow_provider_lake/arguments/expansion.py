@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mapped tasks: the arguments of each of them are checked when the DAG is parsed."""
+"""Mapped tasks: the arguments of each task are checked when the DAG is parsed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ __all__ = ["CheckedExpansion"]
 
 
 class CheckedExpansion:
-    """The operator that ``partial`` returns: checks the values that are written in the DAG.
+    """The object that ``partial`` returns: checks the values for mapped tasks that the DAG file
+    has.
 
-    Without this check each mapped task would fail on its wrong value when it runs.
+    Airflow itself would fail each mapped task with a wrong value only when it runs.
     """
 
     def __init__(
@@ -23,7 +24,9 @@ class CheckedExpansion:
         self._check = check
 
     def expand(self, **mapped: Any) -> Any:
-        """Map the task over lists of values, after a check of each value."""
+        """Map the task over lists of values; raise ``LakeArgumentError`` for a wrong value, and
+        ``TypeError`` for text instead of a list.
+        """
         for name, values in mapped.items():
             if isinstance(values, str):
                 raise TypeError(
@@ -38,12 +41,11 @@ class CheckedExpansion:
             raise TypeError(f"task {self._task_id!r}: {reason}") from reason
 
     def expand_kwargs(self, kwargs: Any, *, strict: bool = True) -> Any:
-        """Map the task over dicts of arguments, after a check of each value."""
+        """Map the task over dicts of arguments; raise ``LakeArgumentError`` for a wrong value."""
         for given in kwargs if isinstance(kwargs, list | tuple) else ():
             if isinstance(given, Mapping):
                 self._check(given)
         return self._stock.expand_kwargs(kwargs, strict=strict)
 
     def __getattr__(self, name: str) -> Any:
-        """Return any other attribute from Airflow's own partial operator."""
         return getattr(self._stock, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that are only known when the task runs: templates, and results of other tasks."""
+"""Open values, which are known only when the task runs: templates, and results of other tasks."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _SINGLE_BRACES = re.compile(
 
 
 def is_template(value: Any) -> bool:
-    """Return True for a text with the marks of a template."""
+    """Return True for text with the marks of a Jinja template."""
     return isinstance(value, str) and any(mark in value for mark in _TEMPLATE_MARKS)
 
 
 def is_open(value: Any) -> bool:
-    """Return True if a value, or a value inside it, is only known when the task runs."""
+    """Return True if a value is a template or a reference to a task's result, or contains one."""
     return any(is_resolved_later(each) or is_template(each) for each in _leaves(value))
 
 
@@ -37,8 +37,8 @@ def has_template(value: Any) -> bool:
 
 
 def faults_of(value: Any) -> Iterator[str]:
-    """Yield the faults that a value has in every run: braces that form no template, and a result
-    that the named task does not have.
+    """Yield the end of a message for each fault: braces that form no template, and a reference to a
+    result that the task does not have.
     """
     for each in _leaves(value):
         if isinstance(each, str):
@@ -48,7 +48,7 @@ def faults_of(value: Any) -> Iterator[str]:
 
 
 def sources_of(value: Any) -> list[tuple[str, str]]:
-    """Return the results of tasks in a value, each with the id of its task and its key."""
+    """Return the task id and the key of each task result to which a value refers."""
     return [
         (task.task_id, key)
         for each in _leaves(value)

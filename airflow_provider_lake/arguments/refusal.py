@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The message about a wrong argument: the allowed values, the given value, and what to write
-instead.
+"""The message about a wrong argument: the allowed values, the given value, and a correction.
 
-Imported only when there is a wrong argument.
+Imported only for a wrong argument.
 """
 
 from __future__ import annotations
@@ -42,9 +41,10 @@ _PARTITION = "{'dt': '2024-01-31'}"
 
 
 def refusal_of(name: str, hint: Any, value: Any, *, before: object = None) -> str:
-    """Return the message about the value of the argument ``name``.
+    """Return the message about the value of the argument ``name``, which must be of the type
+    ``hint``.
 
-    ``before`` is the template or task result that gave the value.
+    ``before`` is the template, or the reference to a task's result, that gave the value.
     """
     return f"argument {name!r} must be {_in_words(hint)}, {_given(hint, value, before)}" + (
         _next_step(name, hint, value, before)
@@ -52,7 +52,9 @@ def refusal_of(name: str, hint: Any, value: Any, *, before: object = None) -> st
 
 
 def in_words_of_a_dag(reason: object) -> str:
-    """Return the reason why a request is wrong, with the names of an operator's arguments."""
+    """Return the message of a refused request with "argument" for "key", and Python's words for
+    those of JSON.
+    """
     text = _KEY.sub(lambda found: f"argument{found[1] or found[2] or ''}", str(reason))
     for word, meant in _JSON_WORDS.items():
         text = text.replace(word, meant)
@@ -68,7 +70,6 @@ def _given(hint: Any, value: Any, before: object) -> str:
 
 
 def _shown(hint: Any, value: Any) -> str:
-    """Format a wrong value in one line, without possible secrets."""
     if _is_task(value):
         return f"task {value.task_id!r}"
     if isinstance(value, dict):
@@ -81,7 +82,9 @@ def _shown(hint: Any, value: Any) -> str:
 
 
 def _members(hint: Any, value: Mapping[Any, Any]) -> str:
-    """Return the names of the wrong members of a dict; its values may be secrets."""
+    """Return words for a wrong dict with only the names of its wrong members, because values may be
+    secrets.
+    """
     wrong = {key: each for key, each in value.items() if not fits(hint, {key: each})} or value
     words = [f"{key!r}{_kind_of_member(each)}" for key, each in wrong.items()]
     return f"a dict with {', '.join(words) or 'nothing in it'}"
@@ -94,7 +97,7 @@ def _kind_of_member(value: Any) -> str:
 
 
 def _next_step(name: str, hint: Any, value: Any, before: object) -> str:
-    """Return the end of the message: what to write instead; empty if that is not known."""
+    """Return the end of the message with the correction; empty if none is known."""
     if sources := sources_of(before):
         return _about_result(*sources[0], value)
     if _is_task(value):
@@ -124,7 +127,9 @@ def _about_result(task_id: str, key: str, value: Any) -> str:
 
 
 def _about_text(hint: Any, value: str) -> str:
-    """Return advice on a text that was given for a value of another type."""
+    """Return advice for text that was given instead of a value of the type ``hint``; empty without
+    advice.
+    """
     kinds = alternatives(hint)
     choices = [each for kind in kinds if get_origin(kind) is Literal for each in get_args(kind)]
     if near := closest(value, choices):
@@ -157,7 +162,7 @@ def _is_task(value: Any) -> bool:
 
 
 def _holds_lists(hint: Any) -> bool:
-    """Return True if values of the type are dicts of lists only."""
+    """Return True if the type allows dicts, and all of their values must be lists."""
     dicts = [each for each in alternatives(hint) if get_origin(each) is Mapping]
     return bool(dicts) and all(get_origin(get_args(each)[1]) is Sequence for each in dicts)
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arguments that operators, sensors and decorators share, for editors and type checkers.
 
-A constructor names its own arguments, and takes the rest as ``**kwargs: Unpack[...]`` of a class
-below. So an editor completes every argument, and a type checker finds a wrong one in a DAG file.
-Tests compare these classes with the constructors of this provider and of the installed Airflow.
+A constructor declares its own arguments, and takes all others as ``**kwargs: Unpack[...]`` of a
+class below. So an editor completes every argument, and a type checker finds a wrong one in a DAG
+file. Tests compare these classes with the constructors of this provider and of the installed
+Airflow.
 """
 
 # Annotations are evaluated here, not kept as text: each text of a TypedDict is compiled on import.
@@ -38,7 +39,7 @@ __all__ = [
 Engine: TypeAlias = Literal["auto", "python", "spark"]
 Callback: TypeAlias = Callable[["Context"], None]
 OnReport: TypeAlias = Callable[[dict[str, Any]], object]
-"""A function that gets the result of a task."""
+"""A function that gets the result of a task as a dict."""
 
 
 class AnyTaskArguments(TypedDict, total=False):
@@ -166,7 +167,7 @@ class _JobArguments(TypedDict, total=False):
 class WarehouseJobArguments(SparkTaskArguments, _JobArguments):
     """The arguments of every job operator.
 
-    ``LakeWarehouseJobOperator`` documents those that are not Airflow's.
+    ``LakeWarehouseJobOperator`` documents them, except those of Airflow.
     """
 
 
@@ -197,7 +198,9 @@ class _TableWaitArguments(TypedDict, total=False):
 
 
 class TableSensorArguments(WaitArguments, _TableWaitArguments):
-    """The arguments of every sensor; ``LakeTableSensor`` documents those that are not Airflow's."""
+    """The arguments of every sensor; ``LakeTableSensor`` documents them, except those of
+    Airflow.
+    """
 
     table: str
 
@@ -212,7 +215,7 @@ class _FunctionArguments(TypedDict, total=False):
 class FunctionArguments(AnyTaskArguments, _FunctionArguments, total=False):
     """The arguments of every decorator.
 
-    ``LakeFunctionOperator`` documents those that are not Airflow's.
+    ``LakeFunctionOperator`` documents them, except those of Airflow.
     """
 
     task_id: str
@@ -225,17 +228,19 @@ class _CallArguments(TypedDict, total=False):
 
 
 class DecoratedArguments(TaskArguments, _CallArguments):
-    """The arguments that Airflow passes to the operator of a decorator."""
+    """The arguments that Airflow's decorators pass to an operator."""
 
     python_callable: Callable[..., Any]
 
 
 class FunctionTaskArguments(DecoratedArguments, _FunctionArguments):
-    """The arguments of the operator of every decorator."""
+    """The arguments of ``LakeFunctionOperator``: those of every decorator, and those that Airflow
+    passes.
+    """
 
 
 class TaskGroupArguments(TypedDict, total=False):
-    """Airflow's arguments of a group of tasks; its ``TaskGroup`` documents each of them."""
+    """Airflow's arguments of a task group; its ``TaskGroup`` documents each of them."""
 
     group_display_name: str
     prefix_group_id: bool
@@ -250,7 +255,9 @@ class TaskGroupArguments(TypedDict, total=False):
 
 
 class DagArguments(TypedDict, total=False):
-    """Airflow's arguments of a DAG that is made of a policy; ``DAG`` documents each of them."""
+    """Airflow's arguments of a DAG, for a DAG from a policy; Airflow's ``DAG`` documents each of
+    them.
+    """
 
     description: str | None
     default_args: dict[str, Any]

@@ -21,7 +21,7 @@ _MILLIS = re.compile(r"\d{11,13}")
 
 
 def fits(hint: Any, value: Any) -> bool:
-    """Return True if a value is of the type ``hint``; a text for a time must be a valid time."""
+    """Return True if a value has the type ``hint``; text for a time must be a valid time."""
     if not _accepts(hint, value):
         return False
     if not (is_moment(hint) and isinstance(value, str)):
@@ -59,8 +59,8 @@ def _accepts(hint: Any, value: Any) -> bool:
 
 
 def readings(hint: Any, value: Any) -> Sequence[Any]:
-    """Return the value itself and, if it is rendered text, the values of the type ``hint`` that the
-    text may mean, such as 5 for ``"5"``.
+    """Return the values that a rendered value may mean: the value itself and, for text, its
+    conversions to the types of ``hint``, such as 5 for ``"5"``.
     """
     value = plain_value(hint, value)
     if not isinstance(value, str):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as assets: their URIs, their events, and the snapshots that a run reads."""
+"""Tables as assets: their URIs, their events, and the snapshots that a run must read."""

@@ -33,11 +33,13 @@ __all__ = ["ALL_KINDS", "ROW_KINDS", "check_kinds", "counts", "describe_change"]
 
 ALL_KINDS = ("APPEND", "COMPACT", "OVERWRITE", "ANALYZE")
 ROW_KINDS = ("APPEND", "OVERWRITE")
-"""Kinds of commits that change rows; compactions and statistics do not."""
+"""The kinds of commits that change rows; ``COMPACT`` and ``ANALYZE`` do not."""
 
 
 def check_kinds(kinds: Collection[str]) -> tuple[str, ...]:
-    """Return kinds of commits in a fixed order; raise ``ValueError`` for an unknown one."""
+    """Return kinds of commits in the order of ``ALL_KINDS``; raise ``ValueError`` for an unknown
+    kind, and for none.
+    """
     if isinstance(kinds, str) or not kinds or (unknown := {*kinds} - {*ALL_KINDS}):
         from lakeformat.types.closest import closest  # only for a message
 
@@ -47,7 +49,8 @@ def check_kinds(kinds: Collection[str]) -> tuple[str, ...]:
 
 
 def counts(snapshot: TableSnapshot, kinds: Collection[str], *, changelog: bool) -> bool:
-    """Return True if a snapshot is of one of ``kinds`` or, with ``changelog``, has changelog rows.
+    """Return True if a snapshot is of one of ``kinds``; with ``changelog``, if it has changelog
+    rows, whatever its kind.
 
     A compaction of a table with ``changelog-producer`` publishes the changelog of earlier commits.
     """
@@ -65,10 +68,11 @@ def describe_change(
     missed: bool = False,
     rewound: bool = False,
 ) -> dict[str, Any]:
-    """Return the payload for ``snapshots``: at least one, the oldest first.
+    """Return the payload of an event about ``snapshots``, of which there is at least one, the
+    oldest first.
 
-    ``missed``: snapshots before these expired unread. ``rewound``: the table was rolled back or
-    recreated.
+    ``previous`` is the position before the first of them; None for all rows. ``missed``: snapshots
+    before them have expired unread. ``rewound``: the table was rolled back or recreated.
     """
     newest = snapshots[-1]
     marks = [snapshot.watermark for snapshot in snapshots if snapshot.watermark is not None]

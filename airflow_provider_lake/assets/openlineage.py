@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as OpenLineage datasets, named by their location as in Spark and Flink."""
+"""Tables as OpenLineage datasets, named by their location, as Spark and Flink name them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["dataset_name", "location_of", "to_dataset"]
 
 
 def to_dataset(asset: Asset, lineage_context: Any) -> Dataset:
-    """Convert an asset to a dataset; called by Airflow for the scheme ``lake``. The context is
-    ignored.
+    """Return the OpenLineage dataset of an asset. Airflow calls this for the scheme ``lake``; the
+    context is ignored.
     """
     from airflow.providers.common.compat.openlineage.facet import Dataset
 
@@ -27,15 +27,15 @@ def to_dataset(asset: Asset, lineage_context: Any) -> Dataset:
 
 
 def location_of(address: TableAddress) -> str:
-    """Return the location of a table, which need not exist."""
+    """Return the URI of a table's directory; the table need not exist."""
     catalog = LakeHook(address.lake_conn_id).get_conn()
     table = address.table.partition("$")[0]
     return catalog.location_of(f"{address.database}.{table}")
 
 
 def dataset_name(location: str) -> tuple[str, str]:
-    """Return OpenLineage's namespace, ``file`` or ``s3://bucket``, and name, the path, of a
-    directory.
+    """Return OpenLineage's namespace and name of a directory: ``file`` or ``s3://bucket``, and the
+    path.
 
         >>> dataset_name("file:///data/shop.db/orders")
         ('file', '/data/shop.db/orders')

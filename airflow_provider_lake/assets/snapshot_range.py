@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The snapshots of a table that a run reads: all that are new to it, even if Airflow batches
+"""The snapshots that a run must read: all that no earlier run has read, even if Airflow batches
 events.
 
 Several events may start one run, and Airflow decides which. So a run reads from the position of its
 consumer, which the table stores, up to the newest snapshot of its events. A later run with an older
-event finds nothing new and reads nothing.
+event finds no new snapshot and reads nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ __all__ = ["SnapshotRange", "payload_of", "snapshot_range"]
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRange:
-    """The snapshots after ``after`` and up to ``upto``, and the consumer that reads them."""
+    """The snapshots after ``after`` up to and including ``upto``, and the consumer that reads
+    them.
+    """
 
     table: str
     lake_conn_id: str
@@ -37,28 +39,32 @@ class SnapshotRange:
     after: Position
     upto: Position
     rewound: bool = False
-    """True if the table was rolled back or recreated: read all rows of ``upto``, not changes."""
+    """True if the table was rolled back or recreated: then read all rows of ``upto`` instead of
+    changes.
+    """
 
     @property
     def is_empty(self) -> bool:
-        """True if another run has already read the whole range."""
+        """True if another run has already read all of these snapshots."""
         return self.upto <= self.after and not self.rewound
 
     def open_table(self) -> Table:
-        """Open the table, for ``changes(after=…, upto=…)``."""
+        """Open the table, for example for ``changes(after=…, upto=…)``; raise ``NotFoundError`` if
+        it does not exist.
+        """
         return LakeHook(self.lake_conn_id).get_conn().table(self.table)
 
     def acknowledge(self) -> None:
-        """Move the consumer past this range; call it once the run's own output is published.
+        """Move the consumer past this range; call it after the run has published its own output.
 
-        If a run fails before, its retry gets the same range. Until then no snapshot in the range
-        expires.
+        If a run fails before this call, its retry gets the same range. Until the call no snapshot
+        of the range expires.
         """
         if not self.is_empty:
             self.open_table().consumers.set(self.consumer, after=self.upto)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for XCom."""
+        """Return the range as a dict of JSON values, for XCom."""
         return {
             "table": self.table,
             "lake_conn_id": self.lake_conn_id,
@@ -70,7 +76,7 @@ class SnapshotRange:
 
     @classmethod
     def from_dict(cls, members: Mapping[str, Any]) -> SnapshotRange:
-        """Build the range from the values that another task of the run pushed."""
+        """Return the range that ``to_dict`` has written."""
         from lakeformat import Position
 
         ends = {key: Position.parse(members[key]) for key in ("after", "upto")}
@@ -84,14 +90,17 @@ def snapshot_range(
     lake_conn_id: str = LakeHook.default_conn_name,
     consumer: str | None = None,
 ) -> SnapshotRange:
-    """Return the snapshots that this run must read; without a name, of the table whose events
-    started it.
+    """Return the snapshots of a table that this run must read. Without ``table``, it is the one
+    table whose events started the run.
 
-    The consumer is ``airflow.<dag_id>`` unless named. From its first run on, snapshots that it has
-    not read are kept from expiring. The first run starts at its first event. A run that no event
-    has started, and one whose events name snapshots that a rollback has removed, starts with the
-    whole table and ends at its newest snapshot. A retry gets the same end again. Set
-    ``max_active_runs=1`` on the DAG: only one run at a time is supported.
+    The consumer is ``airflow.<dag_id>`` unless ``consumer`` names another. From the first run on,
+    snapshots that the consumer has not read do not expire. The first run starts at its first event.
+    If no event has started a run, or a rollback has removed the snapshots of its events, the range
+    ends at the newest snapshot; if this is the first run, it starts with all rows. A retry gets the
+    same range. Set ``max_active_runs=1`` on the DAG: only one run at a time is supported.
+
+    Raises ``LakeArgumentError`` if the table is unknown, and ``AirflowFailException`` if it does
+    not exist or the consumer's next snapshot has expired.
     """
     events = [*_events_of_run(context)]
     meant = _meant(table, lake_conn_id, events)
@@ -115,8 +124,8 @@ def snapshot_range(
 
 
 def payload_of(extra: Any) -> dict[str, Any]:
-    """Return the payload in an event's extra, from a task or a watcher; empty for any other
-    event.
+    """Return the payload in the ``extra`` of an asset event, from a task or a watcher of this
+    provider; empty for any other event.
     """
     if isinstance(extra, Mapping) and extra.get("from_trigger"):
         extra = extra.get("payload")
@@ -124,20 +133,20 @@ def payload_of(extra: Any) -> dict[str, Any]:
 
 
 def _begin(payload: Mapping[str, Any]) -> str | int:
-    """Return the position right before the first snapshot of an event; 0 if there is no earlier
+    """Return the position before the first snapshot of an event; 0 if there is no earlier
     snapshot.
     """
     return payload.get("previous_position") or payload.get("previous_snapshot_id") or 0
 
 
 def _names_snapshots(payload: Mapping[str, Any]) -> bool:
-    """Return True for a payload of this provider; events from other sources may hold anything."""
+    """Return True for a payload of this provider."""
     ids = payload.get("snapshot_id"), payload.get("previous_snapshot_id")
     return type(ids[0]) is int and (ids[1] is None or type(ids[1]) is int)
 
 
 def _events_of_run(context: Context) -> Iterator[tuple[TableAddress, dict[str, Any]]]:
-    """Yield the tables and payloads of the events that started the run."""
+    """Yield the table and the payload of each event that started the run."""
     from airflow.sdk import Asset
 
     events = context.get("triggering_asset_events") or {}
@@ -150,9 +159,9 @@ def _events_of_run(context: Context) -> Iterator[tuple[TableAddress, dict[str, A
 def _meant(
     table: str | None, lake_conn_id: str, events: list[tuple[TableAddress, dict[str, Any]]]
 ) -> TableAddress:
-    """Return the named table, or the one table whose events started the run.
+    """Return the table named ``table``; if None, the one table whose events started the run.
 
-    Raises ``LakeArgumentError``, which fails the task without retries, if there is none or several.
+    Raises ``LakeArgumentError`` if there is none, or if there are several.
     """
     if table is not None:
         try:
@@ -175,7 +184,7 @@ def _meant(
 
 
 def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> Position | None:
-    """Return the last snapshot that the consumer has read; None if there is no such consumer.
+    """Return the position up to which the consumer has read; None if there is no such consumer.
 
     Raise ``InvalidRequestError`` if the consumer's next snapshot has expired, unless
     ``may_be_gone``.
@@ -197,10 +206,11 @@ def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> Pos
 def _end(
     context: Context, meant: TableAddress, here: Position, newest: Position | None
 ) -> Position:
-    """Return the newest snapshot that the events name; the newest of the table, ``here``, if the
-    run has no event or that snapshot was rolled back.
+    """Return the end of the range: ``newest``, which the events name, or ``here``, the newest
+    snapshot of the table. ``here`` is used if there is no event, or if a rollback has removed
+    ``newest``.
 
-    ``here`` is stored for later attempts, which must not publish a longer range.
+    ``here`` is stored for later attempts, which must get the same range.
     """
     store, key = context.get("task_state_store"), f"lake-upto:{meant.uri}"
     pinned = None if store is None else store.get(key)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asset URIs of tables, ``lake://<database>/<table>``, checked when a DAG is parsed.
 
-The URI of a table in another lake names its connection: ``lake://shop/orders?conn_id=other``. An
-asset with watchers has a URI of its own: ``lake://shop/orders?watcher=commits``. Reason: Airflow
-3.3 ends a watcher when it reads a DAG that uses the watcher's asset without the watcher, for
-example as an outlet.
+The URI of a table in another lake names its connection: ``lake://shop/orders?conn_id=other``. The
+URI of an asset with watchers names them: ``lake://shop/orders?watcher=commits``. So it differs from
+the URI that tasks use as an outlet. Airflow 3.3 ends a watcher when it reads a DAG that uses an
+asset with the same URI without the watcher.
 
 Database and table keep their case, because two tables of a catalog may differ only by case.
-Characters that a URI cannot hold are percent-encoded. No data library is imported here, because
-every DAG file would pay for it.
+Characters that a URI cannot hold are percent-encoded. This module imports no data library, because
+every DAG file would then load it.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _BRANCH = "branch_"
 
 @dataclass(frozen=True, slots=True)
 class TableAddress:
-    """A table and its connection."""
+    """The name of a table, and the connection of its lake."""
 
     database: str
     table: str
-    """The table; a branch follows as ``$branch_<name>``."""
+    """The name of the table, with ``$branch_<name>`` at its end for a branch."""
     lake_conn_id: str = _DEFAULT_CONN_ID
 
     @property
@@ -60,11 +60,13 @@ class TableAddress:
 
     @property
     def uri(self) -> str:
-        """The URI of this table; the default connection is left out."""
+        """The URI of the table's asset without watchers; it does not name the default
+        connection.
+        """
         return self.watched_uri(())
 
     def watched_uri(self, watchers: Iterable[str]) -> str:
-        """Return the URI of the table's asset with watchers of these names."""
+        """Return the URI of the table's asset that has watchers with these names."""
         other = self.lake_conn_id != _DEFAULT_CONN_ID
         given = [(_CONNECTION, self.lake_conn_id)] if other else []
         given += [(_WATCHER, name) for name in sorted({*watchers})]
@@ -74,14 +76,16 @@ class TableAddress:
 
 
 def sanitize_uri(parts: SplitResult) -> SplitResult:
-    """Return the normal form of a URI, or raise ``ValueError``; called by Airflow for the
-    scheme.
+    """Return the normal form of a URI; raise ``ValueError`` for an invalid one. Airflow calls this
+    for the scheme ``lake``.
     """
     return urlsplit(_address(parts).watched_uri(_watchers_in(parts)))
 
 
 def address_of(uri: str) -> TableAddress:
-    """Return the table that a URI names."""
+    """Return the table that a URI names; raise ``ValueError`` for a URI that is not one of a lake
+    table.
+    """
     parts = urlsplit(uri)
     if parts.scheme.lower() != SCHEME:
         raise ValueError(f"{uri!r} is not a URI of a lake table: write lake://<database>/<table>")
@@ -89,7 +93,9 @@ def address_of(uri: str) -> TableAddress:
 
 
 def split_table_name(name: str) -> tuple[str, str]:
-    """Return the parts of ``database.table``, checked without opening the table."""
+    """Return database and table of ``database.table``; raise ``ValueError`` for an invalid name.
+    The table need not exist.
+    """
     given: object = name
     if not isinstance(given, str) or name.count(".") != 1:
         raise ValueError(f"{name!r} is not a table name: write database.table")
@@ -110,12 +116,16 @@ def lake_asset(
     watchers: Iterable[AssetWatcher] | None = None,
     **more: Any,
 ) -> Asset:
-    """Return the asset of ``database.table``; its name is its URI unless another is given.
+    """Return the asset of ``database.table``. Its name is its URI, unless ``name`` is given.
 
-    Airflow identifies an asset by name and URI together: declare an asset the same way everywhere.
-    An asset with ``watchers`` differs from the asset that tasks have as an outlet: its watchers
-    send its events, for commits of any program. Their names are part of its URI, which is also its
-    name.
+    Airflow identifies an asset by name and URI together, so declare an asset the same way
+    everywhere. An asset with ``watchers`` gets its events from them, for commits of any program.
+    Their names are part of its URI, so it is another asset than the one that tasks have as an
+    outlet.
+
+    Raises ``ValueError`` for an invalid table name, a watcher without a name or of another table,
+    and for ``name`` together with ``watchers``. ``more`` are further arguments of Airflow's
+    ``Asset``.
     """
     from airflow.sdk import Asset
 
@@ -141,13 +151,15 @@ def lake_asset(
 def create_asset(
     *, table: str, lake_conn_id: str = _DEFAULT_CONN_ID, extra: dict[str, Any] | None = None
 ) -> Asset:
-    """Return an asset; called by Airflow when a hook reports an asset that it read or wrote."""
+    """Return the asset of a table. Airflow calls this when a hook reports an asset that it has read
+    or written.
+    """
     return lake_asset(table, lake_conn_id=lake_conn_id, extra=extra)
 
 
 def refuse_watched(outlets: Iterable[Any]) -> None:
-    """Raise ``ValueError`` for an asset with watchers among ``outlets``: its watcher and the task
-    would both send an event.
+    """Raise ``ValueError`` if an outlet is an asset with watchers: the watcher and the task would
+    both send an event.
     """
     for outlet in outlets:
         uri = getattr(outlet, "uri", None)
@@ -159,16 +171,15 @@ def refuse_watched(outlets: Iterable[Any]) -> None:
 
 
 def is_watched(uri: str) -> bool:
-    """Return True if an asset has watchers."""
+    """Return True if a URI is that of an asset with watchers."""
     return _is_lake(uri) and bool(_watchers_in(urlsplit(uri)))
 
 
 def refuse_shortened(assets: Iterable[Any]) -> None:
-    """Raise ``ValueError`` for an asset of a table if Airflow has dropped a part of its URI.
+    """Raise ``ValueError`` for the asset of a table if Airflow has dropped a part of its URI.
 
-    Airflow drops a fragment, a login and an empty value of the query before it calls a handler. An
-    asset without a name of its own has the URI as written for its name, which still shows these
-    parts.
+    Airflow drops a fragment, a login and an empty query value before it calls ``sanitize_uri``. The
+    name of an asset without a given name is the URI as written, so the name still has these parts.
     """
     for asset in assets:
         refuse_shortened(getattr(asset, "objects", ()))  # such as the assets of a condition
@@ -178,8 +189,8 @@ def refuse_shortened(assets: Iterable[Any]) -> None:
 
 
 def _watching_alone(watcher: AssetWatcher, address: TableAddress, uri: str) -> AssetWatcher:
-    """Return the watcher with a trigger that only this asset has, so that its progress can be
-    stored.
+    """Return the watcher with a trigger that only this asset has, so that Airflow stores its
+    progress for this asset alone. Raise ``ValueError`` if the trigger watches another table.
     """
     trigger: Any = watcher.trigger
     if not hasattr(trigger, "for_asset"):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decorators that make functions tasks on lake tables; see docs/decorators.md."""
+"""Decorators that turn functions into tasks on lake tables; see docs/decorators.md."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of tasks that are a function: passes the open table, and Spark if the function
-needs it.
+"""The base of tasks that call a function with the open table, and with Spark if the function has an
+argument for it.
 """
 
 from __future__ import annotations
@@ -33,26 +33,27 @@ _FOR_SPARK = ("spark_conn_id", "conf")
 
 
 class LakeDecorator(Protocol):
-    """A decorator with its arguments, for type checkers.
+    """The type of a decorator that has its arguments.
 
-    A call of the function leaves out the arguments that the task passes, such as ``table``.
+    In the DAG, a call of the decorated function leaves out the arguments that the task passes, such
+    as ``table``.
     """
 
     def __call__(self, function: Callable[..., _Returned], /) -> Task[..., _Returned]:
-        """Turn a function into a task."""
+        """Return the task that calls ``function``."""
 
 
 class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=RefusingConstruction):
     """Runs a function as a task on a table, in this process.
 
-    :param table: ``database.table``; a call with a table, ``count(table=...)``, overrides it. The
-        function gets the open table as its argument ``table``. If it is given here, positional
-        arguments of the call skip it
+    :param table: the table, ``database.table``; a call with a table, ``count(table=...)``,
+        overrides it. The function gets the open table as its argument ``table``. If it is given
+        here, positional arguments of the call skip the argument ``table``
     :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the
         warehouse is ``./warehouse``
     :param spark_conn_id: for a function with the argument ``spark``: connection of type ``spark``.
-        Default: the one of the lake's connection, else ``spark_default``. If that does not exist,
-        Spark runs on this machine, as ``local[*]``
+        Default: the Spark connection that the lake's connection names, else ``spark_default``. If
+        that does not exist, Spark runs on this machine, as ``local[*]``
     :param conf: for a function with the argument ``spark``: settings of its Spark session
     """
 
@@ -109,8 +110,8 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
         self.conf = conf
 
     def _hook_apply_defaults(self, *args: Any, **kwargs: Any) -> Any:
-        """Keep ``table`` out of the function's arguments unless the call gives it: Airflow fills it
-        in from the default arguments of the DAG.
+        """Apply the default arguments of the DAG, without their ``table``: only a call may give the
+        function a table.
         """
         is_called = "table" in (kwargs.get("op_kwargs") or {})
         stock: Any = super()
@@ -121,8 +122,8 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
 
     @classmethod
     def refuse_function(cls, function: Callable[..., Any], given: Collection[str]) -> None:
-        """Raise ``LakeArgumentError`` for a function that cannot be a task of this kind, and for an
-        argument in ``given`` that has no effect.
+        """Raise ``LakeArgumentError`` for a function that cannot be a task of this kind, or for an
+        argument in ``given`` that has no effect with this function.
         """
         names, task = _names(function), f"@task.{cls.job}: function {function.__name__!r}"
         if inspect.iscoroutinefunction(inspect.unwrap(function)):
@@ -141,8 +142,8 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
         return {"table": self.table}
 
     def _may_come(self) -> bool:
-        """Return True once the table is open: the function may then miss an object that exists in a
-        retry.
+        """Return True once the table is open: then the function has not found an object, which may
+        exist in a retry.
         """
         return self._is_open
 
@@ -153,8 +154,8 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
 
     @contextmanager
     def _spark(self, context: Context) -> Iterator[dict[str, Any]]:
-        """Yield Spark as an argument for a function that has one for it; stop Spark after the
-        block.
+        """Yield ``{"spark": session}`` if the function has the argument ``spark``, else an empty
+        dict; stop Spark after the block.
         """
         if "spark" not in _names(self.python_callable):
             yield {}
@@ -173,8 +174,8 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
             yield {"spark": session}
 
     def _call_with(self, context: Context, **ours: Any) -> dict[str, Any]:
-        """Return all arguments of the call by name: those given, the table and Spark, and context
-        values.
+        """Return the named arguments of the call: those of the DAG, ``ours``, and values of the
+        context.
         """
         from airflow_provider_lake.compat import determine_kwargs
 
@@ -189,7 +190,11 @@ def lake_decorator(
     multiple_outputs: bool | None,
     given: Mapping[str, Any],
 ) -> LakeDecorator:
-    """Return the decorator ``@task.<name>``; a wrong argument raises an error before a call."""
+    """Return a decorator, or the decorated function if the decorator is written without
+    parentheses.
+
+    Raise ``LakeArgumentError`` for a wrong argument or function when the DAG is parsed.
+    """
     made: Any = task_decorator_factory(
         multiple_outputs=multiple_outputs, decorated_operator_class=operator, **given
     )
@@ -220,9 +225,10 @@ def _by_name(
     *,
     ours: Collection[str],
 ) -> tuple[Collection[Any], dict[str, Any]]:
-    """Return the arguments of a call by name; arguments that the task passes take no position.
+    """Return the positional and the named arguments of a call, with all positional ones by name.
+    The arguments in ``ours``, which the task passes, take no position.
 
-    If this is not possible, the call is unchanged: Airflow then raises an error that names the
+    If the call does not fit the function, it is returned unchanged: Airflow's error then names the
     wrong argument.
     """
     parameters = inspect.signature(function).parameters.values()

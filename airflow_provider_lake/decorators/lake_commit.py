@@ -41,7 +41,7 @@ __all__ = [
 
 
 Overwrite: TypeAlias = Mapping[str, Value] | Literal["dynamic", "partitions", "table"]
-"""The rows to replace, as the argument ``overwrite`` of ``Table.write``."""
+"""The rows to replace, as in the argument ``overwrite`` of ``Table.write``."""
 
 _NOTHING = "no rows were returned, so the table is not created yet"
 _ONLY_TO_CREATE = ("primary_key", "partition_by", "table_options")
@@ -49,18 +49,18 @@ _ONLY_TO_CREATE = ("primary_key", "partition_by", "table_options")
 
 @dataclass(frozen=True, kw_only=True)
 class LakeFunctionCommit(BatchRequest):
-    """Commit the rows that a function returns."""
+    """The keys of a commit of the rows that a function returns."""
 
     kinds: str | None = None
     """The column with the kind of each row: ``+I``, ``-U``, ``+U`` or ``-D``."""
     overwrite: Overwrite | None = None
-    """The rows to replace."""
+    """The rows to replace; None adds the rows."""
     create: bool = False
-    """Create the table, and its database, from the columns of the rows if it does not exist."""
+    """If the table does not exist, create it and its database, with the columns of the rows."""
     primary_key: KeyColumns | None = None
     """With ``create``: the primary key of the table."""
     partition_by: KeyColumns | None = None
-    """With ``create``: the partition columns of the table; of an Iceberg table also transforms,
+    """With ``create``: the partition columns of the table; for an Iceberg table also transforms,
     such as ``day(ts)``.
     """
     table_options: TableOptionTexts | None = None
@@ -77,35 +77,37 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
     """Commits the rows that a function returns to a table, once per DAG run.
 
     The function returns a pyarrow Table, RecordBatch or RecordBatchReader, a pandas, polars or
-    Spark DataFrame, a list of dicts, or yields such batches. It may have the arguments ``table``,
-    which is None while a table to create does not exist, and ``spark``. A retry finds the
-    snapshot of its run and does not call the function again; a task that is cleared after a success
-    does (see ``on_clear``). The result is that of ``LakeIngestOperator``, and so are the events of
-    its outlets.
+    Spark DataFrame, a list of dicts, or yields such batches. It may have the arguments ``table``
+    and ``spark``; ``table`` is None if the table does not exist yet. A retry finds the snapshot of
+    its run and does not call the function again. A task that is cleared after a success calls the
+    function again: see ``on_clear``. The result and the asset events are like those of
+    ``LakeIngestOperator``.
 
-    :param kinds: the column with ``+I``, ``-U``, ``+U`` or ``-D`` for each row
-    :param overwrite: replace rows: ``"table"`` all, ``"partitions"`` those of the partitions that
-        get rows, ``{"dt": "2024-01-01"}`` those of some partitions
-    :param read_snapshot: for rows that were computed from the table: the position at which it was
-        read, such as ``"main/7"``. The commit is refused if other commits changed the same
-        partitions since, unless ``conflict`` keeps their rows
-    :param conflict: with ``read_snapshot``: ``transaction-order`` keeps what other commits changed
-        since, and a later row of a key wins; ``optimistic`` refuses the commit. Default: the table
-        option ``write.conflict``. Of a Mixed table ``transaction-order`` without ``read_snapshot``:
-        a batch begins before the function is called
-    :param create: create the table, and its database, from the columns of the rows if it does not
-        exist
+    :param kinds: the column with the kind of each row: ``+I``, ``-U``, ``+U`` or ``-D``
+    :param overwrite: replace rows: ``"table"`` replaces all rows, ``"partitions"`` those of the
+        partitions that get rows, ``{"dt": "2024-01-01"}`` those of the partitions with these
+        values. Default: add the rows
+    :param read_snapshot: for rows that were computed from the table: the position at which the
+        table was read, such as ``"main/7"``. The commit is refused if other commits have changed
+        the same partitions since, unless ``conflict`` keeps the rows of these commits
+    :param conflict: with ``read_snapshot``: ``transaction-order`` keeps the rows of other commits
+        since then, also over a row of this commit with the same key; ``optimistic`` refuses the
+        commit. Default: the table option ``write.conflict``. For a Mixed table give
+        ``transaction-order`` without ``read_snapshot``: the task is a batch that begins before the
+        function is called
+    :param create: if the table does not exist, create it and its database, with the columns of the
+        rows
     :param primary_key: with ``create``: the primary key of the table
-    :param partition_by: with ``create``: the partition columns of the table; of an Iceberg table
+    :param partition_by: with ``create``: the partition columns of the table; for an Iceberg table
         also transforms, such as ``day(ts)``
     :param table_options: with ``create``: the options of the table, such as ``{"bucket": "4"}``
-    :param on_clear: for a task that is cleared after a success: ``redo`` does its work again, and
-        its first rows are replaced in the same commit; ``force`` does it again and keeps them;
-        ``skip`` does nothing. Default: ``redo``
-    :param skip_if_noop: skip the task, and its downstream tasks, if no row was returned
-    :param on_report: a function, or a list of functions, that gets the result as a dict when the
-        work is done, in the task's process. An error of the function is logged as a warning and
-        fails nothing
+    :param on_clear: if the task is cleared after a success: ``redo`` does the work again, and the
+        same commit deletes the rows of the first run; ``force`` does the work again and keeps these
+        rows; ``skip`` does nothing. Default: ``redo``
+    :param skip_if_noop: skip the task, and its downstream tasks, if the function returned no row
+    :param on_report: a function, or a list of functions, that gets the result as a dict after the
+        commit, in the task's process. If the function fails, its error is logged as a warning, and
+        the task succeeds
     """
 
     job = "lake_commit"
@@ -158,7 +160,6 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         return self.overwrite is None and not is_ordered and "replace_commit" not in table.instead
 
     def _run(self, request: JobRequest, context: Context) -> JobResult:
-        """Call the function, commit its rows, and return the result of a job."""
         from spark_jobs.runtime.job import Job
 
         assert isinstance(request, LakeFunctionCommit)
@@ -232,7 +233,9 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
 
 
 class CommitFunctionArguments(FunctionArguments, total=False):
-    """The arguments of the decorator; ``LakeCommitDecoratedOperator`` documents those it adds."""
+    """The arguments of ``@task.lake_commit``; ``LakeCommitDecoratedOperator`` documents those that
+    other decorators do not have.
+    """
 
     kinds: str | None
     overwrite: Overwrite | None
@@ -252,7 +255,7 @@ def lake_commit_task(
     multiple_outputs: bool | None = None,
     **kwargs: Unpack[CommitFunctionArguments],
 ) -> LakeDecorator:
-    """Turn a function into a task that commits the rows it returns to a table, once.
+    """Turn a function into a task that commits the returned rows to a table, once per DAG run.
 
     :param python_callable: the function, if the decorator is written without parentheses; type
         checkers know only the form with parentheses
@@ -265,7 +268,7 @@ def lake_commit_task(
 
 
 def _created(catalog: Catalog, wanted: LakeFunctionCommit, columns: pa.Schema) -> Table:
-    """Create the table from the columns of the rows, unless another run has created it."""
+    """Return the table, created with the columns unless another run has created it meanwhile."""
     catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)
     return catalog.create_table(
         wanted.table,

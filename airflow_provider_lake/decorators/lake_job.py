@@ -26,9 +26,9 @@ __all__ = ["LakeJobDecoratedOperator", "lake_job_task"]
 class LakeJobDecoratedOperator(LakeFunctionOperator):
     """Calls a function with its open table, and with Spark if it has the argument ``spark``.
 
-    Its return value is pushed to XCom as for any ``@task``; assets it returns and ``Metadata`` it
-    yields are used, too. Airflow cannot know what the function read or wrote: name the assets as
-    ``inlets`` and ``outlets``.
+    The return value of the function is pushed to XCom, as for any ``@task``. Assets that the
+    function returns, and ``Metadata`` that it yields, are used as well. Airflow cannot know which
+    tables the function has read or written: name their assets as ``inlets`` and ``outlets``.
     """
 
     job = "lake_job"
@@ -41,8 +41,8 @@ class LakeJobDecoratedOperator(LakeFunctionOperator):
 
     @classmethod
     def refuse_function(cls, function: Callable[..., Any], given: Collection[str]) -> None:
-        """Raise ``LakeArgumentError`` also for a function that has neither of the arguments
-        ``table`` and ``spark``.
+        """Raise ``LakeArgumentError`` also for a function that has neither an argument ``table``
+        nor ``spark``.
         """
         super().refuse_function(function, given)
         parameters = inspect.signature(function).parameters
@@ -85,7 +85,8 @@ def lake_job_task(
 
     :param python_callable: the function, if the decorator is written without parentheses; type
         checkers know only the form with parentheses
-    :param multiple_outputs: push each member of a returned dict as an XCom of its own
+    :param multiple_outputs: push each member of a returned dict as an XCom of its own. Default:
+        True if the function's return annotation is a dict
     """
     return lake_decorator(
         LakeJobDecoratedOperator, python_callable, multiple_outputs=multiple_outputs, given=kwargs

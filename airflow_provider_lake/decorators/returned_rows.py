@@ -19,9 +19,11 @@ __all__ = ["begun_batch", "columns_of", "commit_batch", "readable_rows", "write"
 
 
 def readable_rows(returned: Any, table: Table | None, kinds: str | None, function: str) -> Any:
-    """Return rows that the library can write, with a list of dicts read by the table's types.
+    """Return rows that the library can write; a list of dicts becomes a table with the column types
+    of ``table``.
 
-    Raises ``InvalidRequestError``, which names ``function``, for any other value.
+    Raise ``InvalidRequestError``, which names ``function``, for any other value. ``kinds`` is the
+    column with the kinds of rows.
     """
     from lakeformat import InvalidRequestError
 
@@ -48,8 +50,8 @@ def readable_rows(returned: Any, table: Table | None, kinds: str | None, functio
 
 
 def columns_of(rows: Any, kinds: str | None) -> tuple[pa.Schema, Any]:
-    """Return the columns of rows, empty if there are no rows, and an iterator or table with all
-    rows.
+    """Return the columns of rows without the column ``kinds``, and an object with all rows; an
+    iterator is read to its first batch. Without rows there are no columns.
     """
     if _is_spark_frame(rows):
         from pyspark.sql.pandas.types import to_arrow_schema
@@ -78,7 +80,7 @@ def write(
     commit: CommitId,
     **order: Any,
 ) -> CommitReport:
-    """Write rows in one commit; a Spark DataFrame is written by Spark tasks.
+    """Write rows in one commit; Spark's tasks write a Spark DataFrame.
 
     ``order`` has the arguments ``read_snapshot`` and ``conflict``, if they are given.
     """
@@ -97,8 +99,8 @@ def write(
 def begun_batch(
     table: Table | None, overwrite: Overwritten | None, conflict: Conflict | None
 ) -> AbstractContextManager[Any]:
-    """Begin the batch of a Mixed table, before its rows are computed; the context is None if the
-    rows are written without one.
+    """Begin the batch of a Mixed table before the function computes its rows. The context yields
+    None for other tables, and if neither ``overwrite`` nor ``conflict`` is given.
     """
     is_batch = overwrite is not None or conflict is not None
     if table is None or not is_batch or "end_batch" not in table.operations:
@@ -110,7 +112,9 @@ def begun_batch(
 def commit_batch(
     batch: Any, rows: Any, *, kinds: str | None, overwrite: Overwritten | None, commit: CommitId
 ) -> CommitReport:
-    """Write rows in the one commit of a batch of a Mixed table."""
+    """Write rows in the one commit of a batch of a Mixed table; raise ``InvalidRequestError`` for
+    ``kinds`` together with ``overwrite``.
+    """
     report: CommitReport
     if overwrite is None:
         report = batch.write(rows, kinds, commit=commit)
@@ -134,8 +138,8 @@ def _is_spark_frame(rows: Any) -> bool:
 def _from_dictionaries(
     rows: list[Any] | tuple[Any, ...], table: Table | None, kinds: str | None, function: str
 ) -> pa.Table:
-    """Convert dicts to a table: a missing name is null, an unknown name raises
-    ``InvalidRequestError``.
+    """Convert dicts to a table: a missing name becomes null. Raise ``InvalidRequestError`` for an
+    unknown name, or a value that does not fit its column.
     """
     import pyarrow as pa
 
@@ -174,7 +178,9 @@ def _from_dictionaries(
 
 
 def _column(name: str, kind: pa.DataType | None, values: list[Any], function: str) -> pa.Array:
-    """Return the values of a column, with the table's type if the table has this column."""
+    """Return the values of a column with the type ``kind``; None lets Arrow choose the type. Raise
+    ``InvalidRequestError`` for a value of another type.
+    """
     import pyarrow as pa
 
     from lakeformat import InvalidRequestError
@@ -190,7 +196,7 @@ def _column(name: str, kind: pa.DataType | None, values: list[Any], function: st
 
 
 def _refuse_loss(rows: list[Any] | tuple[Any, ...], read: pa.Table, function: str) -> None:
-    """Raise ``InvalidRequestError`` for values that Arrow would truncate, such as 1.5 to 1, or a
+    """Raise ``InvalidRequestError`` for values that Arrow has truncated, such as 1.5 to 1, or a
     timestamp to its day.
     """
     from lakeformat import InvalidRequestError
@@ -207,7 +213,7 @@ def _refuse_loss(rows: list[Any] | tuple[Any, ...], read: pa.Table, function: st
 
 
 def _is_kept(given: Any, kept: Any, kind: pa.DataType) -> bool:
-    """Return True if no part of a value is lost; the rounding of a FLOAT does not count."""
+    """Return True if Arrow has lost no part of a value; the rounding of a FLOAT does not count."""
     import pyarrow.types as kinds
 
     if kept is None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a connection is really absent: Airflow also reports an unreadable connection as
-absent.
+"""Checks that a connection is really absent: Airflow also reports a connection that it cannot read
+as absent.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ _ENVIRONMENT = "EnvironmentVariablesBackend"
 
 
 def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
-    """Return if no secrets backend has the connection; raise an error if a backend failed.
+    """Return if no secrets backend has the connection. Raise ``InvalidRequestError`` or
+    ``UnavailableError`` if a backend failed.
 
     Airflow ignores errors of a secrets backend and treats the connection as undefined. Then a
-    default would open the wrong lake, or the wrong Spark. If ``team`` is given, the backends are
-    asked for the connection of that team.
+    default would open the wrong lake, or the wrong Spark. If ``team`` is given, only the connection
+    of that team is looked up.
     """
     from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded
 
@@ -31,7 +32,7 @@ def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
 
 
 def _unreadable(conn_id: str, backend: str, reason: Exception) -> Exception:
-    """Return the error with only the class of the reason: its text may contain the whole
+    """Return the error with only the class of the reason, because its text may contain the whole
     connection.
     """
     from lakeformat import InvalidRequestError, UnavailableError

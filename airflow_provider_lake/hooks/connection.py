@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a connection of type ``lake``; an unknown field is an error that names the nearest one."""
+"""Reads a connection of type ``lake``; an unknown field is refused with the nearest name."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OPTION_FIELDS: Mapping[str, str] = {
     "azure_client_id": "azure.client-id",
     "azure_client_secret": "azure.client-secret",
 }
-"""The fields of the form that are options of the catalog or its storage, with these options."""
+"""Fields of the connection form, each with its option of the catalog or the storage."""
 
 ENGINES = ("auto", "python", "spark")
 
@@ -63,7 +63,9 @@ class LakeConnection:
 
 
 def read_connection(connection: Connection) -> LakeConnection:
-    """Return the lake of a connection; raise an error that names an unknown or wrong field."""
+    """Return the lake of a connection; raise ``InvalidRequestError``, which names the field, for an
+    unknown field or a wrong value.
+    """
     name = f"connection {connection.conn_id!r}"
     if connection.conn_type != CONNECTION_TYPE:
         raise _refusal(f"{name} has type {connection.conn_type!r}: change it to 'lake'")
@@ -87,7 +89,7 @@ def read_connection(connection: Connection) -> LakeConnection:
 
 
 def _mask(value: str) -> None:
-    """Hide a value in logs, and also the password in it, which an error may show alone.
+    """Hide a value in logs; for a URL also the password in it, which an error may show alone.
 
     Drivers split a password with an unescaped ``:`` or ``@`` differently, and then report a part of
     it as the host. So each part of such a password is hidden, too.
@@ -102,7 +104,9 @@ def _mask(value: str) -> None:
 
 
 def _fields(connection: Connection, name: str) -> dict[str, Any]:
-    """Return all fields that are set, by their names in the form."""
+    """Return the fields of a connection that are set, by their names in the form; raise
+    ``InvalidRequestError`` for an unknown field.
+    """
     unused = {field: getattr(connection, field) for field in _UNUSED_FIELDS}
     extra = _extra(connection, name)
     # The form shows the host as the warehouse, above its collapsed sections.
@@ -128,8 +132,8 @@ def _fields(connection: Connection, name: str) -> dict[str, Any]:
 
 
 def _extra(connection: Connection, name: str) -> dict[str, Any]:
-    """Return the JSON object in ``extra``; raise an error, without the text, for any other
-    content.
+    """Return the JSON object in ``extra``; empty text is an empty object. Raise
+    ``InvalidRequestError`` for anything else.
     """
     text = connection.extra or ""
     if not text.strip():
@@ -143,7 +147,7 @@ def _extra(connection: Connection, name: str) -> dict[str, Any]:
 
 
 def _options(given: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Return the options of the catalog and its storage, from all fields of the form."""
+    """Return the options of the catalog and its storage, collected from all fields of the form."""
     found: dict[str, str] = {}
     for key, value in _each_option(given, name):
         if not isinstance(value, str):  # not shown: it may be a secret
@@ -171,7 +175,7 @@ def _each_option(given: Mapping[str, Any], name: str) -> Iterator[tuple[Any, Any
 
 
 def _object(value: Any) -> dict[str, Any] | None:
-    """Return a dict, or the dict that a JSON text holds; None for anything else."""
+    """Return a dict, or the dict in a JSON text; None for anything else."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

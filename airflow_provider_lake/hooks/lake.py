@@ -27,7 +27,7 @@ _LOCAL_WAREHOUSE = "./warehouse"
 
 @with_form
 class LakeHook(BaseHook):
-    """Opens a lake by its connection. If the default connection is missing, it opens
+    """Opens a lake by its connection. If ``lake_default`` does not exist, the warehouse is
     ``./warehouse``.
     """
 
@@ -52,7 +52,9 @@ class LakeHook(BaseHook):
 
     @cached_property
     def lake(self) -> LakeConnection:
-        """The settings of the connection. Any id but the default one must exist."""
+        """The settings of the connection; reading them raises ``AirflowNotFoundException`` if a
+        connection other than ``lake_default`` does not exist.
+        """
         try:
             connection = self._found()
         except AirflowNotFoundException:
@@ -69,8 +71,8 @@ class LakeHook(BaseHook):
         return read_connection(connection)
 
     def _found(self) -> Connection:
-        """Return the connection; raise AirflowNotFoundException only if no secrets backend
-        has it.
+        """Return the connection. Raise ``AirflowNotFoundException`` only if no secrets backend has
+        it, and ``InvalidRequestError`` or ``UnavailableError`` if a backend failed.
         """
         try:
             return self.get_connection(self.lake_conn_id)
@@ -83,13 +85,17 @@ class LakeHook(BaseHook):
     def get_conn(self) -> Catalog:
         """Return the catalog of the warehouse.
 
-        With the format ``iceberg`` it is a catalog of Iceberg tables, whose methods have the same
-        names: ``docs/iceberg-catalogs.md``.
+        If the connection has the format ``iceberg``, the catalog is one of Iceberg tables, and its
+        methods have the same names: see ``docs/iceberg-catalogs.md``.
         """
         return self._catalog
 
     def table(self, name: str) -> Table:
-        """Open a table by its name ``database.table``; it sees the newest snapshots."""
+        """Open a table by its name ``database.table``; raise ``NotFoundError`` if it does not
+        exist.
+
+        Each call of a method reads the newest snapshot.
+        """
         return self._catalog.table(name)
 
     def latest_snapshot(self, name: str) -> Snapshot | None:
@@ -101,22 +107,21 @@ class LakeHook(BaseHook):
         return self.table(name).snapshots()
 
     def plan_compaction(self, name: str, **wanted: Any) -> CompactPlan:
-        """Return the plan of a compaction, with reasons; takes the arguments of
-        ``Table.plan_compaction``.
+        """Return the plan of a compaction, with a reason for each bucket. The arguments are those
+        of ``Table.plan_compaction``.
         """
         return self.table(name).plan_compaction(**wanted)
 
     def health(self, name: str, **wanted: Any) -> HealthReport:
-        """Return facts, a score and advice about a table; takes the arguments of
+        """Return facts about a table, a score, and reasons with advice. The arguments are those of
         ``Table.health``.
         """
         return self.table(name).health(**wanted)
 
     def commit_id(self, context: Context, name: str) -> CommitId:
-        """Return the commit identity of the running task for a table, which is the same in each
-        attempt.
+        """Return the commit identity of the running task for a table: the same in each attempt.
 
-        Call it before the table is read or written.
+        Call it before the task reads or writes the table.
         """
         from lakeformat import CommitId
 
@@ -138,9 +143,10 @@ class LakeHook(BaseHook):
         return None if head is None else head.identity
 
     def test_connection(self) -> tuple[bool, str]:
-        """Check that the warehouse can be listed and written from here; never raises.
+        """Return True if this machine can list the warehouse and write to it, and a sentence for
+        the user.
 
-        Return True if it can, and a sentence for the user.
+        Never raises. A catalog service is only listed.
         """
         try:
             from lakeformat.doctor import diagnose
@@ -160,13 +166,13 @@ class LakeHook(BaseHook):
 
 
 def _is_directory(catalog: Catalog | IcebergCatalog) -> bool:
-    """Return True if the warehouse is a directory, not the name of one in a service."""
+    """Return True if the warehouse is a directory, False if it is a name in a catalog service."""
     return getattr(catalog, "is_directory", True)
 
 
 def _verdict(location: str, databases: list[str], findings: list[Finding]) -> tuple[bool, str]:
-    """Return the result of the test. Only the warehouse can fail it, because Java and Spark may be
-    missing on the API server.
+    """Return the result of the connection test. Only the warehouse can fail the test: Java and
+    Spark may be missing on the API server.
     """
     warehouse = next((finding for finding in findings if finding.name == "warehouse"), None)
     if warehouse is not None and warehouse.status == "fail":

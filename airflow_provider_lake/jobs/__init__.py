@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of every operator that runs a job: request, identity, result, retry."""
+"""The parts of every operator that runs a job: request, commit identity, result, failures."""

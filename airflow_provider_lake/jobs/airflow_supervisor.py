@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends a task whose supervisor has died: its result is lost, and its retry may already run.
 
-Airflow watches the task's process with another process, the supervisor. Without it the task ends
-only when it sends something to the supervisor, which may take a job hours.
+The supervisor is the process that watches the process of the task for Airflow. After its death the
+task would end only when it sends a message to the supervisor, which may be hours later.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _GRACE_SECONDS = 10.0
 
 @contextmanager
 def ending_with_the_supervisor() -> Iterator[None]:
-    """Treat the death of the supervisor, inside the block, like the SIGTERM of a user's "mark
+    """Send this process SIGTERM if the supervisor dies during the block, like a user's "mark
     failed".
     """
     if not _has_supervisor():
@@ -39,8 +39,8 @@ def ending_with_the_supervisor() -> Iterator[None]:
 def _has_supervisor() -> bool:
     """Return True if the task has a supervisor; a task of ``dag.test()`` has none.
 
-    Only the process of a task has loaded Airflow's task runner. Since Airflow 3.4 the runner loads
-    a hundred modules, which a DAG file must not pay for.
+    Only the process of a task has loaded Airflow's task runner. It is not imported here, because
+    since Airflow 3.4 it loads a hundred modules, which would slow down the parsing of DAG files.
     """
     runner = sys.modules.get("airflow.sdk.execution_time.task_runner")
     if runner is None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cleared tasks: after a recorded success, the next attempt does its work again.
+"""Cleared tasks: the first attempt after a recorded success does the work again.
 
-A task that commits ends with a record of its success in the table's directory. If a later attempt
-finds it, the task was cleared: the attempt commits under the next identifier, so the work is done
-again, and an unfinished commit of the earlier run fails. A retry after a failure finds no record
-and keeps its identifier, so its commit is published once.
+A task that commits ends with a record of its success in the directory of the table. If a later
+attempt finds the record, the task was cleared. This attempt commits under the next identifier, so
+the work is done again. An unfinished commit of the earlier run then fails. A retry after a failure
+finds no record and keeps its identifier, so its commit is published once.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["LakeRepeatedMixin", "OnClear"]
 
 OnClear: TypeAlias = Literal["redo", "skip", "force"]
-"""After a success, a cleared task does its work again: in place of its first rows (``redo``), in
-addition to them (``force``), or not at all (``skip``).
+"""The choice for a task that is cleared after a success: ``redo`` does the work again and deletes
+the rows of the first run, ``force`` does it again and keeps these rows, ``skip`` does nothing.
 """
 
 
@@ -34,16 +34,16 @@ class LakeRepeatedMixin(LakeJobMixin):
     """The part of an operator that distinguishes a cleared task from a retry."""
 
     on_clear: OnClear | None = None
-    """The choice for a task that is cleared after a success; None is ``redo``."""
+    """The choice for a task that is cleared after a success; None means ``redo``."""
     _own_commit: CommitId | None = None
-    """The commit identity of this attempt."""
+    """The commit identity of this attempt; None before it is known."""
 
     if TYPE_CHECKING:
         table: str
 
     def _commit_id(self, context: Context) -> CommitId:
-        """Return the commit identity of earlier attempts or, if the task was cleared, the
-        next one.
+        """Return the commit identity of this attempt: that of earlier attempts; for a cleared task
+        the next one.
         """
         self._own_commit = self._identity_of_try(context)
         return self._own_commit
@@ -60,9 +60,10 @@ class LakeRepeatedMixin(LakeJobMixin):
         return self._again(table, first, record)
 
     def _reason_not_to(self, record: RunRecord, context: Context) -> str | None:
-        """Return the reason if the recorded success stands; None if the work is done again.
+        """Return the reason why the task does nothing after a recorded success; None if it does its
+        work again.
 
-        Airflow raises ``max_tries`` of a task that is cleared, and only then.
+        Airflow raises ``max_tries`` of a task if the task is cleared, and only then.
         """
         mark = _mark_of(context)
         if mark is not None and mark == record.mark:
@@ -79,7 +80,8 @@ class LakeRepeatedMixin(LakeJobMixin):
     def _again(self, table: Table, first: CommitId, record: RunRecord) -> CommitId:
         """Return the commit identity with which a cleared task does its work again.
 
-        The first attempt after the clear stores its start time in the record, for later attempts.
+        The first attempt after the clear stores its start time and the newest snapshot in the
+        record, for later attempts.
         """
         if record.again_millis is None:
             head = table.latest_snapshot()
@@ -101,7 +103,9 @@ class LakeRepeatedMixin(LakeJobMixin):
         )
 
     def _record_success(self, result: JobResult, context: Context) -> None:
-        """Record the success in the table; without the record, a clear would do nothing."""
+        """Record the success in the directory of the table; without the record, a cleared task does
+        nothing.
+        """
         from lakeformat import LakeError, RunRecord
 
         if not issubclass(self.request, CommitKeys) or not self._is_repeated():
@@ -141,17 +145,17 @@ class LakeRepeatedMixin(LakeJobMixin):
             return None
 
     def _is_repeated(self) -> bool:
-        """Return True if a cleared task does its work again; False if the job itself records which
-        input it has processed.
+        """Return True if a cleared task does its work again; False if the job itself records its
+        finished input.
         """
         return True
 
     def _adds_rows(self, table: Table) -> bool:
-        """Return True if the work done again would double rows of the table."""
+        """Return True if doing the work again would add the same rows a second time."""
         return False
 
     def _input(self) -> str | None:
-        """Return a text that identifies input that can be used only once; None for other input."""
+        """Return text that identifies input which can be used only once; None for other input."""
         return None
 
     def _tell(self, sentence: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of job operators that defers them: the work runs in a process that needs no worker."""
+"""The deferral of job operators: the work runs in a process that needs no worker slot."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ _log = logging.getLogger(__name__)
 
 
 class DeferringJob(LakeJobMixin, LakeSparkArguments):
-    """Runs the work of a deferrable task in a supervised process, and returns its result later."""
+    """Runs the work of a deferrable task in a supervised process, and returns the result when it
+    ends.
+    """
 
     if TYPE_CHECKING:
         deferrable: bool
@@ -48,11 +50,16 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
     is_on_spark = False
     """True once this attempt has started Spark."""
     _supervised: RunFolder | None = None
-    """The folder of the process that this attempt has started, or waits for."""
+    """The folder of the process that this attempt has started, or for which it waits; None without
+    one.
+    """
     _keeps_slot = False
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> Any:
-        """Return the result of the process that the trigger has waited for."""
+        """Return the result of the process or driver for which the trigger has waited.
+
+        Raises ``AirflowTaskTimeout`` if the process was ended after ``execution_timeout``.
+        """
         self._is_resumed = True
         with self._guarded():
             self._take_rendered()
@@ -60,7 +67,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         return self._finish(result, context)
 
     def on_kill(self) -> None:
-        """End the process of this task, also between its start and the deferral."""
+        """End the process of this task, even if the task is not deferred yet."""
         if self._supervised is not None:
             from airflow_provider_lake.supervised.start import PATIENCE_SECONDS
 
@@ -69,7 +76,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
 
     @abstractmethod
     def _spark_connection_id(self) -> str:
-        """Return the id of the Spark connection."""
+        """Return the id of the connection of type ``spark``."""
 
     @abstractmethod
     def _result_of_process(
@@ -79,23 +86,29 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         output: JobOutput,
         request: JobRequest,
     ) -> JobResult:
-        """Return the result of a process that has ended, or raise its failure."""
+        """Return the result of a process that has ended; raise the reported error, or
+        ``failure``.
+        """
 
     @abstractmethod
     def _result_of_driver(
         self, failure: str | None, request: JobRequest, context: Context
     ) -> JobResult:
-        """Return the result of a driver on a cluster that has ended, or raise its failure."""
+        """Return the result of a cluster's driver that has ended; ``failure`` is the reason if it
+        failed, else None.
+        """
 
     def _run_name(self, context: Context) -> str:
-        """Return the name of the supervised process and of the Spark application, the same for
+        """Return the name of the supervised process and of the Spark application: the same for
         every attempt of the task.
         """
         return f"{self.job}.{self._commit_user(context)}"
 
     @staticmethod
     def _digest(request: JobRequest, context: Context) -> str:
-        """Return a text that identifies the work: the same for a retry, another after a clear."""
+        """Return text that identifies the work: the same for a retry, but different after a
+        clear.
+        """
         from airflow_provider_lake.jobs.prepared_job import open_text
 
         # A clear raises both, but clear_number only if it resets the run too.
@@ -104,10 +117,10 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         return hashlib.sha256(asked.encode()).hexdigest()
 
     def _deferral(self, request: JobRequest, context: Context) -> Deferral | None:
-        """Return the process to wait for; None, with a reason in the log, if no trigger can wait.
+        """Return the deferral of the task; None if no trigger can wait, with the reason in the log.
 
-        Defers at once if an earlier attempt has started the process for the same request. A cleared
-        task is another request.
+        Defers at once if an earlier attempt has started a process for the same work that may still
+        run.
         """
         if not self.deferrable or self._keeps_slot:
             return None
@@ -131,7 +144,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         _log.info("the task keeps its worker slot: %s", reason)
 
     def _defer_to_driver(self, manager: Manager, poll_seconds: float, driver: str) -> NoReturn:
-        """Let a trigger wait for a driver on a cluster."""
+        """Defer until the driver on a cluster ends."""
         from airflow_provider_lake.supervised.deferral import COMPLETE, time_limit
         from airflow_provider_lake.triggers.driver import LakeDriverTrigger
 
@@ -147,7 +160,9 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
 
     @contextmanager
     def _work_folder(self, deferral: Deferral | None) -> Iterator[str]:
-        """Yield a private directory, which is deleted afterwards unless the task is deferred."""
+        """Yield a private directory. It is deleted after the block unless the task has a
+        deferral.
+        """
         if deferral is None:
             with TemporaryDirectory(prefix="lake-task-") as folder:
                 yield folder
@@ -157,7 +172,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         yield str(deferral.folder.path)
 
     def _defer_python(self, deferral: Deferral, request: JobRequest, context: Context) -> NoReturn:
-        """Run the job in a Python process of its own, and defer."""
+        """Start the job in a separate Python process, and defer until it ends."""
         from airflow_provider_lake.jobs.prepared_job import prepare_job
         from spark_jobs.runtime.log_lines import LOG_LEVEL_VARIABLE
 
@@ -168,7 +183,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
             deferral.start([*self._program(), *work.words], {**work.environment, **own})
 
     def _program(self) -> list[str]:
-        """Return the words that start the job in Python."""
+        """Return the command that starts the job in Python, without the job's arguments."""
         return [sys.executable, "-P", "-m", f"spark_jobs.{self.job}"]
 
     def _resumed(
@@ -201,7 +216,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         return self._concluded(folder, request, context)
 
     def _wait_for(self, folder: RunFolder) -> None:
-        """Wait in the slot for a process that the trigger could not wait for."""
+        """Wait in the worker slot for a process that the trigger cannot see."""
         from airflow_provider_lake.supervised.output import OutputLog
 
         self._supervised = folder
@@ -215,7 +230,6 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
                 time.sleep(_LOOK_SECONDS)
 
     def _concluded(self, folder: RunFolder, request: JobRequest, context: Context) -> JobResult:
-        """Return the result of a process that has ended, and delete its folder."""
         from airflow_provider_lake.jobs.prepared_job import prepare_job
         from airflow_provider_lake.supervised.output import OutputLog
 
@@ -240,7 +254,9 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
 
 
 def _unsuccessful(ending: Ending | None) -> str | None:
-    """Describe the end of a process that did not succeed; None if it succeeded."""
+    """Return words for the failed end of a process; None if it succeeded. Its ``ending`` is None if
+    its supervisor was killed, too.
+    """
     if ending is None:
         return "was killed together with its supervisor"
     if ending.why == "lease":

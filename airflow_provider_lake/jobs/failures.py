@@ -46,15 +46,18 @@ __all__ = ["LakeTaskKilled", "failing_for_good", "raise_failure"]
 
 
 class LakeTaskKilled(BaseException):
-    """The task must end now; handlers of ordinary errors do not catch it."""
+    """The task must end now. As a ``BaseException``, it is not caught by handlers of
+    ``Exception``.
+    """
 
 
 @contextmanager
 def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator[None]:
-    """Fail the task without retries if a retry cannot help.
+    """Raise ``AirflowFailException`` for an error of the block after which a retry would fail the
+    same way.
 
-    ``may_come`` is called after a ``NotFoundError``: it returns True if a retry may find the
-    object.
+    ``may_come`` is called after a ``NotFoundError``: if it returns True, a retry may find the
+    object, and the error is raised unchanged.
     """
     from lakeformat import (
         AccessDeniedError,
@@ -95,7 +98,9 @@ def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator
 
 
 def raise_failure(failed: Mapping[str, Any], otherwise: Exception) -> NoReturn:
-    """Raise the failure that a job in another process reported, by the class it named."""
+    """Raise the error that a job in another process has reported, with its class; raise
+    ``otherwise`` if it has reported none.
+    """
     import lakeformat
     from spark_jobs.check import FailedChecksError
     from spark_jobs.health import UnhealthyTableError
@@ -119,7 +124,7 @@ def raise_failure(failed: Mapping[str, Any], otherwise: Exception) -> NoReturn:
 
 
 def _partly(failed: Mapping[str, Any]) -> PartlyFailedError:
-    """Return the error with the results of the tables that succeeded."""
+    """Return the ``PartlyFailedError`` with the results of the tables that succeeded."""
     from spark_jobs.runtime.command import CONFLICT
     from spark_jobs.runtime.job import PartlyFailedError
 
@@ -130,7 +135,7 @@ def _partly(failed: Mapping[str, Any]) -> PartlyFailedError:
 
 
 def _done(failed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result without the keys that describe the failure."""
+    """Return a failed result without the keys that describe the failure."""
     of_failure = ("error", "message", "exit_code", "is_final")
     return {name: value for name, value in failed.items() if name not in of_failure}
 

@@ -41,19 +41,19 @@ _USER = re.compile(rf"(airflow\.(.+)\.[0-9a-f]{{{2 * _DIGEST_BYTES}}})(\..*)?")
 
 
 class TaskIdentity(Protocol):
-    """The ids that distinguish a task instance from every other one, without its try number."""
+    """The ids that identify a task instance; its attempts have the same ids."""
 
     @property
     def dag_id(self) -> str:
-        """The DAG."""
+        """The id of the DAG."""
 
     @property
     def run_id(self) -> str:
-        """The run of the DAG."""
+        """The id of the DAG run."""
 
     @property
     def task_id(self) -> str:
-        """The task in the DAG."""
+        """The id of the task in the DAG."""
 
     @property
     def map_index(self) -> int | None:
@@ -61,36 +61,36 @@ class TaskIdentity(Protocol):
 
 
 class RunOfDag(Protocol):
-    """The start of a DAG run."""
+    """The members of a DAG run that show when it began."""
 
     @property
     def start_date(self) -> datetime | None:
-        """The start of the run; Airflow resets it if the run is cleared after its end."""
+        """The start of the run. Airflow resets it if the run is cleared after its end."""
 
     @property
     def clear_number(self) -> int | None:
-        """The number of times that tasks of the run were cleared."""
+        """The number of times that the run was cleared."""
 
 
 def commit_user(ti: TaskIdentity, table: str) -> str:
-    """Return the commit user of a task instance on a table, safe in file names.
+    """Return the commit user of a task instance on a table, which can be part of a file name.
 
-    It is the same for a retry, a cleared task, and a process that outlived its task. It differs for
-    another run, task, map index or table.
+    The commit user is the same for a retry, a cleared task, and a process that outlived its task.
+    It differs for another run, task, map index or table.
     """
     index = -1 if ti.map_index is None else ti.map_index
     return _name_of(ti, [ti.dag_id, ti.run_id, ti.task_id, index, table])
 
 
 def run_name(ti: TaskIdentity, table: str) -> str:
-    """Return a name of a task on a table in one run: the same for all of its map indexes. It is the
-    commit user of a task that is not mapped.
+    """Return a name for a task on a table in one run, the same for all map indexes. For a task that
+    is not mapped, it equals the commit user.
     """
     return _name_of(ti, [ti.dag_id, ti.run_id, ti.task_id, -1, table])
 
 
 def task_name(ti: TaskIdentity, table: str) -> str:
-    """Return a name of a task on a table: the same in every run and for all map indexes, and
+    """Return a name for a task on a table: the same in every run and for all map indexes, but
     different for another task or table.
     """
     return _name_of(ti, [ti.dag_id, ti.task_id, table])
@@ -103,11 +103,11 @@ def _name_of(ti: TaskIdentity, parts: Sequence[object]) -> str:
 
 
 def possible_names(user: str) -> Iterator[tuple[str, str]]:
-    """Yield each pair of DAG id and task id that a commit user may stand for; ids may contain dots,
-    so several pairs are possible.
+    """Yield each pair of DAG id and task id that a commit user may stand for; several are possible,
+    because ids may contain dots.
 
-    The commit user of another program yields none. A pair is missing if its ids were cut or changed
-    to be safe in file names.
+    The commit user of another program yields none. A pair is missing if the commit user has its ids
+    only shortened or with replaced characters.
     """
     found = _USER.fullmatch(user)
     parts = [] if found is None else found[2].split(".")
@@ -116,17 +116,19 @@ def possible_names(user: str) -> Iterator[tuple[str, str]]:
 
 
 def without_suffix(user: str) -> str:
-    """Return the commit user of a task without the suffix that a compaction adds."""
+    """Return the commit user of a task without the suffix that a compaction adds; any other user is
+    returned unchanged.
+    """
     found = _USER.fullmatch(user)
     return user if found is None else found[1]
 
 
 def first_try_millis(dag_run: RunOfDag) -> int | None:
-    """Return a time before the first attempt of any task of a run; None if Airflow does not keep
-    it.
+    """Return a time before the first attempt of any task of a run, in epoch milliseconds; None if
+    Airflow does not keep it.
 
-    A run whose tasks were cleared may have a new start. The dates of a run's data
-    (``logical_date``, ``run_after``) do not help: a backfill runs years later.
+    A cleared run may have a new start, so None is returned for it. ``logical_date`` and
+    ``run_after`` do not help: a backfill runs years later.
     """
     if dag_run.start_date is None or dag_run.clear_number != 0:
         return None
@@ -134,26 +136,27 @@ def first_try_millis(dag_run: RunOfDag) -> int | None:
 
 
 def now_millis() -> int:
-    """Return the time in epoch milliseconds."""
+    """Return the current time in epoch milliseconds."""
     return int(datetime.now(UTC).timestamp() * 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstTry:
-    """The state before a task published anything."""
+    """The time and the newest snapshot before the first attempt of a task."""
 
     millis: int | None
-    """A time before the first commit of the task; None if it is unknown."""
+    """A time before the first commit of the task, in epoch milliseconds; None if unknown."""
     head: str | None
-    """The identity of the newest snapshot that the first attempt found; None if it is unknown."""
+    """The identity of the newest snapshot that the first attempt found; None if unknown."""
 
 
 def find_first_try(context: Context, subject: str, head: Callable[[], str | None]) -> FirstTry:
     """Return a time before this task's first attempt, and the newest snapshot at that attempt.
 
-    The time is the start of the DAG run, or the time of the first attempt if Airflow does not keep
-    that start. Only the first attempt stores both, in the task's state store, which outlives
-    retries and clears. Without a stored state, a later attempt knows only the start of the run.
+    The time is the start of the DAG run; if Airflow does not keep that start, the time of the first
+    attempt. Only the first attempt stores both, in the task's state store, which outlives retries
+    and clears. If nothing is stored, a later attempt knows only the start of the run. ``head``
+    returns the identity of the newest snapshot. ``subject`` is the table or database.
     """
     began, store = first_try_millis(context["dag_run"]), context.get("task_state_store")
     if store is None:

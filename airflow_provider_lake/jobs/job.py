@@ -54,24 +54,28 @@ _COMMON_KEYS = {field.name for field in fields(CommitRequest)}
 
 
 def attribute_of(name: str) -> str:
-    """Return the name of the attribute that holds an argument of an operator, or a key of its
+    """Return the name of the attribute that stores an argument of an operator, or a key of its
     request.
     """
     return _ATTRIBUTES.get(name, name)
 
 
 def own_keys(request: type[JobRequest]) -> tuple[str, ...]:
-    """Return the keys of a request that are not shared by all jobs."""
+    """Return the keys of a request that are arguments of its operator only: all except those of
+    ``CommitRequest``.
+    """
     return tuple(field.name for field in fields(request) if field.name not in _COMMON_KEYS)
 
 
 class LakeJobMixin(CheckedArguments):
-    """The part of a job operator that does not depend on Spark."""
+    """The part of every job operator that does not depend on Spark."""
 
     job: ClassVar[str]
-    """The script in ``spark_jobs`` that does the work."""
+    """The name of the job, which is a module of ``spark_jobs``."""
     request: ClassVar[type[JobRequest]]
-    """The request of the job; each key that not all jobs share is an argument."""
+    """The class of the job's request. Each key that is not a key of all jobs is an argument of the
+    operator.
+    """
 
     if TYPE_CHECKING:
         lake_conn_id: str
@@ -79,12 +83,12 @@ class LakeJobMixin(CheckedArguments):
         outlets: list[Any]
 
     published: Mapping[str, Any] | None = None
-    """The result of the job; None before the job has ended."""
+    """The result of the job; None before the job ends."""
     on_report: OnReport | Sequence[OnReport] | None = None
-    """Functions that get the result."""
+    """Functions that are called with the result."""
     _works_here = False
     _is_resumed = False
-    """True after a deferral: the start is in the log already."""
+    """True after a deferral, when the log already has the messages about the start."""
 
     def execute(self, context: Context) -> Any:
         """Run the job with the commit identity of this task, and return its result."""
@@ -98,8 +102,8 @@ class LakeJobMixin(CheckedArguments):
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Turn errors of the work in the block into failures of the task; end the task if its
-        supervisor dies.
+        """Raise the errors of the block as failures of the task, with or without retry; end the
+        task if its supervisor dies.
         """
         # Parsing a DAG does not need them.
         from airflow_provider_lake.jobs.airflow_supervisor import ending_with_the_supervisor
@@ -114,15 +118,15 @@ class LakeJobMixin(CheckedArguments):
             yield
 
     def on_kill(self) -> None:
-        """Interrupt a job that runs in this process; Airflow itself would wait, then kill the
-        process.
+        """Raise ``LakeTaskKilled`` if the job runs in this process. Without it, Airflow would wait
+        and then kill the process.
         """
         if self._works_here:
             raise LakeTaskKilled(f"task {self.task_id!r} was asked to end")
 
     @cached_property
     def lake_hook(self) -> LakeHook:
-        """The hook for the lake of this task, by its rendered connection id."""
+        """The hook of the task's lake connection."""
         return LakeHook(self.lake_conn_id)
 
     @abstractmethod
@@ -131,7 +135,7 @@ class LakeJobMixin(CheckedArguments):
 
     @contextmanager
     def _working_here(self) -> Iterator[None]:
-        """Let a request to end the task interrupt the work in the block."""
+        """Let ``on_kill`` interrupt the work of the block, and log its progress as sentences."""
         self._works_here = True
         try:
             with progress_as_sentences():
@@ -141,9 +145,7 @@ class LakeJobMixin(CheckedArguments):
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Check the known values by the rules of the job's request; raise ``LakeArgumentError`` for
-        a wrong one.
-        """
+        """Raise ``LakeArgumentError`` for a known value that breaks a rule of the job's request."""
         from lakeformat import InvalidRequestError
 
         keys = own_keys(cls.request)
@@ -157,7 +159,7 @@ class LakeJobMixin(CheckedArguments):
         return self._given()
 
     def _check_together(self) -> None:
-        """Raise an error for arguments that are valid alone, but not together."""
+        """Raise ``LakeArgumentError`` for arguments that are valid alone, but not together."""
         from lakeformat import InvalidRequestError
 
         subject = {k: _LATER if is_open(each) else each for k, each in self._subject().items()}
@@ -173,14 +175,14 @@ class LakeJobMixin(CheckedArguments):
         raise _as_argument(self.task_id, refused[0])
 
     def _engines(self) -> Sequence[str]:
-        """Return the engines that may do the work: all of them if ``engine`` is ``auto``, or is
-        only known when the task runs.
+        """Return the engines that may do the work: both if ``engine`` is ``auto``, or is known only
+        when the task runs.
         """
         engine = getattr(self, "engine", "python")
         return get_args(Engine) if engine == "auto" or is_open(engine) else (engine,)
 
     def _given(self) -> dict[str, Any]:
-        """Return the arguments that are keys of the request; None means the default."""
+        """Return the arguments that are keys of the request and not None, by key."""
         values = {key: getattr(self, attribute_of(key), None) for key in own_keys(self.request)}
         return {key: value for key, value in values.items() if value is not None}
 
@@ -189,7 +191,7 @@ class LakeJobMixin(CheckedArguments):
         return attribute_of(name)
 
     def _request(self, context: Context) -> JobRequest:
-        """Return the request of the job after rendering; only this request holds secrets of
+        """Return the request of the job after rendering. It is the only object with the secrets of
         connections.
         """
         given = {**self._subject(), **self._given(), **self._of_connections()}
@@ -201,16 +203,17 @@ class LakeJobMixin(CheckedArguments):
         """Raise ``UnsupportedError`` if the table of the task lacks the job's operation."""
 
     def _of_connections(self) -> dict[str, object]:
-        """Return the keys of the request that come from connections, with their values."""
+        """Return the keys of the request whose values come from connections, with these values."""
         hook = self.lake_hook
         return {"warehouse": hook.warehouse, "catalog_options": hook.catalog_options}
 
     def _chosen_engine(self) -> str:
-        """Return the engine of the request."""
         return "python"
 
     def _identity(self, context: Context) -> dict[str, object]:
-        """Return the keys of the request with the commit identity, if the job commits."""
+        """Return the commit identity as keys of the request; empty for a job that does not
+        commit.
+        """
         if not issubclass(self.request, CommitKeys):
             return {}
         commit = self._commit_id(context)
@@ -228,10 +231,10 @@ class LakeJobMixin(CheckedArguments):
 
     @abstractmethod
     def _subject(self) -> dict[str, str]:
-        """Return the table or database by its key in requests and links."""
+        """Return the table or the database under its key, such as ``{"table": "shop.orders"}``."""
 
     def _commit_id(self, context: Context) -> CommitId:
-        """Return the commit identity of this task; called only for jobs that commit."""
+        """Return the commit identity of this task. A job that does not commit never calls it."""
         raise NotImplementedError
 
     def _may_come(self) -> bool:
@@ -239,15 +242,15 @@ class LakeJobMixin(CheckedArguments):
         return False
 
     def _is_published(self, request: JobRequest) -> bool:
-        """Return True if all work of this task is done; opens the catalog, so that its errors come
-        early.
+        """Return True if an earlier attempt has done all work of this task. Opening the catalog
+        here shows its errors before any process starts.
         """
         self.lake_hook.get_conn()
         return False
 
     def _finish(self, result: JobResult, context: Context) -> JobResult:
-        """Send the metrics and asset events; with ``skip_if_noop`` skip the task if it had nothing
-        to do.
+        """Send metrics and asset events, and return the result. Raise ``AirflowSkipException`` if
+        there was nothing to do and ``skip_if_noop`` is set.
         """
         # Parsing a DAG does not need them.
         from airflow_provider_lake.jobs.metrics import count_outcome
@@ -266,7 +269,7 @@ class LakeJobMixin(CheckedArguments):
         return result
 
     def _report(self, result: Mapping[str, Any]) -> None:
-        """Call the functions of the argument ``on_report``."""
+        """Call the functions in ``on_report`` with the result."""
         if self.on_report is not None:
             from airflow_provider_lake.jobs.report_callbacks import call_back
 
@@ -274,7 +277,9 @@ class LakeJobMixin(CheckedArguments):
 
     @contextmanager
     def _reporting_failures(self) -> Iterator[None]:
-        """Call ``on_report`` also with the result of an error, such as that of failed checks."""
+        """Call the functions in ``on_report`` also if an error has a result, such as that of failed
+        checks.
+        """
         try:
             yield
         except Exception as reason:
@@ -283,22 +288,18 @@ class LakeJobMixin(CheckedArguments):
             raise
 
     def _record_success(self, result: JobResult, context: Context) -> None:
-        """Record that the task has succeeded, at its end; a job that commits nothing needs no
-        record.
-        """
+        """Record the success of the task. The default does nothing, for jobs that do not commit."""
 
 
 def _as_argument(task_id: str, reason: Exception) -> LakeArgumentError:
-    """Return the error of a request in the words of an operator: keys are called arguments."""
+    """Return the error of a request as an error of an operator, with the word argument for key."""
     from airflow_provider_lake.arguments.refusal import in_words_of_a_dag  # only for a message
 
     return LakeArgumentError(f"task {task_id!r}: {in_words_of_a_dag(reason)}")
 
 
 def _sentence_of(result: JobResult) -> str:
-    """Return the reason of a result, with the numbers of rows and files if it is that of a
-    commit.
-    """
+    """Return the reason of a result; for a commit also the numbers of rows and files."""
     from lakeformat.types.count_text import counted
 
     reason, report = str(result["reason"]), result.get("report", {})

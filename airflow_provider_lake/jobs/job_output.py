@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the lines that a job prints for this provider, among all other output of a driver."""
+"""Reads the marked lines that a job prints for this provider among all other output of a driver."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ _log = logging.getLogger(__name__)
 
 
 class JobOutput:
-    """Reads the output of a driver.
-
-    Keeps the result of its job, and passes its Spark application to ``on_spark``.
+    """Reads the output of a driver: keeps the result of the job, and passes its Spark application
+    to ``on_spark``.
     """
 
     def __init__(self, *, on_spark: Callable[[dict[str, Any]], None] | None = None) -> None:
@@ -40,13 +39,13 @@ class JobOutput:
         self._level = logging.INFO
 
     def reading(self, lines: Iterator[str]) -> Iterator[str]:
-        """Yield the lines; read marked lines, and yield readable lines in their place."""
+        """Read the lines of a driver, and yield the lines for the task's log."""
         for line in lines:
             yield from (text for _, text in self.readable(line))
         yield from (text for _, text in self.rest())
 
     def readable(self, line: str) -> Iterator[tuple[int, str]]:
-        """Read the next line; yield what the task's log shows of it, with the level.
+        """Read the next line; yield the lines for the task's log, each with its level.
 
         If a master does not answer, the log has one line about it, and Spark's own messages in a
         collapsed group.
@@ -62,13 +61,13 @@ class JobOutput:
         yield self._level, text
 
     def rest(self) -> Iterator[tuple[int, str]]:
-        """Yield the lines that are still to be logged after the last one was read."""
+        """Yield the lines for the task's log that follow the last line of the driver."""
         if self._is_folded:
             self._is_folded = False
             yield logging.INFO, _UNFOLD
 
     def report_spark(self, application: dict[str, Any]) -> None:
-        """Pass on the Spark application that the driver, or the hook, reports."""
+        """Pass the Spark application to ``on_spark``."""
         if self._on_spark is not None:
             self._on_spark(application)
 
@@ -94,7 +93,7 @@ class JobOutput:
 
 @contextmanager
 def progress_as_sentences() -> Iterator[None]:
-    """Make the progress that a job in this process logs as readable as that of a driver."""
+    """Log the progress of a job in this process as sentences, instead of JSON."""
     log = logging.getLogger("spark_jobs.runtime.progress")
 
     def reworded(record: logging.LogRecord) -> bool:
@@ -116,10 +115,9 @@ def _progress_text(progress: Mapping[str, Any]) -> str:
 
 
 def _marked(marker: str, line: str) -> dict[str, Any] | None:
-    """Return the JSON object after a marker, which may be anywhere in a line: a driver's two
-    streams share one pipe.
+    """Return the JSON object after a marker; None if there is no marker or no complete object.
 
-    None without a complete object.
+    The marker may be anywhere in a line, because a driver's two streams share one pipe.
     """
     at = line.find(marker)
     if at < 0:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports tables to OpenLineage before an operator runs, and their new state afterwards."""
+"""Reports the tables of an operator to OpenLineage: before the work, and their new state after
+it.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,13 @@ __all__ = ["LakeLineageMixin"]
 
 
 class LakeLineageMixin:
-    """Reports the lineage of operators that have ``table`` and ``lake_conn_id``, and keep their
+    """Reports the lineage of an operator that has ``table`` and ``lake_conn_id``, and stores its
     result in ``published``.
 
-    If a task works on several tables, ``table`` is None, and it reports no lineage.
+    A task on several tables has ``table=None``, and reports no lineage.
 
-    Only Airflow's OpenLineage provider calls these methods. It may be missing, so they import it
-    inside. A table that does not exist yet has a name and no facets.
+    Only Airflow's OpenLineage provider calls these methods. It is imported inside the methods,
+    because it may not be installed. A table that does not exist yet is reported without facets.
     """
 
     if TYPE_CHECKING:
@@ -33,26 +35,28 @@ class LakeLineageMixin:
         lake_conn_id: str
 
     published: Mapping[str, Any] | None = None
-    """The result of the job; None before the job has ended."""
+    """The result of the job; None before the job ends."""
     reads_only: ClassVar[bool] = False
     """True if the task only reads ``table``."""
 
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any]:
-        """Return the table that the task will change."""
+        """Return the lineage before the work: the table that the task will change."""
         return self._lineage({})
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any]:
-        """Return the table with its columns, its version, and the written amounts."""
+        """Return the lineage after the work: the table with its columns, its new version, and the
+        numbers of written rows, files and bytes.
+        """
         return self._lineage(self.published or {})
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage[Any, Any]:
-        """Return the checks that failed, and the table in its current state: a failed task has
-        published nothing.
+        """Return the lineage of a failed task: the table in its current state, for a task that only
+        reads also the outcomes of its checks.
         """
         return self._lineage((self.published or {}) if self.reads_only else {})
 
     def _tables_read(self) -> list[str]:
-        """Return the other lake tables whose rows are read."""
+        """Return the names of all other lake tables that the task reads."""
         return []
 
     def _lineage(self, result: Mapping[str, Any]) -> OperatorLineage[Any, Any]:
@@ -85,14 +89,14 @@ class LakeLineageMixin:
 
 
 def _dataset_of(address: TableAddress) -> tuple[str, str]:
-    """Return OpenLineage's namespace and name of a table; parsing a DAG does not need them."""
+    """Return OpenLineage's namespace and name of a table."""
     from airflow_provider_lake.assets.openlineage import dataset_name, location_of
 
     return dataset_name(location_of(address))
 
 
 def _assertions(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facet with the outcomes of checks; empty before they have run."""
+    """Return the facet with the outcomes of checks; empty if the result has none."""
     from openlineage.client.generated.data_quality_assertions_dataset import (
         Assertion,
         DataQualityAssertionsDatasetFacet,
@@ -135,7 +139,9 @@ def _columns(table: Table) -> Any:
 
 
 def _column(name: str, kind: DataType, description: str | None = None) -> Any:
-    """Return a column with its type name; parts of nested columns are named as in Spark."""
+    """Return a column with its type name; the fields inside nested columns have the names that
+    Spark gives them.
+    """
     from airflow.providers.common.compat.openlineage.facet import SchemaDatasetFacetFields
 
     from lakeformat.types.type_text import type_to_json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of tasks about their work on tables; docs/metrics.md lists the names.
+"""The metrics of tasks on tables; docs/metrics.md lists their names.
 
 Airflow's settings choose StatsD, Datadog or OpenTelemetry, as for Airflow's own metrics.
 """
@@ -41,7 +41,7 @@ _SUMS: Mapping[str, Mapping[str, str]] = {
 
 
 def count_outcome(result: Mapping[str, Any]) -> None:
-    """Send the metrics of a job, once: an attempt that finds the work done only counts
+    """Send the metrics of a finished job. Work that an earlier attempt has published counts only as
     ``replayed``.
     """
     with _sparing_the_task():
@@ -62,7 +62,9 @@ def count_outcome(result: Mapping[str, Any]) -> None:
 
 @contextmanager
 def counting_failures(job: str, subject: Callable[[], Mapping[str, str]]) -> Iterator[None]:
-    """Count an error in the block by its class; conflicts also have a metric of their own."""
+    """Count an error of the block by its class, and a conflict also as ``conflicts``. The error is
+    raised again.
+    """
     try:
         yield
     except AirflowSkipException:
@@ -80,7 +82,7 @@ def counting_failures(job: str, subject: Callable[[], Mapping[str, str]]) -> Ite
 
 def _count_work(metrics: _Metrics, result: Mapping[str, Any]) -> None:
     """Send the numbers of the published work, such as rows and files, unless an earlier attempt has
-    sent them.
+    published it.
     """
     if result.get("replayed"):
         return
@@ -89,8 +91,8 @@ def _count_work(metrics: _Metrics, result: Mapping[str, Any]) -> None:
 
 
 class _Metrics:
-    """Sends metrics with tags and, if ``legacy_names_on`` is set, also under a name without
-    tags.
+    """Sends metrics with tags; if Airflow's ``legacy_names_on`` is set, also under names that
+    contain the values of the tags.
     """
 
     def __init__(self, job: str, subject: Mapping[str, str]) -> None:
@@ -117,9 +119,7 @@ def _subject_of(result: Mapping[str, Any]) -> dict[str, str]:
 def _sums(
     result: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[tuple[Mapping[str, str], str, int]]:
-    """Yield tags, name and value of each number that is summed over tasks: of published work, never
-    of a dry run.
-    """
+    """Yield the tags, name and value of each number of published work. A dry run yields none."""
     if not report:
         return
     for subject, part in _parts(result, report):
@@ -133,9 +133,9 @@ def _sums(
 def _parts(
     result: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[tuple[Mapping[str, str], Mapping[str, Any]]]:
-    """Yield the reports with numbers, and their subjects.
+    """Yield each report that has numbers, with its table or database.
 
-    A stream has only the report of its last batch.
+    A stream of several batches yields none, because it has only the report of its last batch.
     """
     subject, job = _subject_of(result), result["job"]
     if job == "compact_database":
@@ -169,7 +169,7 @@ def _is_conflict(reason: Exception) -> bool:
 
 @contextmanager
 def _sparing_the_task() -> Iterator[None]:
-    """Log a failed metric instead of raising: the task must neither fail nor repeat its work."""
+    """Log an error of the block as a warning: a failed metric must not fail the task."""
     try:
         yield
     except Exception as reason:  # noqa: BLE001 - a backend of metrics may raise anything

@@ -27,11 +27,11 @@ __all__ = [
 ]
 
 CATALOG_VARIABLE = "LAKE_CATALOG_OPTIONS"
-"""The environment variable with the connection's options for a driver; arguments never hold
-them.
+"""The environment variable that passes the catalog options of a connection to a driver, because
+arguments are visible to other users.
 """
 SOURCE_VARIABLE = "LAKE_SOURCE_OPTIONS"
-"""The environment variable with the options of a SQL database whose rows are read."""
+"""The environment variable that passes the options of a SQL source to a driver."""
 
 _TRAVELS = {
     "catalog_options": ("--catalog-options-env", CATALOG_VARIABLE),
@@ -44,7 +44,7 @@ _LONGEST_ARGUMENT = 100_000
 
 @dataclass(frozen=True, slots=True)
 class PreparedJob:
-    """A job that is ready for spark-submit, or for a Python process of its own."""
+    """A job that is ready for spark-submit, or for a separate Python process."""
 
     script: str
     words: list[str]
@@ -53,8 +53,8 @@ class PreparedJob:
     options: Mapping[str, str] = field(repr=False)
 
     def result(self) -> dict[str, Any] | None:
-        """Return the content of the job's result file; None if there is none, or it is not
-        readable.
+        """Return the content of the job's result file; None if the file does not exist or cannot be
+        read.
         """
         from lakeformat import LakeError
         from lakeformat.storage.base import LARGE_FILE
@@ -67,7 +67,7 @@ class PreparedJob:
         return result if isinstance(result, dict) else None
 
     def forget_result(self) -> None:
-        """Delete the result of an earlier submission."""
+        """Delete the result file of an earlier attempt."""
         storage, path = self._result_place()
         storage.delete(path)
 
@@ -86,10 +86,12 @@ def prepare_job(
     result_folder: str | None = None,
     is_driver_elsewhere: bool = False,
 ) -> PreparedJob:
-    """Return the job, with its private files in ``folder``, which only its owner can read.
+    """Return the job, with its private files in the directory ``folder``, which only its owner can
+    read.
 
-    ``name`` is the same for every attempt of a task, because a retry may find the driver of the
-    first attempt still at work.
+    ``name`` is the same for every attempt of a task, because a retry may find that the driver of
+    the first attempt still runs. Raises ``AirflowFailException`` if ``is_driver_elsewhere`` and the
+    request has secrets, or is too long for an argument.
     """
     given = given_keys(request)
     private = {key: given[key] for key in _TRAVELS if given.get(key)}
@@ -111,7 +113,7 @@ def prepare_job(
 
 
 def open_text(request: JobRequest) -> str:
-    """Return a request as JSON, without the options that may hold secrets."""
+    """Return a request as JSON, without the options that may be secrets."""
     return json.dumps({k: v for k, v in given_keys(request).items() if k not in _TRAVELS})
 
 
@@ -128,7 +130,10 @@ def _written(text: str, place: Path, is_driver_elsewhere: bool) -> str:
 
 
 def job_file(name: str) -> Path:
-    """Return the path of a file in the package of jobs, without importing the package."""
+    """Return the path of a file of the package ``spark_jobs``, without importing the package.
+
+    Raises ``AirflowFailException`` if the package is not installed.
+    """
     found = find_spec("spark_jobs")
     if found is None or not found.submodule_search_locations:
         raise AirflowFailException(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls the functions that get the result of a task: the argument ``on_report``."""
+"""Calls the functions in the argument ``on_report`` with the result of a task."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _log = logging.getLogger(__name__)
 
 
 def call_back(on_report: OnReport | Sequence[OnReport], result: Mapping[str, Any]) -> None:
-    """Call each function with a copy of the result; an error is only logged, because the work is
-    done.
+    """Call each function with a copy of the result. An error of a function is only logged, because
+    the work is done.
     """
     for function in on_report if isinstance(on_report, Sequence) else [on_report]:
         try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of job operators that runs the job: in the task's process, in a supervised one, or with
-Airflow's SparkSubmitOperator.
+"""The run of a job: in the task's process, in a supervised process, or with Airflow's
+SparkSubmitOperator.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["SparkJob"]
 
 
 class SparkJob(DeferringJob):
-    """Runs the job with the engine of its request, and returns its result or raises its failure."""
+    """Runs the job with the engine of its request; returns its result or raises its error."""
 
     if TYPE_CHECKING:
         spark_conn_id: str | None
@@ -52,7 +52,7 @@ class SparkJob(DeferringJob):
 
     @contextmanager
     def _naming_failed_tables(self) -> Iterator[None]:
-        """Log the error of each table that failed, if only some did."""
+        """Log the error of each failed table if the block raises ``PartlyFailedError``."""
         from spark_jobs.runtime.job import PartlyFailedError
 
         try:
@@ -64,14 +64,13 @@ class SparkJob(DeferringJob):
             raise
 
     def _run_here(self, request: JobRequest) -> JobResult:
-        """Run the job in this process."""
         with self._working_here():
             result: JobResult = import_module(f"spark_jobs.{self.job}").run(request)
         return result
 
     def _run_on_spark(self, request: JobRequest, context: Context) -> JobResult:
-        """Submit the job and return its result, or that of an earlier attempt whose commit is in
-        the table.
+        """Submit the job and return its result. If an earlier attempt has published the commit,
+        return that result without starting Spark.
         """
         if self._is_published(request):
             self.log.info("an earlier attempt has published this commit: Spark is not started")
@@ -121,7 +120,7 @@ class SparkJob(DeferringJob):
 
     def _made(self, defaults: Mapping[str, Any], **arguments: Any) -> LakeSparkSubmission:
         """Return the operator that submits the Spark application; arguments of the task replace
-        ``defaults``. The class is imported here, so that a task without Spark never imports it.
+        ``defaults``. Its class is imported here, so that a task without Spark never imports it.
         """
         from airflow_provider_lake.spark.submission import LakeSparkSubmission
 
@@ -160,7 +159,9 @@ class SparkJob(DeferringJob):
             return self._result_on_spark(work.result(), failed, JobOutput(), request)
 
     def _run_post_submit_commands(self) -> None:
-        """Run the commands that SparkSubmitOperator runs after the end of its driver."""
+        """Run the task's ``post_submit_commands``, which SparkSubmitOperator runs after its driver
+        has ended.
+        """
         if not self.post_submit_commands:
             return
         made = self._made(
@@ -173,7 +174,9 @@ class SparkJob(DeferringJob):
         made.run_post_submit_commands()
 
     def _let_a_trigger_wait(self, submission: LakeSparkSubmission) -> None:
-        """Defer the task once its driver is submitted to a cluster, or log why it is not."""
+        """Prepare the submission so that the task defers after its driver is on the cluster; log
+        the reason if no trigger can wait.
+        """
         if not self.deferrable or self._keeps_slot:
             return
         if (reason := submission.wait_with(self._defer_to_driver)) is not None:
@@ -186,7 +189,9 @@ class SparkJob(DeferringJob):
         output: JobOutput,
         request: JobRequest,
     ) -> JobResult:
-        """Return the result of Spark, or raise its failure."""
+        """Return the result of the Spark job, and log its warnings; raise its error, or the failure
+        of spark-submit.
+        """
         if failure is not None and output.unanswered is not None:
             reported = None  # an error that only follows from the silence of the master
             failure = AirflowException(
@@ -202,7 +207,11 @@ class SparkJob(DeferringJob):
         return result
 
     def _submit(self, submission: LakeSparkSubmission, context: Context) -> AirflowException | None:
-        """Submit the job and wait; return the failure, or None if it succeeds."""
+        """Submit the job and wait; return the failure of the driver, or None if it succeeds.
+
+        Settings that SparkSubmitOperator refuses raise ``AirflowFailException``. A failure before
+        the start of spark-submit, or after a kill, is raised as well.
+        """
         try:
             submission.submit_and_wait(context)
         except AirflowFailException:
@@ -221,8 +230,8 @@ class SparkJob(DeferringJob):
         failure: AirflowException | None,
         request: JobRequest,
     ) -> JobResult:
-        """Return the result. A job without a report has failed; a failure after the commit is a
-        success.
+        """Return the result of a process, or raise its error. A process without a result has
+        failed, unless the commit of this task is published.
         """
         if result is not None and "error" not in result and (failure is None or result["skipped"]):
             return result  # Spark reports the exit code of a job without work as a failure
@@ -240,7 +249,9 @@ class SparkJob(DeferringJob):
         raise_failure(result or {}, failure)
 
     def _is_driver_elsewhere(self, spark: Connection) -> bool:
-        """Return True if the driver runs on the cluster; require a folder for its result then."""
+        """Return True if the driver runs on the cluster; raise ``LakeArgumentError`` if it does and
+        the task has no ``result_folder``.
+        """
         mode = self.deploy_mode or spark.extra_dejson.get("deploy-mode")
         if mode == "cluster" and self.result_folder is None:
             raise LakeArgumentError(

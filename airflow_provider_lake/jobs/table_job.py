@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of job operators on one table; it checks if the task's commit is already published."""
+"""The base of job operators on one table: finds out if the task's commit is already published."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ __all__ = ["LakeTableJobMixin"]
 
 
 class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
-    """The part of a job operator that needs the table."""
+    """The part of a job operator that opens the table."""
 
     publishes_once: ClassVar[bool] = False
-    """True if the job makes one commit and nothing else: once it is published, the task is done."""
-    waits_for: ClassVar[tuple[str, ...]] = ()
-    """Arguments that name objects, such as files, which may not exist yet, so that a retry may find
-    them.
+    """True if the work of the job is one commit, so that the task is done once this commit is
+    published.
     """
+    waits_for: ClassVar[tuple[str, ...]] = ()
+    """Arguments that name objects, such as files, which may not exist before a retry."""
 
     def _subject(self) -> dict[str, str]:
         return {"table": self.table}
 
     def _require_operation(self) -> None:
-        """Raise ``UnsupportedError`` for a table that lacks the job's operation.
+        """Raise ``UnsupportedError`` if the format of the table lacks the job's operation.
 
-        A Paimon table has every operation of a job, so its catalog is not opened for this.
+        Paimon tables have the operations of all jobs, so their catalog is not opened here.
         """
         from lakeformat import NotFoundError
         from spark_jobs.runtime.registry import find_job
@@ -56,8 +56,8 @@ class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
     def _is_published(self, request: JobRequest) -> bool:
         """Return True if the one commit of this task is in the table.
 
-        Raises an error for a missing table and for partitions that the table cannot have, before
-        anything is submitted.
+        Raises ``NotFoundError`` for a missing table, and ``InvalidRequestError`` for partitions
+        that the table cannot have, before anything is submitted.
         """
         from lakeformat import NotFoundError
 
@@ -77,8 +77,8 @@ class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
 
 
 def _check_partitions(table: Table, request: PartitionsRequest) -> None:
-    """Raise an error for an invalid SQL condition, and for columns or values that the table does
-    not have.
+    """Raise ``InvalidRequestError`` for an invalid SQL condition, or for columns or values that the
+    table does not have.
     """
     if request.where is not None or request.partitions is not None:
         table.check_partition_choice(where=request.where, partitions=request.partitions)

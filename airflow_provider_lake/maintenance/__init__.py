@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maintenance as DAGs: a group of steps for one table, and DAGs built from a policy file."""
+"""Maintenance as DAGs: a task group for one table, and DAGs from a policy file."""

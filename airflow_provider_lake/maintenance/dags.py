@@ -20,11 +20,11 @@ __all__ = ["lake_dags"]
 def lake_dags(
     policy: str | Path | Mapping[str, Any], **more: Unpack[DagArguments]
 ) -> dict[str, DAG]:
-    """Return the DAGs of a policy by their id; add them to a DAG file's ``globals()``.
+    """Return the DAGs of a policy by DAG id; add them to the ``globals()`` of a DAG file.
 
-    Tables of one database with one schedule share a DAG, each with a group of its own. A DAG has
-    one run at a time, so that no table is maintained twice at once. ``more`` is passed to every
-    DAG.
+    Tables of one database with the same schedule share a DAG, in which each has its own task group.
+    A DAG has one active run, so that no table is maintained twice at the same time. ``more`` are
+    arguments of every DAG. Raises ``PolicyError`` for a wrong policy.
     """
     return {
         dag_id: _dag(dag_id, tables, more)
@@ -52,7 +52,9 @@ def _dag(dag_id: str, tables: list[TablePolicy], more: DagArguments) -> DAG:
 
 
 def _check_schedule(dag: DAG, first: TablePolicy) -> None:
-    """Check the schedule as Airflow does later, but with table and schedule in the error."""
+    """Raise ``PolicyError``, which names the table, for a schedule that Airflow would refuse
+    later.
+    """
     try:
         dag.timetable.validate()
     except AirflowTimetableInvalid as reason:

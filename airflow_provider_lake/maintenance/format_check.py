@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the steps of a table against its format, which is known only when a task runs."""
+"""Checks the steps of a table against the table's format, which is known only when a task runs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ __all__ = ["check_steps"]
 
 
 def check_steps(table: str, lake_conn_id: str, steps: Mapping[str, Mapping[str, Any]]) -> None:
-    """Fail the task without a retry if the format of the table lacks a step or an argument.
+    """Raise ``AirflowFailException`` if the format of the table lacks a step, or an argument of a
+    step.
 
-    A table that does not exist is left to the steps.
+    A table that does not exist is not checked: the first step reports it.
     """
     from lakeformat import NotFoundError
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks if a compaction is due, before a worker or a cluster is used for it."""
+"""Finds tables with enough files to compact, before a worker or a cluster is used for them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ def due_compaction(
     min_files: int = 1,
     max_bytes: int | None = None,
 ) -> dict[str, Any] | None:
-    """Return the number of files and bytes that a compaction would read; None, with the reason in
-    the log, if the files are fewer than ``min_files`` or the bytes more than ``max_bytes``.
+    """Return the numbers of files and bytes that a compaction of a table would read.
+
+    Return None, with the reason in the log, for fewer than ``min_files`` files, more than
+    ``max_bytes`` bytes, and a missing table. Raises ``LakeArgumentError`` for limits below 1.
     """
     from lakeformat import NotFoundError
     from lakeformat.types.byte_size import size
@@ -62,12 +64,13 @@ def due_tables(
     max_bytes: int | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the tables of a database whose compaction is due, for ``expand_kwargs``.
+    """Return arguments for ``expand_kwargs``: one dict for each table of a database that has enough
+    files to compact.
 
-    Tables with the most files are first. Tables beyond the quota of bytes wait for the next run;
-    the first table is always included. A table that cannot be read, because it is damaged, is last:
-    its own task fails with the reason and does not stop any other task. A table whose format has no
-    compaction is left out.
+    Tables with the most files come first. ``max_bytes`` limits the bytes of all tables together:
+    the tables beyond it wait for the next run, but the first table is always included. A table that
+    cannot be read comes last, so that its own task fails with the reason. A table whose format has
+    no compaction is left out. ``arguments`` are added to each dict.
     """
     from lakeformat import CorruptTableError, UnsupportedError
 
@@ -94,7 +97,7 @@ def due_tables(
 
 
 def _check(min_files: int, max_bytes: int | None) -> None:
-    """Fail the task without a retry for a wrong threshold: it is a mistake of the DAG's author."""
+    """Raise ``LakeArgumentError``, which fails the task without a retry, for a limit below 1."""
     try:
         Gate(min_files=min_files, max_bytes=max_bytes)
     except PolicyError as reason:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads ``lake.yaml``, which has the steps and the schedule of each table, and checks all values.
 
-Settings are inherited: a table overrides its database, which overrides ``defaults``. A step set to
-``false`` is left out. Nothing but the file is read, so the same file gives the same DAGs.
+Settings are inherited: those of a table override those of its database, and these override
+``defaults``. A step set to ``false`` is left out. No other file is read, so the same file always
+gives the same DAGs.
 """
 
 from __future__ import annotations
@@ -44,15 +45,17 @@ STEPS: dict[str, tuple[str, ...]] = {
     "remove_orphans": ("older_than", "max_share", "dry_run"),
     "analyze": ("columns",),
 }
-"""The steps of maintenance in the order they run, each with the arguments that a policy may set."""
+"""The steps of maintenance in the order in which they run, each with the arguments that a policy
+may set.
+"""
 
 _GATE = ("min_files", "max_bytes")
 _LEAST = {"pool_slots": 1, "retries": 0}
-"""The settings that are numbers, with their minimum; all other settings are strings."""
+"""The settings that are numbers, each with its minimum; all other settings are strings."""
 
 
 class PolicyError(ValueError):
-    """A policy is wrong; the message names the place in the file."""
+    """A policy is wrong; the message names the table, database or line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +64,9 @@ class Gate:
 
     min_files: int = 1
     max_bytes: int | None = None
-    """The quota of one run: a table that needs more is not compacted, and a warning is logged."""
+    """The most bytes that a compaction may read. A table that needs more is not compacted, and a
+    warning is logged. None means no limit.
+    """
 
     def __post_init__(self) -> None:
         _check_number("min_files", 1, self.min_files)
@@ -76,7 +81,7 @@ class TablePolicy:
     table: str
     schedule: str
     steps: Mapping[str, Mapping[str, Any]]
-    """Arguments of the operators, by the name of the step, in the order of ``STEPS``."""
+    """The arguments of each step's operator by the name of the step, in the order of ``STEPS``."""
     gate: Gate = field(default_factory=Gate)
     pool: str = "default_pool"
     pool_slots: int = 1
@@ -91,13 +96,13 @@ class TablePolicy:
 
 @dataclass(frozen=True, slots=True)
 class LakePolicy:
-    """All tables of a file, sorted by name."""
+    """The policies of all tables in a file, sorted by name."""
 
     tables: tuple[TablePolicy, ...]
 
     def by_dag(self) -> dict[str, list[TablePolicy]]:
-        """Return the tables of each DAG: one DAG for each database and schedule, ``lake_shop``,
-        ``lake_shop__2``.
+        """Return the tables of each DAG by DAG id. Each pair of database and schedule has a DAG:
+        ``lake_shop``, ``lake_shop__2``.
         """
         found: dict[tuple[str, str], list[TablePolicy]] = {}
         for each in self.tables:
@@ -117,7 +122,9 @@ _KNOWN = (*_SETTINGS, *STEPS)
 
 
 def read_policy(source: str | Path | Mapping[str, Any]) -> LakePolicy:
-    """Read a policy from a file or a mapping; a ``PolicyError`` names what is wrong."""
+    """Return the policy in a file or a mapping; raise ``PolicyError``, which names the place, for a
+    wrong value.
+    """
     values = source if isinstance(source, Mapping) else _load(Path(source))
     _refuse_unknown("the policy", values, ("defaults", "databases"))
     defaults = _mapping("defaults", values.get("defaults"))
@@ -133,8 +140,10 @@ def read_policy(source: str | Path | Mapping[str, Any]) -> LakePolicy:
 
 
 def read_steps(table: str, given: object) -> tuple[dict[str, dict[str, Any]], Gate | None]:
-    """Return the steps in the order in which they run, and the gate of the compaction if there is
-    one.
+    """Return the steps of a table in the order in which they run, and the gate of the compaction;
+    None if the compaction sets none.
+
+    Raises ``PolicyError`` for an unknown step or argument, and if no step is left.
     """
     where = f"{table}: steps"
     values = _mapping(where, given)
@@ -148,13 +157,17 @@ def read_steps(table: str, given: object) -> tuple[dict[str, dict[str, Any]], Ga
 
 
 def plain_id(name: str) -> str:
-    """Return a name with only the characters that Airflow allows in the id of a DAG or group."""
+    """Return a name in which only characters remain that Airflow allows in the id of a DAG or task
+    group.
+    """
     trimmed = re.sub(r"^[^\w-]+|[^\w-]+$", "", name)
     return re.sub(r"[^\w-]+", "_", trimmed) or "table"
 
 
 def check_settings(table: str, settings: Mapping[str, Any]) -> None:
-    """Raise ``PolicyError`` for a setting of a table that Airflow does not accept."""
+    """Raise ``PolicyError`` for a setting of a table that is empty, of a wrong type or below its
+    minimum.
+    """
     for name, value in settings.items():
         if name in _LEAST:
             _check_number(f"{table}: {name}", _LEAST[name], value)
@@ -185,8 +198,8 @@ def _load(path: Path) -> Any:
 
 
 def _refuse_repeated(path: Path, node: Any) -> None:
-    """Raise ``PolicyError`` for a name that appears twice in one mapping: YAML would ignore the
-    first.
+    """Raise ``PolicyError`` for a name that appears twice in one mapping, because YAML would ignore
+    the first.
     """
     lines: dict[str, int] = {}
     for key, value in node.value if node is not None and node.id == "mapping" else ():
@@ -253,7 +266,9 @@ def _bytes(text: str) -> int:
 
 
 def _merge(name: str, key: str, before: Any, value: Any) -> Any:
-    """Merge a step argument by argument; ``true`` keeps inherited arguments, or the defaults."""
+    """Return the arguments of a step, ``value`` over ``before``; ``true`` keeps those of
+    ``before``. A setting that is not a step is replaced.
+    """
     if key not in STEPS:
         return value
     if value is False:
@@ -265,15 +280,15 @@ def _merge(name: str, key: str, before: Any, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a date as text, because operators take text, but YAML reads an unquoted 2024-01-31 as
-    a date.
+    """Return a date as text: YAML reads an unquoted 2024-01-31 as a date, but operators take
+    text.
     """
     return value.isoformat() if isinstance(value, date) else value
 
 
 def _named(where: str, values: Mapping[Any, Any]) -> list[tuple[str, Any]]:
-    """Return entries sorted by name; raise ``PolicyError`` for a name that is not text: YAML reads
-    unquoted ``no`` as false and ``007`` as seven.
+    """Return entries sorted by name. Raise ``PolicyError`` for a name that is not text: YAML reads
+    an unquoted ``no`` as false and ``007`` as seven.
     """
     for name in values:
         if not isinstance(name, str):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The maintenance of one table as a group of tasks, in the right order."""
+"""The maintenance of one table as a task group, with the steps in the right order."""
 
 from __future__ import annotations
 
@@ -35,26 +35,30 @@ _OPERATORS = {
 
 
 _SORTING = ("sort", "zorder")
-"""Strategies that sort, but rewrite the same files as ``minor``; so the gate counts files as for
-``minor``.
+"""Strategies that rewrite the same files as ``minor`` and sort their rows, so that the gate counts
+files as for ``minor``.
 """
 
 
 class LakeMaintenanceTaskGroup(TaskGroup):
-    """Expires partitions, compacts, expires snapshots, deletes orphan files and analyzes, in this
-    order.
+    """Runs the steps of maintenance for a table: publish, expire partitions, compact, expire
+    snapshots, delete orphan files, analyze; in this order.
 
-    Only the steps given are run. A step that is skipped, by its gate or because it has nothing to
-    do, does not stop later steps. Orphan files are only listed unless ``dry_run`` is false.
+    Only the given steps run. A step that is skipped, by its gate or because it has nothing to do,
+    does not stop later steps. Orphan files are only listed unless the step has ``"dry_run":
+    False``.
 
-    :param table: ``database.table``
-    :param steps: the steps of a policy: ``{"compact": {"strategy": "minor"}, "expire_snapshots":
-        {"older_than": "7 d"}}``; ``True`` runs a step with its defaults
-    :param gate: the fewest files and the most bytes of a compaction. Default: any
-    :param lake_conn_id: connection of type ``lake``
+    :param table: the table, ``database.table``
+    :param steps: the steps, each with the arguments of its operator: ``{"compact": {"strategy":
+        "minor"}, "expire_snapshots": {"older_than": "7 d"}}``; ``True`` runs a step with its
+        defaults
+    :param gate: the fewest files and the most bytes for which a compaction runs. Default: one file,
+        any number of bytes
+    :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the
+        warehouse is ``./warehouse``
     :param pool: the pool of all tasks
-    :param pool_slots: the slots of each task
-    :param retries: the retries of each task
+    :param pool_slots: the number of pool slots that each task takes
+    :param retries: the number of retries of each task
     :param group_id: the id of the group. Default: the name of the table
     """
 
@@ -119,7 +123,7 @@ def _one_gate(table: str, gate: object, of_steps: Gate | None) -> Gate:
 def _check_of(
     steps: Mapping[str, Mapping[str, Any]], shared: Mapping[str, Any]
 ) -> Callable[[Any], None]:
-    """Return a function that the first task calls before its work: it fails the task if the format
+    """Return a function that the first task calls before its work; it fails the task if the format
     of the table lacks a step.
     """
 
@@ -141,7 +145,9 @@ def _step(name: str, arguments: dict[str, Any], shared: Mapping[str, Any]) -> Ba
 def _gate(
     step: BaseOperator, arguments: Mapping[str, Any], gate: Gate, shared: Mapping[str, Any]
 ) -> Any:
-    """Return the task before a compaction, which skips it if too little or too much is due."""
+    """Return the task before a compaction, which skips the compaction if it would read too few
+    files or too many bytes.
+    """
 
     @task.short_circuit(
         task_id="is_compaction_due",
@@ -176,5 +182,4 @@ def _gate(
 
 
 def _operator_of(step: str) -> Any:
-    """Return the operator class of a step of ``policy.STEPS``."""
     return getattr(import_module(f"airflow_provider_lake.operators.{step}"), _OPERATORS[step])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends the health of a table to people, through any notifier of Airflow."""
+"""Sends the health of a table through any notifier of Airflow."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ class LakeHealthNotifier(BaseNotifier):
     """Reads the health of a table, and sends it through another notifier.
 
     Templates of the other notifier may use ``{{ lake_health.sentence }}``: the task or the missed
-    deadline, the table, its verdict, score, and reasons with advice. ``lake_health`` also has the
-    members ``occasion``, ``table``, ``verdict``, ``score`` and ``reasons``. If the health cannot be
-    read, the sentence has the reason, and is sent all the same.
+    deadline, the table, its verdict, its score, and reasons with advice. ``lake_health`` also has
+    the members ``occasion``, ``table``, ``verdict``, ``score`` and ``reasons``. If the health
+    cannot be read, the notification is still sent, and the sentence has the reason.
 
-    :param notifier: a notifier, such as
-        ``SmtpNotifier(to=..., subject="{{ lake_health.sentence }}")``. For a deadline alert, whose
-        arguments Airflow stores as JSON: the path of its class
-    :param notifier_args: with the path of a class: the arguments of that notifier
-    :param table: ``database.table``. Default: the table of the task whose callback this is
+    :param notifier: the other notifier, such as ``SmtpNotifier(to=..., subject="{{
+        lake_health.sentence }}")``. For a deadline alert: the path of the class, because Airflow
+        stores the arguments of a deadline alert as JSON
+    :param notifier_args: if ``notifier`` is the path of a class: the arguments of that class
+    :param table: the table, ``database.table``. Default: the table of the task whose callback this
+        is
     :param lake_conn_id: connection of type ``lake``. Default: that of the task, else
         ``lake_default``
     """
@@ -59,11 +60,11 @@ class LakeHealthNotifier(BaseNotifier):
         self.lake_conn_id = lake_conn_id
 
     def notify(self, context: Context) -> None:
-        """Read the health, and send it; callbacks of tasks and DAGs call this."""
+        """Read the health and send it. Callbacks of tasks and DAGs call this method."""
         self._behind()(self._with_health(context))
 
     async def async_notify(self, context: Context) -> None:
-        """Read the health, and send it; deadline alerts in the triggerer call this."""
+        """Read the health and send it. Deadline alerts in the triggerer call this method."""
         context = await in_thread(self._with_health, context)
         behind = self._behind()
         if type(behind).async_notify is BaseNotifier.async_notify:
@@ -88,7 +89,7 @@ class LakeHealthNotifier(BaseNotifier):
         return known | {_VARIABLE: found}  # type: ignore[no-any-return]
 
     def _behind(self) -> BaseNotifier:
-        """Return the other notifier, as a copy: rendering its templates changes it."""
+        """Return a copy of the other notifier, because rendering its templates changes it."""
         if isinstance(self.notifier, BaseNotifier):
             return copy(self.notifier)
         module, _, name = self.notifier.rpartition(".")
@@ -97,7 +98,9 @@ class LakeHealthNotifier(BaseNotifier):
 
 
 def _refuse_no_notifier(notifier: object, arguments: Mapping[str, Any] | None) -> None:
-    """Raise ``LakeArgumentError``, when the DAG is parsed, for a value that is not a notifier."""
+    """Raise ``LakeArgumentError`` for a value that is neither a notifier nor the path of a class,
+    and for arguments without a path.
+    """
     if isinstance(notifier, BaseNotifier):
         if arguments is not None:
             raise LakeArgumentError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of a notification: what it is about, and the health of the table."""
+"""The words of a notification: its occasion, and the health of the table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _log = logging.getLogger(__name__)
 
 
 def occasion_of(context: Mapping[str, Any]) -> str:
-    """Return the task, the missed deadline or the DAG run that a context is about."""
+    """Return words for the occasion of a callback: the missed deadline, the task, or the DAG
+    run.
+    """
     run = context.get("dag_run")
     dag_id, run_id = (_member(run, name) for name in ("dag_id", "run_id"))
     if (deadline := context.get("deadline")) is not None:
@@ -29,8 +31,8 @@ def occasion_of(context: Mapping[str, Any]) -> str:
 
 
 def table_health(table: str, lake_conn_id: str | None) -> dict[str, Any]:
-    """Return verdict, score, reasons, and a finding of one sentence; or the reason why they are
-    unknown.
+    """Return the verdict, the score, the reasons, and one sentence as ``finding``. If the health
+    cannot be read, return only a ``finding`` with the reason.
     """
     try:
         report = LakeHook(lake_conn_id or LakeHook.default_conn_name).health(
@@ -51,7 +53,9 @@ def table_health(table: str, lake_conn_id: str | None) -> dict[str, Any]:
 
 
 def _safe_text(reason: Exception) -> str:
-    """Return the class of an error, and its message if it certainly has no secrets."""
+    """Return the class of an error; its message only if the error is one of this library or of
+    Airflow, because others may contain secrets.
+    """
     from lakeformat import LakeError
 
     is_safe = isinstance(reason, LakeError | AirflowException)
@@ -59,5 +63,5 @@ def _safe_text(reason: Exception) -> str:
 
 
 def _member(value: object, name: str) -> Any:
-    """Return a member of a run, which a deadline alert has as JSON."""
+    """Return a member of a DAG run or deadline, which is a dict in a deadline alert."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

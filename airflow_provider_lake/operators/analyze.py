@@ -14,11 +14,11 @@ __all__ = ["LakeAnalyzeOperator"]
 
 
 class LakeAnalyzeOperator(LakeJobOperator):
-    """Counts the rows of a table and, for some or all columns, their values, for query planners.
+    """Publishes the number of rows of a table, and statistics of columns, for query planners.
 
-    :param columns: columns whose values are counted; ``"all"`` for every column. Default: only rows
-        are counted; in an Iceberg table, every column
-    :param dry_run: count, but publish nothing
+    :param columns: columns whose values get statistics; ``"all"`` for every column. Default: none,
+        only the rows are counted; for an Iceberg table, every column
+    :param dry_run: compute the statistics, but publish nothing
     """
 
     job = "analyze"

@@ -14,17 +14,17 @@ __all__ = ["LakeChangelogOperator"]
 
 
 class LakeChangelogOperator(LakeJobOperator):
-    """Compacts the files that the changelog of a table does not cover yet.
+    """Compacts the files whose rows are not in the changelog of a table yet.
 
-    A consumer has to read the changes after ``previous_snapshot_id`` and up to ``snapshot_id`` of
-    the result.
+    The new changelog is in the snapshots after ``previous_snapshot_id``, up to and including
+    ``snapshot_id`` of the result.
 
     :param where: a SQL condition on partition columns
-    :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of them. An
-        empty list selects none, an empty object all
-    :param idle: only partitions without a write for this long, such as ``"1 h"``
-    :param bucket_executor: with engine ``python``: ``threads`` compacts one bucket per CPU at a
-        time, ``serial`` one. Default: ``threads``
+    :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such
+        dicts. An empty list selects no partition, an empty dict every partition
+    :param idle: only partitions whose newest file is older than this, such as ``"1 h"``
+    :param bucket_executor: with engine ``python``: ``threads`` compacts as many buckets at a time
+        as there are CPUs, ``serial`` one. Default: ``threads``
     :param dry_run: only report what would be done
     """
 

@@ -28,29 +28,29 @@ _RESULT_KEY = "return_value"
 
 
 class LakeCheckOperator(LakeJobOperator):
-    """Checks rows; if a check fails, the task fails at once, without retries.
+    """Checks rows. If a check fails, the task fails at once, without retries.
 
     Between ``LakeIngestOperator(stage=True)`` and ``LakeCommitOperator`` it checks the staged rows,
-    so that no reader sees bad rows. The result has them under ``staged`` for the commit. A failed
-    check is named with the number of bad rows, examples and advice. The result is in XCom also
-    if the task fails.
+    so that no reader sees bad rows. The member ``staged`` of the result has their addresses for the
+    commit. The error names each failed check, with the number of bad rows, examples and advice. The
+    result is pushed to XCom even if a check fails.
 
     :param staged: addresses of staged results, as returned by the job that staged them. Default:
         the published rows
-    :param replaces: with ``staged``: the snapshot whose rows the commit will replace, so that
-        ``unique`` ignores them. Default: in a cleared run, the snapshot of the first run of the
-        ``LakeCommitOperator`` after this task
-    :param where: only rows that meet this SQL condition
-    :param min_rows: the least number of rows
-    :param max_rows: the largest number of rows
-    :param not_null: columns without nulls
-    :param unique: columns, or lists of columns, whose values no two rows share, such as
+    :param replaces: with ``staged``: the number of the snapshot whose rows the commit will replace,
+        so that ``unique`` ignores these rows. Default: None; in a cleared run, the snapshot that
+        the ``LakeCommitOperator`` after this task published first
+    :param where: check only rows that meet this SQL condition
+    :param min_rows: the fewest rows that there may be
+    :param max_rows: the most rows that there may be
+    :param not_null: columns that must not have nulls
+    :param unique: columns, or lists of columns, whose values no two rows may share, such as
         ``["id", ["shop", "number"]]``. Staged rows are compared with the table as it will be after
         the commit
     :param accepted_values: the values that a column may have, such as
         ``{"status": ["new", "paid"]}``
-    :param freshness: the highest age of the newest time in a column, such as
-        ``{"ordered_at": "1 d"}``
+    :param freshness: the highest age of the newest time in each column, such as ``{"ordered_at": "1
+        d"}``
     :param conditions: SQL conditions that each row must meet, such as ``["amount >= 0"]``
     :param warn_only: checks that only warn, by their names, such as ``["not_null(note)"]``, or by
         their kind, such as ``["unique"]``
@@ -99,14 +99,13 @@ class LakeCheckOperator(LakeJobOperator):
         self._check_arguments()
 
     def _given(self) -> dict[str, Any]:
-        """Return the arguments for a check at parsing; unknown addresses get a placeholder, so that
-        the other arguments are checked, too.
+        """Return the arguments for the check at parsing. A placeholder replaces addresses that are
+        known only when the task runs, so that all other arguments are checked.
         """
         given = super()._given()
         return {**given, "staged": [_LATER]} if is_open(given.get("staged")) else given
 
     def _request(self, context: Context) -> JobRequest:
-        """Return the request, with the snapshot that a cleared run will replace."""
         request = super()._request(context)
         assert isinstance(request, CheckRequest)
         if request.staged is None or request.replaces is not None:
@@ -114,8 +113,8 @@ class LakeCheckOperator(LakeJobOperator):
         return replace(request, replaces=self._replaced_snapshot(context["ti"]))
 
     def _replaced_snapshot(self, ti: TaskIdentity) -> int | None:
-        """Return the snapshot that the commit after this task has published before; None without
-        one.
+        """Return the number of the snapshot that the ``LakeCommitOperator`` after this task has
+        published in an earlier attempt of this run; None if there is none.
         """
         from airflow_provider_lake.operators.commit import LakeCommitOperator
 
@@ -129,12 +128,14 @@ class LakeCheckOperator(LakeJobOperator):
         return None
 
     def execute(self, context: Context) -> Any:
-        """Check the rows, and keep the results also if a check fails."""
+        """Check the rows; push the result to XCom even if a check fails."""
         with self._keeping_results(context):
             return super().execute(context)
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> Any:
-        """Return the results of the process that the trigger has waited for."""
+        """Return the result of the process for which the trigger has waited; push it to XCom even
+        if a check fails.
+        """
         with self._keeping_results(context):
             return super().execute_complete(context, event)
 

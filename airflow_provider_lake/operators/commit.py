@@ -20,14 +20,13 @@ __all__ = ["LakeCommitOperator"]
 class LakeCommitOperator(LakeJobOperator):
     """Publishes staged results in one snapshot, once per DAG run.
 
-    ``staged`` is the value that ``LakeIngestOperator(stage=True)`` returns under this name. Several
-    tasks may stage; either all of their rows become visible or none.
+    Give it ``ingest.output["staged"]`` of each ``LakeIngestOperator(stage=True)``. The rows of all
+    these tasks become visible at once, or none.
 
-    :param staged: addresses of staged results, as returned by the job that staged them. Without a
-        commit identity the addresses identify the commit: the same list is published once
-    :param on_clear: for a task that is cleared after a success: ``redo`` does its work again, and
-        its first rows are replaced in the same commit; ``force`` does it again and keeps them;
-        ``skip`` does nothing. Default: ``redo``
+    :param staged: addresses of staged results, as returned by the job that staged them
+    :param on_clear: if the task is cleared after a success: ``redo`` does the work again, and the
+        same commit deletes the rows of the first run; ``force`` does the work again and keeps these
+        rows; ``skip`` does nothing. Default: ``redo``
     """
 
     job = "commit"
@@ -50,5 +49,5 @@ class LakeCommitOperator(LakeJobOperator):
         return True
 
     def _input(self) -> str:
-        """Return the staged results: those that are published cannot be published again."""
+        """Return the addresses as one text, because a staged result can be published only once."""
         return " ".join(sorted(self.staged))

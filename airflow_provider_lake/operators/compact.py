@@ -17,29 +17,33 @@ __all__ = ["LakeCompactOperator"]
 class LakeCompactOperator(LakeJobOperator):
     """Rewrites a table into fewer and larger files; its rows do not change.
 
-    Each bucket is committed by itself: after a kill, finished buckets are kept and a retry compacts
-    the rest. Writers can run at the same time. Two compactions of the same buckets conflict, so
-    give all compactions of a table one pool with one slot. An Iceberg table has no buckets: all of
-    its files are replaced in one commit, and ``idle`` and ``buckets`` are refused.
+    Each bucket has its own commit: after a kill, finished buckets are kept and a retry compacts the
+    rest. Writers can run at the same time. Two compactions of the same buckets conflict, so give
+    all compactions of a table one pool with one slot. An Iceberg table has no buckets: all of its
+    files are replaced in one commit, and ``idle`` and ``buckets`` are refused.
 
-    :param strategy: ``full`` compacts every bucket completely, ``minor`` only what is due. ``sort``
-        and ``zorder`` do the same as ``minor`` to an Iceberg table, and sort the rows of new files
+    :param strategy: ``full`` compacts every bucket completely, ``minor`` only the files that the
+        options of the table select. Only for Iceberg tables: ``sort`` and ``zorder`` compact the
+        same files as ``minor``, and sort the rows of the new files
     :param where: a SQL condition on partition columns
-    :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of them. An
-        empty list selects none, an empty object all
-    :param idle: only partitions without a write for this long, such as ``"1 h"``
+    :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such
+        dicts. An empty list selects no partition, an empty dict every partition
+    :param idle: only partitions whose newest file is older than this, such as ``"1 h"``; these are
+        compacted completely
     :param buckets: only these buckets of each partition
-    :param order_by: sort the rows by these columns; only for tables without primary key. Of an
-        Iceberg table also keys such as ``day(ts) desc nulls last``; ``sort`` without keys takes the
-        table's order
-    :param order_strategy: ``order`` sorts by the first column of ``order_by``, then the next;
-        ``zorder`` and ``hilbert`` sort along a curve through all of them
-    :param max_commits: publish the groups of files of an Iceberg table as they are done, in up to
-        this many commits. A group whose commit conflicts keeps its old files, and a retry
+    :param order_by: with strategy ``full``, sort the rows by these columns; only for tables without
+        primary key. For an Iceberg table an item may also be a term such as ``day(ts) desc nulls
+        last``. Its strategy ``zorder`` needs ``order_by``; its strategy ``sort`` uses the table's
+        sort order by default
+    :param order_strategy: ``order`` sorts by the first column of ``order_by``, then by the next;
+        ``zorder`` and ``hilbert`` (not for Iceberg tables) sort along a curve through all columns.
+        Default: ``order``
+    :param max_commits: for an Iceberg table: publish finished groups of files before the others, in
+        at most this many commits. A group whose commit conflicts keeps its old files, and a retry
         compacts it. Default: all groups in one commit
-    :param bucket_executor: with engine ``python``: ``threads`` compacts one bucket per CPU at a
-        time, ``serial`` one. Default: ``threads``
-    :param dry_run: only report what would be done
+    :param bucket_executor: with engine ``python``: ``threads`` compacts as many buckets at a time
+        as there are CPUs, ``serial`` one. Default: ``threads``
+    :param dry_run: only report what would be compacted
     """
 
     job = "compact"

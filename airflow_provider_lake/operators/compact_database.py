@@ -21,22 +21,25 @@ __all__ = ["LakeCompactDatabaseOperator"]
 
 
 class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
-    """Compacts tables in one task, one after the other; a failed table does not stop the next.
+    """Compacts the tables of databases in one task, one after the other; a failed table does not
+    stop the next.
 
-    If any table fails, the task fails and names it, and a retry compacts the rest. To give each
-    table a task of its own, map ``LakeCompactOperator`` instead.
+    If any table fails, the task fails and names each failed table; a retry compacts the rest. To
+    give each table its own task, map ``LakeCompactOperator`` instead.
 
     :param database: a regular expression for the whole name of a database
-    :param including: a regular expression for the whole name ``database.table``: only tables that
-        match
-    :param excluding: with ``database``, a regular expression for the whole name ``database.table``:
-        tables that match are left out
-    :param strategy: ``full`` compacts every bucket completely, ``minor`` only what is due
+    :param including: compact only tables whose whole name ``database.table`` matches this regular
+        expression
+    :param excluding: do not compact tables whose whole name ``database.table`` matches this regular
+        expression
+    :param strategy: ``full`` compacts every bucket completely, ``minor`` only the files that the
+        options of the table select
     :param where: a SQL condition on partition columns
-    :param idle: only partitions without a write for this long, such as ``"1 h"``
-    :param bucket_executor: with engine ``python``: ``threads`` compacts one bucket per CPU at a
-        time, ``serial`` one. Default: ``threads``
-    :param dry_run: only report what would be done
+    :param idle: only partitions whose newest file is older than this, such as ``"1 h"``; these are
+        compacted completely
+    :param bucket_executor: with engine ``python``: ``threads`` compacts as many buckets at a time
+        as there are CPUs, ``serial`` one. Default: ``threads``
+    :param dry_run: only report what would be compacted
     """
 
     job = "compact_database"
@@ -77,7 +80,7 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
         return CommitId(self._commit_user(context), ONLY_COMMIT, first_try_millis=first.millis)
 
     def _run(self, request: JobRequest, context: Context) -> JobResult:
-        """Check the SQL condition, then run the job."""
+        """Check the syntax of ``where`` before any table is compacted, then run the job."""
         from lakeformat.rows.conditions.filter import as_predicate
 
         if self.where is not None:

@@ -14,16 +14,16 @@ __all__ = ["LakeExpirePartitionsOperator"]
 
 
 class LakeExpirePartitionsOperator(LakeJobOperator):
-    """Deletes the rows of old partitions. Default for each argument: the option of the table.
+    """Deletes the rows of old partitions. Each argument replaces an option of the table.
 
     :param expiration_time: delete partitions older than this: an age such as ``"7 d"``, or a time
     :param strategy: ``values-time`` takes the age of a partition from its values, ``update-time``
         from its last write
-    :param timestamp_pattern: pattern that makes a time of partition values, such as ``"$dt
+    :param timestamp_pattern: pattern that builds a time from partition values, such as ``"$dt
         $hour:00:00"``
     :param timestamp_formatter: format of that time, such as ``"yyyyMMdd"``
-    :param max_num: the most partitions to delete
-    :param batch_size: the number of partitions in one commit
+    :param max_num: delete at most this many partitions
+    :param batch_size: the most partitions that one commit deletes
     :param dry_run: only report what would be deleted
     """
 

@@ -16,17 +16,18 @@ __all__ = ["LakeExpireSnapshotsOperator"]
 class LakeExpireSnapshotsOperator(LakeJobOperator):
     """Deletes old snapshots and the files that only they need; the newest snapshot is always kept.
 
-    Everything that a tag, a branch or a consumer needs is kept. If the task is killed, the next run
-    finishes its work.
+    All snapshots and files that a tag, a branch or a consumer needs are kept. If the task is
+    killed, the next run finishes its work.
 
     :param retain_max: keep at most this many of the newest snapshots. Default: the option of the
         table
     :param retain_min: keep at least this many of the newest snapshots, of any age. Default: the
         option of the table
-    :param older_than: between these limits, delete snapshots whose successor was committed before
-        this time, or this long ago, such as ``"2 d"``
-    :param limit: delete at most this many snapshots
-    :param dry_run: only list the files that would be deleted
+    :param older_than: between ``retain_min`` and ``retain_max``, delete snapshots whose successor
+        was committed before this time, or this long ago, such as ``"2 d"``. Default: the option of
+        the table
+    :param limit: delete at most this many snapshots. Default: the option of the table
+    :param dry_run: only list the snapshots and files that would be deleted
     """
 
     job = "expire_snapshots"

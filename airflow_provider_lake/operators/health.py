@@ -13,13 +13,15 @@ __all__ = ["LakeHealthOperator"]
 
 
 class LakeHealthOperator(LakeJobOperator):
-    """Returns facts, a score, and reasons with advice; changes nothing.
+    """Returns facts about a table, a score, and reasons with advice; changes nothing.
 
-    If the verdict is ``fail_when`` or worse, the task fails at once, without retries.
+    If ``fail_when`` fails the task, the task is not retried.
 
-    :param time_travel: read every snapshot, tag and branch to count the bytes that only they keep
-    :param unknown: list the directories to find unreferenced, missing and truncated files
-    :param fail_when: fail if the verdict is ``degraded`` or worse, or ``unhealthy``
+    :param time_travel: also read every snapshot, tag and branch, to count the bytes that only they
+        keep
+    :param unknown: also list the directories, to find unreferenced, missing and truncated files
+    :param fail_when: ``degraded``: fail if the verdict is ``degraded`` or ``unhealthy``;
+        ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail for the verdict
     """
 
     job = "health"

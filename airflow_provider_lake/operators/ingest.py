@@ -47,78 +47,82 @@ class LakeIngestOperator(LakeJobOperator):
     that snapshot may have expired. A task that is cleared after a success does its work again: see
     ``on_clear``.
 
-    :param source: path, address or glob of files. Files in a bucket or on HDFS are opened with the
+    :param source: path, URI or glob of files. Files in a bucket or on HDFS are opened with the
         storage options of the catalog
     :param format: format of the files. Default: by their suffix. JSON means one object per line.
-        Change messages (also one per line) need their format here: their rows are upserted and
-        deleted, and new or wider columns are added to the table, unless it is an Iceberg table
+        Change messages, one per line, need their format here. Their rows are upserted and deleted;
+        they also add new columns and widen types, except in an Iceberg table
     :param delimiter: of CSV files: the character between two values; ``\\t`` is a tab. Default: a
         comma
     :param quote: of CSV files: the character around values that hold a delimiter or a line break;
         empty for none. Default: ``"``
     :param escape: of CSV files: the character before a delimiter or quote that belongs to a
         value. Default: none
-    :param header: of CSV files: true if the first line names the columns. If false, the files have
-        the columns of the table, in their order. Default: true
+    :param header: of CSV files: True if the first line names the columns. If False, the files have
+        the columns of the table, in the order of the table. Default: True
     :param null_values: of CSV files: the unquoted texts that stand for NULL, such as
         ``["", "NULL"]``. Default: the empty text
     :param encoding: of text files: their encoding, such as ``latin-1`` or ``utf-16``. Default:
         ``utf-8``
     :param compression: compression of the files. Default: by their suffix, ``.gz``, ``.bz2`` or
         ``.zst``
-    :param messages_of: only change messages of this source table, as ``database.table``
-    :param source_table: another table of the warehouse, ``database.table``: reads what changed
+    :param messages_of: ingest only the change messages of this source table, ``database.table``;
+        skip those of other tables
+    :param source_table: another table of the warehouse, ``database.table``: ingests the changes
         since the last run
-    :param consumer: with ``source_table``: the name of the consumer that reads it. The
-        position of the consumer moves once the rows are committed. The first run reads all rows
+    :param consumer: with ``source_table``: the consumer of that table that stores the position of
+        this reader. The position moves after the rows are committed. The first run reads all rows
     :param jdbc_url: address of a SQL database: with engine ``python`` a URL of SQLAlchemy
         (``postgresql://host/db``), with ``spark`` one of JDBC (``jdbc:postgresql://host/db``)
-    :param jdbc_table: with ``jdbc_url``: the table, of which all rows are read
+    :param jdbc_table: with ``jdbc_url``: the table or view; all of its rows are read
     :param jdbc_conn_id: with ``jdbc_url``: the connection whose login and password are used; its
         other fields are ignored
-    :param source_options: with ``jdbc_url``: Spark's other options; no secrets
-    :param checkpoint: with ``source``: the path or URI of a directory that records which files have
-        been ingested, so that each file is ingested once and a later run ingests only new files. A
-        file that has changed since is refused. The checkpoint has its own commit identity,
-        in place of the identity of the task
+    :param source_options: with ``jdbc_url`` and engine ``spark``: further options of Spark's JDBC
+        source. Passwords are refused here: use ``jdbc_conn_id``
+    :param checkpoint: with ``source``: the path or URI of a directory that records the ingested
+        files. Each file is ingested once, and a later run ingests only new files. A file that has
+        changed since is refused. The commits have the identity of the checkpoint, not that of the
+        task
     :param files_per_batch: with ``checkpoint``: the most files in one commit
-    :param poll: with ``checkpoint`` or ``source_table``: run as a stream that looks for new
-        files or changes at this interval, such as ``"10 s"``, until the process is ended
-    :param columns: for files and SQL tables: columns of the table whose name differs in the source,
-        as ``{"amount": "Amount (EUR)"}``. All other columns have the same name in both
+    :param poll: with ``checkpoint`` or ``source_table``: run as a stream that looks for new files
+        or changes at this interval, such as ``"10 s"``, until the process ends
+    :param columns: for files and SQL tables: columns of the table that have another name in the
+        source, as ``{"amount": "Amount (EUR)"}``. All other columns have the same name in both
     :param casts: for files and SQL tables: columns of the table whose values are cast, as in SQL,
         before they are written: ``{"amount": "DECIMAL(10, 2)"}``. A new column gets this type
     :param overwrite: replace rows in the same commit: ``partitions`` replaces all rows of the
-        partitions that get rows, ``table`` all rows of the table, also by a source without rows.
+        partitions that get rows, ``table`` all rows of the table, even if the source has no rows.
         Default: add the rows
-    :param read_snapshot: for files and SQL tables, whose rows were computed from the table: the
-        position at which it was read, such as ``"main/7"``. The commit is refused if other commits
-        changed the same partitions since, unless ``conflict`` keeps their rows
-    :param conflict: with ``read_snapshot``: ``transaction-order`` keeps what other commits changed
-        since, and a later row of a key wins; ``optimistic`` refuses the commit. Default: the table
-        option ``write.conflict``. Of a Mixed table ``transaction-order`` without ``read_snapshot``:
-        a batch begins before the source is read
-    :param upsert_by: for Iceberg tables: the key of a row. Rows replace the stored rows with the
+    :param read_snapshot: for files and SQL tables whose rows were computed from the target table:
+        the position at which the table was read, such as ``"main/7"``. The commit is refused if
+        other commits have changed the same partitions since, unless ``conflict`` keeps the rows of
+        these commits
+    :param conflict: with ``read_snapshot``: ``transaction-order`` keeps the rows of other commits
+        since then, also over a row of this commit with the same key; ``optimistic`` refuses the
+        commit. Default: the table option ``write.conflict``. For a Mixed table give
+        ``transaction-order`` without ``read_snapshot``: the task is a batch that begins before it
+        reads the source
+    :param upsert_by: for Iceberg tables: the key columns. Rows replace the stored rows with the
         same key, in the same commit. Two rows of the source with one key are refused. Change
-        messages need it only if the table has no identifier fields
+        messages need this argument only if the table has no identifier fields
     :param on_schema_change: for files and SQL tables whose columns differ from the table's:
         ``fail`` refuses new columns and values that do not fit, ``add`` adds the new columns,
         ``widen`` also widens types. Change messages and ``source_table`` always add and widen
-    :param create: create the table, and its database, from the columns of the source if it does not
-        exist
+    :param create: if the table does not exist, create it and its database, with the columns of the
+        source
     :param primary_key: with ``create``: the primary key of the table
-    :param partition_by: with ``create``: the partition columns of the table; of an Iceberg table
+    :param partition_by: with ``create``: the partition columns of the table; for an Iceberg table
         also transforms, such as ``day(ts)``
     :param table_options: with ``create``: the options of the table, such as ``{"bucket": "4"}``
     :param dry_run: only show the files, the columns of a new table, and the changes of an existing
-        one that ``on_schema_change`` allows. Values are not checked
-    :param stage: only write the data files; the job ``commit`` publishes them later. ``staged`` in
-        the result is the address to give to that job
-    :param ingest_again: ingest all files of ``source`` in every run. Default: a run that only adds
-        rows of files skips those that earlier runs of the task have ingested
-    :param on_clear: for a task that is cleared after a success: ``redo`` does its work again, and
-        its first rows are replaced in the same commit; ``force`` does it again and keeps them;
-        ``skip`` does nothing. Default: ``redo``
+        table that ``on_schema_change`` allows. Values are not checked
+    :param stage: only write the data files; ``LakeCommitOperator`` publishes them later. ``staged``
+        in the result is their address for that operator
+    :param ingest_again: ingest all files of ``source`` in every run. Default: skip files that
+        earlier runs of the task have ingested, if the task only adds rows
+    :param on_clear: if the task is cleared after a success: ``redo`` does the work again, and the
+        same commit deletes the rows of the first run; ``force`` does the work again and keeps these
+        rows; ``skip`` does nothing. Default: ``redo``
     """
 
     job = "ingest"
@@ -206,7 +210,6 @@ class LakeIngestOperator(LakeJobOperator):
         self._check_arguments()
 
     def _of_connections(self) -> dict[str, object]:
-        """Return also the login for the SQL database, if the request needs one."""
         keys = super()._of_connections()
         if self.jdbc_conn_id is not None:
             options = self.source_options or {}
@@ -215,9 +218,7 @@ class LakeIngestOperator(LakeJobOperator):
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Raise an error for invalid values, and for secrets, also in arguments that mapped tasks
-        share.
-        """
+        """Raise ``LakeArgumentError`` for invalid values, and for secrets in the DAG file."""
         _refuse_secrets(task_id, given.get("source_options"), given.get("jdbc_url"))
         super()._check_values(task_id, given)
 
@@ -257,8 +258,8 @@ class LakeIngestOperator(LakeJobOperator):
                 )
 
     def _identity(self, context: Context) -> dict[str, object]:
-        """Return also the names of the task and the run, under which the table records the ingested
-        files.
+        """Return the commit identity, and the names of task and run under which the table records
+        the ingested files.
         """
         keys = super()._identity(context)
         adds_files = self.source is not None and self.checkpoint is None
@@ -273,8 +274,8 @@ class LakeIngestOperator(LakeJobOperator):
         return not replaces and self.source_table is None and not self.stage
 
     def _is_repeated(self) -> bool:
-        """Return False with a checkpoint, which decides by itself which files are new, and for a
-        dry run.
+        """Return False for a dry run, and with a checkpoint, which itself decides which files are
+        new.
         """
         return self.checkpoint is None and not self.is_dry_run
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of all job operators: their common arguments, and the engine that they choose."""
+"""The base of all job operators: their common arguments, and the choice of the engine."""
 
 from __future__ import annotations
 
@@ -35,18 +35,20 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
     :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the
         warehouse is ``./warehouse``
     :param engine: ``python`` works in the task's process, ``spark`` submits the same job. ``auto``
-        uses Spark for work on rows if this task or the lake's connection names a Spark connection,
-        else Python
+        uses Spark if the job reads or writes rows, and this task or the connection of the lake
+        names a Spark connection; else Python
     :param spark_conn_id: connection of type ``spark``. If ``spark_default`` does not exist, Spark
         runs on this machine, as ``local[*]``
-    :param skip_if_noop: skip the task, and its downstream tasks, if there was nothing to do
-    :param on_report: a function, or a list of functions, that gets the result as a dict when the
-        work is done, in the task's process; also if it was skipped, or if checks or parts of the
-        work failed. An error of the function is logged as a warning and fails nothing
-    :param result_folder: path or URI where the driver writes its result, for deploy mode
+    :param skip_if_noop: skip the task, and its downstream tasks, if there was nothing to do.
+        Default: the task succeeds
+    :param on_report: a function, or a list of functions, that gets the result as a dict after the
+        work, in the task's process. It is also called if there was nothing to do, or if checks or a
+        part of the work failed. If the function fails, its error is logged as a warning, and the
+        task's state does not change
+    :param result_folder: path or URI of the directory for the driver's result, for deploy mode
         ``cluster``; the driver and this worker must both reach it
-    :param deferrable: let a trigger wait for the work, so that it holds no slot. Default:
-        ``[operators] default_deferrable``
+    :param deferrable: release the worker slot while a trigger waits for the work. Default:
+        Airflow's setting ``[operators] default_deferrable``
 
     With engine ``spark`` every argument of Airflow's ``SparkSubmitOperator`` may be given, too:
     ``conf``, ``packages``, ``driver_memory``, ``deploy_mode`` and so on; each may be a template.
@@ -67,13 +69,15 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
     ui_color = "#e0f2f1"
 
     moves_rows: ClassVar[bool] = False
-    """True if the job works on rows, so that Spark can help; metadata jobs run in the worker."""
+    """True if the job reads or writes rows, which Spark can do in parallel. Jobs on metadata always
+    run in the worker, unless ``engine`` is ``spark``.
+    """
 
     result_members: ClassVar[Sequence[str]] = (
         *("job", "table", "database", "skipped", "reason", "snapshot_id", "previous_snapshot_id"),
         *("replayed", "seconds", "report"),
     )
-    """The names that another task may ask for: ``task.output["snapshot_id"]``."""
+    """The members of the result that other tasks can use, as in ``task.output["snapshot_id"]``."""
 
     def __init__(
         self,
@@ -102,7 +106,6 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
         self.deferrable = deferrable
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Make every argument of a job a template field."""
         super().__init_subclass__(**kwargs)
         if "request" in vars(cls):
             base: type[LakeWarehouseJobOperator] = cls.__mro__[1]
@@ -111,8 +114,10 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
 
     @classmethod
     def partial(cls, **given: Any) -> Any:
-        """Check the shared arguments of mapped tasks when the DAG is parsed; overrides Airflow's
-        method.
+        """Return the operator of mapped tasks, after a check of the arguments that all of them
+        share.
+
+        Raises ``LakeArgumentError`` when the DAG is parsed. Overrides Airflow's method.
         """
         _refuse_what_means_nothing(given, given.get("engine", "auto"))
         return super().partial(**given)
@@ -122,8 +127,8 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
         return argument_types(cls, LakeSparkArguments)
 
     def _chosen_engine(self) -> str:
-        """Return the engine: from the argument, else from the connection, else by the kind of
-        job.
+        """Return ``python`` or ``spark``; ``auto`` is decided by the Spark connection of the task,
+        the kind of job, and the connection of the lake, in this order.
         """
         if self.engine != "auto":
             return self.engine
@@ -138,9 +143,9 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
 
 
 class LakeJobOperator(LakeTableJobMixin, LakeWarehouseJobOperator):
-    """Runs a job on one table; its other arguments are those of every job operator.
+    """Runs a job on one table. ``LakeWarehouseJobOperator`` describes the other arguments.
 
-    :param table: ``database.table``
+    :param table: the table, ``database.table``
     """
 
     template_fields: Sequence[str] = ("table", *LakeWarehouseJobOperator.template_fields)
@@ -151,8 +156,8 @@ class LakeJobOperator(LakeTableJobMixin, LakeWarehouseJobOperator):
 
 
 def _refuse_what_means_nothing(given: Mapping[str, object], engine: str) -> None:
-    """Raise ``LakeArgumentError`` for arguments of SparkSubmitOperator that have no meaning here,
-    instead of ignoring them.
+    """Raise ``LakeArgumentError`` for arguments that have no effect, or another meaning, in a job
+    operator.
     """
     task = f"task {given.get('task_id')!r}"
     if "conn_id" in given:

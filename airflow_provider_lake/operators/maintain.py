@@ -15,25 +15,28 @@ __all__ = ["LakeMaintainOperator"]
 
 
 class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
-    """Runs all maintenance that a table, or each table of a database, needs, in the right order.
+    """Runs all maintenance that a table, or each table of databases, needs, in the right order.
 
-    Expires partitions, compacts the buckets that are due, expires snapshots beyond the table's
-    retention, and deletes orphan files older than a day. Of an Iceberg table it merges delete
-    files, data files and manifests that are due, expires snapshots, and deletes orphan files older
-    than three days. Tables remain intact if the task is killed; a retry does the rest. The log has
-    one sentence with the numbers, and a warning for each obstacle that keeps a table from being
-    healthy.
+    In a Paimon table it expires partitions, compacts the buckets for which ``LakeHealthOperator``
+    advises it, expires snapshots beyond the table's retention, and deletes orphan files older than
+    a day. In an Iceberg table it compacts delete files, data files and manifests, expires
+    snapshots, and deletes orphan files older than three days. If the task is killed, all tables
+    remain intact, and a retry does the rest. The log has one sentence with the numbers, and a
+    warning for each problem that remains.
 
-    :param table: ``database.table``; give this or ``database``
-    :param database: a regular expression for the whole name of a database: maintains each of its
-        tables
-    :param including: with ``database``, a regular expression for the whole name ``database.table``:
-        only tables that match
-    :param excluding: with ``database``, a regular expression for the whole name ``database.table``:
-        tables that match are left out
+    :param table: the table, ``database.table``; give ``table`` or ``database``
+    :param database: a regular expression for the whole names of databases: all of their tables are
+        maintained, one after the other
+    :param including: with ``database``: maintain only tables whose whole name ``database.table``
+        matches this regular expression
+    :param excluding: with ``database``: do not maintain tables whose whole name ``database.table``
+        matches this regular expression
     :param expire_consumers: delete consumers without progress since this time, or for this long,
-        such as ``"2 d"``
-    :param fail_when: fail if the verdict afterwards is ``degraded`` or worse, or ``unhealthy``
+        such as ``"2 d"``. Default: the table option ``consumer.expiration-time``; without it none
+        are deleted
+    :param fail_when: ``degraded``: fail if the verdict after the work is ``degraded`` or
+        ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail for the
+        verdict
     :param dry_run: only report what each step would do
     """
 
@@ -64,7 +67,6 @@ class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
         self._check_arguments()
 
     def _subject(self) -> dict[str, str]:
-        """Return the table or the database, depending on which is given."""
         if self.table is not None:
             return {"table": self.table}
         return {} if self.database is None else {"database": self.database}

@@ -13,16 +13,17 @@ __all__ = ["LakePublishOperator"]
 
 
 class LakePublishOperator(LakeJobOperator):
-    """Publishes commits of other engines, and of tables with asynchronous publication, so that
-    readers of Iceberg see them.
+    """Publishes snapshots of a Paimon table as Iceberg metadata, so that readers of Iceberg see
+    them.
 
-    The table needs the option ``metadata.iceberg.storage``, such as ``table-location``. Commits of
-    this library publish by themselves, unless ``iceberg.publish-mode`` is ``async``. Repeats and
-    concurrent runs are safe: each snapshot is published once.
+    Use it for commits of other engines, and for tables with ``iceberg.publish-mode`` = ``async``.
+    All other commits of this library publish at once. The table needs the option
+    ``metadata.iceberg.storage``, such as ``table-location``. Repeats and concurrent runs are safe:
+    each snapshot is published once.
 
-    :param check: publish nothing: read the published table with each installed reader of Iceberg,
-        and fail at once if the rows differ from those of the published files, or if the metadata is
-        behind
+    :param check: publish nothing, but read the published table with each installed reader of
+        Iceberg. The task fails at once if the rows differ from those of the published files, or if
+        the metadata is behind
     """
 
     job = "publish"

@@ -14,13 +14,13 @@ __all__ = ["LakeRescaleOperator"]
 
 
 class LakeRescaleOperator(LakeJobOperator):
-    """Rewrites partitions with another number of buckets; a partition that already has it is
-    skipped.
+    """Rewrites partitions with another number of buckets; skips partitions that already have this
+    number.
 
     :param bucket: the number of buckets. Default: the table's option ``bucket``
     :param where: a SQL condition on partition columns
-    :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of them. An
-        empty list selects none, an empty object all
+    :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such
+        dicts. An empty list selects no partition, an empty dict every partition
     :param dry_run: only report what would be done
     """
 

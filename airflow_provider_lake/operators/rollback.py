@@ -14,15 +14,18 @@ __all__ = ["LakeRollbackOperator"]
 
 
 class LakeRollbackOperator(LakeJobOperator):
-    """Restores an earlier snapshot: by number, tag, time or watermark.
+    """Restores an earlier snapshot: by number, tag, time or watermark. Give one of these four
+    arguments.
 
     :param snapshot: the number of the snapshot
     :param tag: the tag of the snapshot
-    :param as_of: restore the snapshot that was newest at this time
-    :param watermark: restore the last snapshot whose watermark is at most this value
-    :param as_latest: publish the old rows as a new snapshot; ``false`` deletes the newer snapshots
-        instead
-    :param force: delete the newer snapshots even if tags or branches began at them
+    :param as_of: restore the snapshot that was the newest at this time
+    :param watermark: restore the last snapshot whose watermark, in epoch milliseconds, is at most
+        this value
+    :param as_latest: True publishes the old rows as a new snapshot; False deletes the newer
+        snapshots instead
+    :param force: with ``as_latest=False``: delete the newer snapshots even if tags or branches need
+        them
     :param dry_run: only report what would be done
     """
 

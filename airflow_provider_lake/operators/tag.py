@@ -14,22 +14,25 @@ __all__ = ["LakeTagOperator"]
 
 
 class LakeTagOperator(LakeJobOperator):
-    """Creates, replaces, renames or deletes a tag: a named snapshot, which is kept.
+    """Creates, replaces, renames or deletes a tag: a named snapshot, which does not expire.
 
-    Set ``exist_ok`` or ``missing_ok`` to make a retry harmless.
+    With ``exist_ok`` or ``missing_ok`` a retry succeeds if an earlier attempt has done the work.
 
-    :param action: the action; a key that does not belong to it is refused
+    :param action: the action; an argument that does not belong to it is refused
     :param tag: the name of the tag
-    :param snapshot: ``create``, ``replace``: the snapshot. Default: the newest
+    :param snapshot: ``create``, ``replace``: the number of the snapshot. Default: the newest
     :param from_tag: ``create``, ``replace``: use the snapshot of this other tag
     :param at_or_after: ``create``: use the first snapshot committed at or after this time
-    :param watermark: ``create``: use the first snapshot that has reached this watermark
-    :param retain: ``create``, ``replace``: lifetime of the tag, such as ``"7 d"``
+    :param watermark: ``create``: use the first snapshot whose watermark, in epoch milliseconds, has
+        reached this value
+    :param retain: ``create``, ``replace``: the lifetime of the tag, such as ``"7 d"``. Default: the
+        option of the table
     :param exist_ok: ``create``: do nothing if the tag exists
     :param new_name: ``rename``: the new name
     :param missing_ok: ``delete``: ignore a tag that does not exist
-    :param force: ``delete``, ``replace``: also a tag at which a branch began, or that protects a
-        rollback
+    :param force: ``delete``, ``replace``: also a tag at which a branch began, or one that keeps
+        files which a rollback restored. In a table with more than 100 snapshots and changelogs,
+        this second kind of tag is refused even with ``force``
     :param dry_run: ``delete``: only report what would be deleted
     """
 

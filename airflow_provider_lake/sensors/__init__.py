@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensors for tables; all of them can wait in the triggerer."""
+"""Sensors for tables; each can wait in the triggerer."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits until a compaction has enough files to work on."""
+"""Waits until a compaction would read enough files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ __all__ = ["LakeCompactionNeededSensor"]
 
 
 class LakeCompactionNeededSensor(LakeTableSensor):
-    """Waits until a compaction would read at least ``min_files``; returns how much it would read.
+    """Waits until a compaction would read at least ``min_files`` files; returns the numbers of
+    files and bytes.
 
-    Only metadata is read.
+    The sensor reads only metadata.
 
-    :param strategy: ``minor`` counts what is due, ``full`` everything not in its best shape
+    :param strategy: the strategy of the compaction: ``minor`` reads only the files that the options
+        of the table select, ``full`` every bucket that is not fully compacted
     :param min_files: the fewest files that the compaction would read
     """
 

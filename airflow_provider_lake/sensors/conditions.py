@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions that a sensor can wait for: each checks a table and returns its findings."""
+"""Conditions on a table for which a sensor waits."""
 
 from __future__ import annotations
 
@@ -31,24 +31,29 @@ __all__ = [
 
 
 class Condition(Protocol):
-    """A condition on a table."""
+    """A condition on a table, with fields that ``write_condition`` can write as JSON."""
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return the findings about a table; None while the condition is not met."""
+        """Return the findings as JSON values if the table meets the condition, else None. ``name``
+        is the table name for the findings.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotAdvanced:
-    """A commit of one of ``kinds`` is newer than a snapshot, and than a time."""
+    """The table has a commit of one of ``kinds`` after a snapshot and since a time."""
 
     after_snapshot: int | str = 0
-    """A snapshot number, or the text of a position."""
+    """A snapshot number, or a position as text such as ``"main/7"``."""
     since_millis: int = 0
     kinds: tuple[str, ...] = ROW_KINDS
     changelog: bool = False
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return all newer commits in one payload; None without one."""
+        """Return the payload about all these commits; None if there are none.
+
+        Raise ``UnsupportedError`` with ``changelog`` for a table without changelogs.
+        """
         if self.changelog:
             table.require("changelog")
         after = table.position(self.after_snapshot)
@@ -68,12 +73,16 @@ class SnapshotAdvanced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatermarkReached:
-    """The watermark of the table has reached an event time."""
+    """The watermark of the table has reached an event time, in epoch milliseconds."""
 
     millis: int
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return the watermark, which never falls, once it is reached; None before."""
+        """Return the newest snapshot and its watermark; None before the watermark reaches
+        ``millis``.
+
+        Raise ``UnsupportedError`` for a table without watermarks.
+        """
         table.require("watermarks")
         head = table.latest_snapshot()
         if head is None or head.watermark is None or head.watermark < self.millis:
@@ -83,14 +92,16 @@ class WatermarkReached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionThere:
-    """A partition has rows or, with ``done``, is marked as done."""
+    """A partition has rows; with ``done``, the partition is marked as done."""
 
     partition: Mapping[str, str | int]
     done: bool = False
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return the matching partitions with their rows, counted before any merge; None without
-        one.
+        """Return the matching partitions, each with its number of stored rows before any merge;
+        None if there are none.
+
+        Raise ``UnsupportedError`` with ``done`` for a table without marks of partitions.
         """
         if self.done:
             table.require("partition_marks")
@@ -116,10 +127,11 @@ class CompactionNeeded:
     min_files: int = 1
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return the number of files and bytes that a compaction would read; None if the files are
-        too few.
+        """Return the numbers of units, files and bytes that a compaction would read; None for fewer
+        than ``min_files`` files.
 
-        ``lake compact --plan`` shows the reasons.
+        Raise ``UnsupportedError`` for a table that cannot be compacted. ``lake compact --dry-run``
+        shows the reasons for each bucket.
         """
         table.require("compact")
         plan = table.plan_compaction(strategy=self.strategy)
@@ -144,9 +156,10 @@ class ConsumerLag:
     max_behind: int = 0
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return the position of the consumer; None if it is too far behind.
+        """Return the next snapshot of the consumer, and the number of snapshots that it has left to
+        read. Return None if these are too many, or if there is no such consumer.
 
-        Raise ``InvalidRequestError`` if its next snapshot has expired.
+        Raise ``InvalidRequestError`` if the next snapshot has expired.
         """
         found = next((each for each in table.consumers.list() if each.id == self.consumer), None)
         if found is None:
@@ -170,8 +183,10 @@ class PublicationCurrent:
     max_behind: int = 0
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return the number of snapshots that readers miss; None if they miss more than
+        """Return the number of snapshots that readers of Iceberg miss; None if these are more than
         ``max_behind``.
+
+        Raise ``UnsupportedError`` for a table that cannot be published.
         """
         from lakeformat import publication_lag
 
@@ -206,14 +221,14 @@ _CONDITIONS: dict[str, type[Any]] = {
 
 
 def write_condition(condition: Condition) -> dict[str, Any]:
-    """Return a condition as JSON values."""
+    """Return a condition as a dict of JSON values, for a trigger."""
     members = asdict(condition)  # type: ignore[call-overload]
     plain = {key: list(v) if isinstance(v, tuple) else v for key, v in members.items()}
     return {"condition": type(condition).__name__, **plain}
 
 
 def read_condition(written: Mapping[str, Any]) -> Condition:
-    """Build a condition from JSON values."""
+    """Return the condition that ``write_condition`` has written."""
     members = {key: value for key, value in written.items() if key != "condition"}
     kind = _CONDITIONS[written["condition"]]
     plain = {key: tuple(v) if isinstance(v, list) else v for key, v in members.items()}
@@ -222,8 +237,8 @@ def read_condition(written: Mapping[str, Any]) -> Condition:
 
 
 def at_least(least: int, what: str, value: object) -> int:
-    """Return ``value``; raise ``ValueError`` unless it is a whole number of at least ``least``,
-    because the wait would never end.
+    """Return ``value``; raise ``ValueError``, which names the argument ``what``, unless it is a
+    whole number of at least ``least``.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"argument {what!r} must be a whole number from {least} on, got {value!r}")
@@ -231,7 +246,9 @@ def at_least(least: int, what: str, value: object) -> int:
 
 
 def check_position(what: str, value: object) -> int | str:
-    """Return a snapshot number or the text of a position; raise a ValueError for anything else."""
+    """Return a snapshot number from 0 on, or the text of a position. Raise ``ValueError``, which
+    names the argument ``what``, for anything else.
+    """
     if not isinstance(value, str):
         return at_least(0, what, value)
     from lakeformat import InvalidRequestError, Position
@@ -243,7 +260,10 @@ def check_position(what: str, value: object) -> int | str:
 
 
 def to_millis(what: str, moment: str | int | datetime) -> int:
-    """Return a time as epoch milliseconds; text is ISO 8601, in UTC unless it has a zone."""
+    """Return a time as epoch milliseconds; text is ISO 8601, in UTC unless it has a zone.
+
+    Raise ``ValueError``, which names the argument ``what``, for anything else.
+    """
     if isinstance(moment, int):
         try:
             check_millis(moment)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for a consumer to read."""
+"""Waits until a consumer has read almost all snapshots."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["LakeConsumerLagSensor"]
 
 
 class LakeConsumerLagSensor(LakeTableSensor):
-    """Waits until a consumer has read all but ``max_behind`` snapshots.
+    """Waits until a consumer has at most ``max_behind`` snapshots left to read.
 
-    It also waits for a consumer that does not exist yet. If the next snapshot of the consumer has
-    expired, the task fails at once, because the consumer cannot continue.
+    The sensor also waits for a consumer that does not exist yet. If the next snapshot of the
+    consumer has expired, the task fails at once, because the consumer cannot continue.
 
     :param consumer: the name of the consumer
-    :param max_behind: the most snapshots that it has not read
+    :param max_behind: the most snapshots that the consumer may have left to read
     """
 
     def __init__(
@@ -36,8 +36,8 @@ class LakeConsumerLagSensor(LakeTableSensor):
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Raise ``LakeArgumentError`` for a name that a consumer cannot have: the wait would never
-        end.
+        """Raise ``LakeArgumentError`` for a name that no consumer can have: the sensor would wait
+        forever.
         """
         from lakeformat import InvalidRequestError
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for a partition."""
+"""Waits until a partition has rows or is marked as done."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ __all__ = ["LakePartitionSensor"]
 class LakePartitionSensor(LakeTableSensor):
     """Waits until a partition has rows, or with ``done`` until its ``_SUCCESS`` file exists.
 
-    :param partition: values of partition columns, ``{"dt": "2024-01-31"}``: of some columns, or
-        with ``done`` of all
-    :param done: wait for the ``_SUCCESS`` file
+    :param partition: values of partition columns, ``{"dt": "2024-01-31"}``. Without ``done``, some
+        of the columns are enough; then any matching partition counts
+    :param done: wait for the ``_SUCCESS`` file of one partition, which needs the values of all
+        partition columns
     """
 
     def __init__(

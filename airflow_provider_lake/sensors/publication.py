@@ -13,11 +13,11 @@ __all__ = ["LakePublicationSensor"]
 
 
 class LakePublicationSensor(LakeTableSensor):
-    """Waits until the Iceberg metadata of a Paimon table is at most ``max_behind`` snapshots
-    behind it, also in catalogs.
+    """Waits until readers of Iceberg miss at most ``max_behind`` snapshots of a Paimon table, also
+    in catalogs.
 
-    The table needs the option ``metadata.iceberg.storage``. Use it before tasks of another engine
-    that read the table as an Iceberg table.
+    The table needs the option ``metadata.iceberg.storage``. Use the sensor before tasks of another
+    engine that read the table as an Iceberg table.
 
     :param max_behind: the most snapshots of the table that readers of Iceberg may miss
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for a commit."""
+"""Waits for a commit to a table."""
 
 from __future__ import annotations
 
@@ -21,16 +21,19 @@ __all__ = ["LakeSnapshotSensor"]
 
 
 class LakeSnapshotSensor(LakeTableSensor):
-    """Waits until a table has a commit newer than a snapshot, or than a time; returns the change.
+    """Waits until a table has a commit after a snapshot, or since a time; returns the change.
 
-    Without either it waits for the first commit. Compactions and statistics do not count unless
-    ``kinds`` names them.
+    Without both it waits for the first commit. Compactions and statistics count only if ``kinds``
+    names them.
 
-    :param after_snapshot: the number of the snapshot
-    :param after_position: instead of ``after_snapshot``: a position in the history of the table
-    :param since: a time such as ``"2024-01-31 10:00"``, or epoch milliseconds
-    :param kinds: the kinds of commits that count
-    :param changelog: a commit counts if it published changelog rows
+    :param after_snapshot: wait for a commit after the snapshot with this number
+    :param after_position: instead of ``after_snapshot``: a position in the history of the table,
+        such as ``"main/7"``
+    :param since: count only commits at or after this time, such as ``"2024-01-31 10:00"`` (UTC
+        unless it has a zone), or epoch milliseconds
+    :param kinds: the kinds of commits that count: ``APPEND``, ``OVERWRITE``, ``COMPACT`` or
+        ``ANALYZE``
+    :param changelog: count only commits that published changelog rows, of any kind
     """
 
     def __init__(

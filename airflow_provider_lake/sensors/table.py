@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of all table sensors: checks once in the worker, then waits in the triggerer.
+"""The base of all table sensors: checks the table in the worker, then waits in the triggerer.
 
 A DAG file imports no trigger.
 """
@@ -35,14 +35,15 @@ __all__ = ["LakeTableSensor"]
 class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingConstruction):
     """Waits until a table meets the condition of a subclass; returns the findings as a dict.
 
-    It also waits for a table that does not exist yet, and for a storage that does not answer. The
-    constructor of a subclass declares the types of its arguments, and ends with
+    The sensor also waits for a table that does not exist yet, and for a storage that does not
+    answer. The constructor of a subclass declares the types of its arguments, and ends with
     ``_check_arguments``.
 
-    :param table: ``database.table``
+    :param table: the table, ``database.table``
     :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the
         warehouse is ``./warehouse``
-    :param deferrable: wait in the triggerer, without a worker slot
+    :param deferrable: wait in the triggerer, without a worker slot. Default: Airflow's setting
+        ``[operators] default_deferrable``
     """
 
     template_fields: Sequence[str] = ("table", "lake_conn_id", "deferrable")
@@ -61,7 +62,6 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
         self.deferrable = deferrable
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Make every argument a template field."""
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
             own = argument_names(vars(cls)["__init__"])
@@ -77,7 +77,9 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
         return PokeReturnValue(found is not None, found)
 
     def execute(self, context: Context) -> Any:
-        """Return at once if the condition is met; else wait, in the triggerer if deferrable."""
+        """Return the findings if the table meets the condition; else wait, in the triggerer if
+        ``deferrable``.
+        """
         self._take_rendered()
         if not self.deferrable:
             return super().execute(context)
@@ -98,7 +100,9 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
         )
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
-        """Return the result of the triggerer; fail if it found an error."""
+        """Return the findings of the trigger; raise ``AirflowFailException`` with its error,
+        without retries.
+        """
         from airflow_provider_lake.triggers.table import MET
 
         if event["status"] != MET:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for an event time."""
+"""Waits until the watermark of a table reaches an event time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ __all__ = ["LakeWatermarkSensor"]
 class LakeWatermarkSensor(LakeTableSensor):
     """Waits until the watermark of a table has reached an event time.
 
-    :param watermark: a time such as ``"2024-01-31 10:00"``, or epoch milliseconds
+    :param watermark: the event time, such as ``"2024-01-31 10:00"`` (UTC unless it has a zone), or
+        epoch milliseconds
     """
 
     def __init__(

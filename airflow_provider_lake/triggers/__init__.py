@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Triggers: wait for tables in the triggerer, while no worker is used."""
+"""Triggers, which wait for tables and processes in the triggerer, without a worker slot."""

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The position of a table's watcher, and the changes since then; reads at most one snapshot
-range.
-"""
+"""The position of a table's watcher, and the event for the commits since then."""
 
 from __future__ import annotations
 
@@ -21,7 +19,9 @@ __all__ = ["WatchedCommits", "advance", "at_no_snapshot", "read_cursor"]
 
 @dataclass(frozen=True, slots=True)
 class WatchedCommits:
-    """The commits that a watcher waits for."""
+    """The commits for which a watcher sends events: of ``kinds`` or, with ``changelog``, those with
+    changelog rows.
+    """
 
     name: str
     kinds: Collection[str]
@@ -29,8 +29,8 @@ class WatchedCommits:
 
 
 def read_cursor(kept: Any) -> Position | None:
-    """Return the stored position, also of an earlier version; None if none is stored, or if it is
-    damaged.
+    """Return the stored position, also one in the form of earlier releases; None if none is stored,
+    or if it is damaged.
     """
     from lakeformat import InvalidRequestError, Position
 
@@ -41,9 +41,9 @@ def read_cursor(kept: Any) -> Position | None:
 
 
 def at_no_snapshot(cursor: Position | None) -> Position:
-    """Return the position of a watcher at a table without a snapshot.
+    """Return the position of a watcher while its table has no snapshot.
 
-    A position that names a snapshot is returned unchanged. The table was recreated then, and the
+    A position that names a snapshot is returned unchanged: the table was recreated, and this
     position shows that its next snapshots belong to another history.
     """
     from lakeformat import Position
@@ -54,10 +54,11 @@ def at_no_snapshot(cursor: Position | None) -> Position:
 def advance(
     table: Table, head: TableSnapshot | None, cursor: Position | None, wanted: WatchedCommits
 ) -> tuple[dict[str, Any] | None, Position]:
-    """Return the event to send, or None, and the new position of the watcher.
+    """Return the event to send and the new position of the watcher; the event is None if no watched
+    commit is new.
 
-    Without a position the watcher starts at the newest snapshot and does not report older
-    snapshots.
+    Without a position the watcher starts at the newest snapshot, ``head``, and reports no older
+    snapshot.
     """
     if head is None:
         return None, at_no_snapshot(cursor)

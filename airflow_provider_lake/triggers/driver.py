@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for a Spark driver on YARN or Kubernetes, and ends it when its task is killed."""
+"""Waits for a Spark driver on YARN or Kubernetes, and ends the driver when its task is killed."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ __all__ = ["DRIVER_ENDED", "LakeDriverTrigger"]
 DRIVER_ENDED = "driver_ended"
 
 _MOST_FAILURES = 30
-"""The most checks in a row that may get no answer, such as while the cluster's manager is
-restarted.
+"""The number of checks in a row without an answer after which the task fails; the cluster's manager
+may be restarting meanwhile.
 """
 _log = logging.getLogger(__name__)
 
 
 class LakeDriverTrigger(BaseTrigger):
-    """Fires once, when a driver on a cluster has ended; the job's result is in the result folder.
+    """Fires once, when a driver on a cluster has ended; its result is in the result folder.
 
-    The payload is ``{"status": "driver_ended", "failure": …}``, without a failure after a success,
-    or ``{"status": "timed_out"}`` if the trigger has ended the driver at ``ends_at``. Addresses and
-    credentials come from the connection, never from an argument.
+    The payload is ``{"status": "driver_ended", "failure": …}``; ``failure`` is None after a
+    success. If the trigger has ended the driver at ``ends_at``, in epoch seconds, the payload is
+    ``{"status": "timed_out"}``. Addresses and credentials come from the connection, never from an
+    argument.
     """
 
     def __init__(
@@ -65,20 +66,22 @@ class LakeDriverTrigger(BaseTrigger):
         }
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Ask for the state at each interval; every call that blocks runs in a thread."""
+        """Ask the cluster for the state of the driver every ``poll_interval`` seconds, in a thread;
+        yield one event.
+        """
         watch = _DriverWatch(self)
         while (found := await in_thread(watch.look)) is None:
             await asyncio.sleep(self.poll_interval)
         yield TriggerEvent(found)  # type: ignore[no-untyped-call]
 
     async def on_kill(self) -> None:
-        """End the driver of a task that a user has cleared or marked; from Airflow 3.3 on."""
+        """End the driver after a user has cleared or marked the task. Airflow calls this from
+        version 3.3 on.
+        """
         await in_thread(_DriverWatch(self).end)
 
 
 class _DriverWatch:
-    """The watch over one driver."""
-
     def __init__(self, asked: LakeDriverTrigger) -> None:
         self._asked = asked
         self._driver: ClusterDriver | None = None
@@ -86,7 +89,7 @@ class _DriverWatch:
         self._failures = 0
 
     def look(self) -> dict[str, Any] | None:
-        """Return the payload of the event; None while the driver works."""
+        """Return the payload of the event; None while the driver runs."""
         ends_at = self._asked.ends_at
         if ends_at is not None and time.time() >= ends_at:
             self.end()
@@ -102,7 +105,7 @@ class _DriverWatch:
         return {"status": DRIVER_ENDED, "failure": state.failure} if state.has_ended else None
 
     def end(self) -> None:
-        """End the driver; without an answer of the cluster, log what remains to do."""
+        """End the driver. If the cluster does not answer, log a warning that you must end it."""
         try:
             self._opened().end()
         except (UnreachableClusterError, ConnectionError) as reason:

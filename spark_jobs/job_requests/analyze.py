@@ -14,13 +14,11 @@ __all__ = ["AnalyzeRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class AnalyzeRequest(CommitRequest):
-    """Publish statistics for query planners: the number of rows and, for chosen columns, statistics
-    of their values.
-    """
+    """Publish the number of rows of a table, and statistics of columns, for query planners."""
 
     columns: Literal["all"] | ColumnNames | None = None
-    """Columns with statistics of their values; ``"all"`` for every column. Default: only rows are
-    counted; in an Iceberg table, every column.
+    """Columns whose values get statistics; ``"all"`` for every column. Default: none, only the rows
+    are counted; for an Iceberg table, every column.
     """
     dry_run: bool = False
-    """Read the rows, but publish nothing."""
+    """Compute the statistics, but publish nothing."""

@@ -37,33 +37,32 @@ _CHECKS = (
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRequest(TableRequest):
-    """Check rows: staged rows before they are published, or those of the table."""
+    """Check staged rows before they are published, or the rows of the table."""
 
     staged: Sequence[str] | None = None
     """Addresses of staged results, as returned by the job that staged them. Default: the published
     rows.
     """
     replaces: Numbered | None = None
-    """With ``staged``: the snapshot whose rows the commit will replace; ``unique`` does not compare
-    with these rows.
+    """With ``staged``: the number of the snapshot whose rows the commit will replace, so that
+    ``unique`` ignores these rows.
     """
     where: str | None = None
-    """Only rows that meet this SQL condition."""
+    """Check only rows that meet this SQL condition."""
     min_rows: RowCount | None = None
     """The fewest rows that there may be."""
     max_rows: RowCount | None = None
     """The most rows that there may be."""
     not_null: ColumnNames | None = None
-    """Columns without nulls."""
+    """Columns that must not have nulls."""
     unique: UniqueColumns | None = None
-    """Columns, or lists of columns, whose values no two rows share, such as
-    ``["id", ["shop", "number"]]``. Staged rows are compared with the table as it will be after the
-    commit.
+    """Columns, or lists of columns, whose values no two rows may share, such as ``["id", ["shop",
+    "number"]]``. Staged rows are compared with the table as it will be after the commit.
     """
     accepted_values: AcceptedValues | None = None
     """The values that a column may have, such as ``{"status": ["new", "paid"]}``."""
     freshness: AgesByColumn | None = None
-    """The highest age of the newest time in a column, such as ``{"ordered_at": "1 d"}``."""
+    """The highest age of the newest time in each column, such as ``{"ordered_at": "1 d"}``."""
     conditions: Sequence[str] | None = None
     """SQL conditions that each row must meet, such as ``["amount >= 0"]``."""
     warn_only: Sequence[str] | None = None
@@ -86,11 +85,13 @@ class CheckRequest(TableRequest):
         self.checks()  # refuses checks without a meaning
 
     def checks(self) -> Checks:
-        """Return the checks."""
+        """Return the checks; raise ``InvalidRequestError`` if there are none, or if a check is
+        invalid or given twice.
+        """
         from lakeformat.tables.checks import Checks
 
         return Checks(**self.given_checks())
 
     def given_checks(self) -> dict[str, Any]:
-        """Return the checks that were given, by their key."""
+        """Return the values of the given checks by key, such as ``{"min_rows": 1}``."""
         return {key: each for key in _CHECKS if (each := getattr(self, key)) is not None}

@@ -30,7 +30,9 @@ __all__ = [
 Conflict: TypeAlias = Literal["optimistic", "transaction-order"]
 Engine: TypeAlias = Literal["python", "spark"]
 Partitions: TypeAlias = Mapping[str, Value] | Sequence[Mapping[str, Value]]
-"""The values of some partition columns by column name, or a list of such dicts."""
+"""The values of some partition columns by column name, or a list of such mappings. An empty list
+selects no partition, an empty mapping every partition.
+"""
 
 
 # A class that only others inherit from has no methods of its own: each costs a DAG file time.
@@ -41,7 +43,7 @@ class JobRequest:
     warehouse: str
     """Path or URI of the warehouse."""
     catalog_options: Mapping[str, str] | None = declared(default=None, repr=False)
-    """Options of the catalog and its storage; their values appear in no message."""
+    """Options of the catalog and its storage. Their values appear in no message."""
     engine: Engine = "python"
     """``python`` does all work in this process. With ``spark``, Spark's tasks read and write the
     rows, and for ``remove_orphans`` read the manifests and directories; all other work runs in this
@@ -70,8 +72,8 @@ class PartitionsRequest(TableRequest):
     where: str | None = None
     """A SQL condition on partition columns."""
     partitions: Partitions | None = None
-    """Partitions by their values, ``{"dt": "2024-01-01"}``, or a list of them. An empty list
-    selects none, an empty object all.
+    """Partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such objects. An empty
+    list selects no partition, an empty object every partition.
     """
 
 
@@ -80,26 +82,27 @@ class CommitKeys:
     """The commit identity, by which a retry finds what an earlier attempt published."""
 
     commit_user: str | None = None
-    """The name of the run, such as a UUID. With ``commit_identifier`` it is the commit identity: a
-    retry with the same identity publishes nothing twice. A job on a database uses one identity
-    for all tables: each table records it on its own.
+    """The name of the run, such as a UUID. ``commit_user`` and ``commit_identifier`` together are
+    the commit identity: a retry with the same identity publishes nothing twice. A job on a database
+    uses one identity for all tables, and each table records it separately.
     """
     commit_identifier: int | None = None
     """The number of the commit in that run, such as 1. Give both keys or neither."""
     commit_first_try_millis: int | None = None
-    """A time before the first attempt of the commit, in epoch milliseconds. If snapshots since this
-    time have expired, the retry cannot know whether the first attempt published: it then fails.
-    Without this key it might publish twice.
+    """A time before the first attempt of the commit, in epoch milliseconds. If snapshots have
+    expired since this time, a retry cannot know if the first attempt published, and fails. Without
+    this key such a retry may publish twice.
     """
     commit_first_try_head: str | None = None
     """The identity of the newest snapshot when the first attempt began:
-    ``table.position().identity``, which also differs between two snapshots of the same number.
+    ``table.position().identity``. Two snapshots with the same number have different identities.
     While this snapshot exists, a retry does not fail because older snapshots have expired.
     """
     commit_replaces: int | None = None
     """For ``ingest`` and ``commit``: the number of the snapshot in which the same ``commit_user``
-    published an earlier version of these rows, with a lower identifier. This commit removes that
-    version. If that is not possible, nothing is written. An overwrite ignores this key.
+    published an earlier version of these rows, with a lower identifier. This commit deletes that
+    version. If the version cannot be deleted, the job fails and writes nothing. An overwrite
+    ignores this key.
     """
 
     def __post_init__(self) -> None:
@@ -114,7 +117,9 @@ class CommitKeys:
         self.commit_id()  # raises for an invalid identity
 
     def commit_id(self) -> CommitId | None:
-        """Return the commit identity; None if the request has none."""
+        """Return the commit identity; None if the request has none. Raise ``InvalidRequestError``
+        for an invalid user, identifier or time.
+        """
         if self.commit_user is None or self.commit_identifier is None:
             return None
         from lakeformat import CommitId
@@ -139,18 +144,18 @@ class CommitRequest(TableRequest, CommitKeys):
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class BatchRequest(CommitRequest):
-    """Keys of every job whose rows may have been computed from the table that gets them."""
+    """Keys of jobs that write rows which may have been computed from the same table."""
 
     read_snapshot: TablePosition | None = None
-    """For rows that were computed from the table: the position at which it was read, such as
-    ``"main/7"``. The commit is refused if other commits changed the same partitions since, unless
-    ``conflict`` keeps their rows.
+    """For rows that were computed from the target table: the position at which the table was read,
+    such as ``"main/7"``. The commit is refused if other commits have changed the same partitions
+    since, unless ``conflict`` keeps the rows of these commits.
     """
     conflict: Conflict | None = None
-    """With ``read_snapshot``: ``transaction-order`` keeps what other commits changed since; a later
-    row of a key wins. ``optimistic`` refuses the commit. Default: the table option
-    ``write.conflict``. For a Mixed table only ``transaction-order``, without ``read_snapshot``: the
-    job is a batch that begins before it reads the source.
+    """With ``read_snapshot``: ``transaction-order`` keeps the rows of other commits since then,
+    also over a row of this commit with the same key; ``optimistic`` refuses the commit. Default:
+    the table option ``write.conflict``. For a Mixed table give ``transaction-order`` without
+    ``read_snapshot``: the job is a batch that begins before it reads the source.
     """
 
     def __post_init__(self) -> None:
@@ -159,8 +164,8 @@ class BatchRequest(CommitRequest):
             raise self._without_position()
 
     def require_position(self, table: Table) -> None:
-        """Raise ``InvalidRequestError`` if ``conflict`` needs ``read_snapshot``: it does, unless a
-        batch of the table begins in the job, as that of a Mixed table.
+        """Raise ``InvalidRequestError`` if ``conflict`` is given without ``read_snapshot``, unless
+        ``table`` is a Mixed table, whose batch begins in the job.
         """
         is_begun = "end_batch" in table.operations
         if self.conflict is not None and self.read_snapshot is None and not is_begun:
@@ -175,8 +180,8 @@ class BatchRequest(CommitRequest):
 
     @property
     def order(self) -> dict[str, Any]:
-        """The arguments ``read_snapshot`` and ``conflict`` of the commit, without those that are
-        None.
+        """The arguments ``read_snapshot`` and ``conflict`` of the commit by name, without those
+        that are None.
         """
         given = {"read_snapshot": self.read_snapshot, "conflict": self.conflict}
         return {name: value for name, value in given.items() if value is not None}

@@ -34,11 +34,14 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     """Merge the files of a table into fewer and larger ones; its rows do not change."""
 
     strategy: Strategy = "full"
-    """``full`` compacts every bucket completely, ``minor`` only what is due. Only for Iceberg
-    tables: ``sort`` and ``zorder`` compact what is due and sort the rows of the new files.
+    """``full`` compacts every bucket completely, ``minor`` only the files that the options of the
+    table select. Only for Iceberg tables: ``sort`` and ``zorder`` compact the same files as
+    ``minor``, and sort the rows of the new files.
     """
     idle: Duration | None = None
-    """Only partitions without a write for this long, such as ``"1 h"``."""
+    """Only partitions whose newest file is older than this, such as ``"1 h"``; these are compacted
+    completely.
+    """
     buckets: BucketNumbers | None = None
     """Only these buckets of each partition."""
     order_by: ColumnNames | None = None
@@ -48,20 +51,20 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     uses the table's sort order by default.
     """
     order_strategy: OrderStrategy | None = None
-    """``order`` sorts by the first column of ``order_by``, then the next; ``zorder`` and
-    ``hilbert`` (not for Iceberg tables) sort along a curve through all of them.
+    """``order`` sorts by the first column of ``order_by``, then by the next; ``zorder`` and
+    ``hilbert`` (not for Iceberg tables) sort along a curve through all columns. Default: ``order``.
     """
     max_commits: Numbered | None = None
-    """Publish the groups of files of an Iceberg table as they are done, in up to this many commits.
-    A group whose commit conflicts keeps its old files, and a retry compacts it. By default all
-    groups are published in one commit.
+    """For an Iceberg table: publish finished groups of files before the others, in at most this
+    many commits. A group whose commit conflicts keeps its old files, and a retry compacts it.
+    Default: all groups in one commit.
     """
     executor: Executor | None = None
     """With engine ``python``: ``threads`` compacts as many buckets at a time as there are CPUs,
     ``serial`` one. Default: ``threads``.
     """
     dry_run: bool = False
-    """Only report what would be done."""
+    """Only report what would be compacted."""
 
     def __post_init__(self) -> None:
         CommitRequest.__post_init__(self)
@@ -84,23 +87,25 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
     database: RegularExpression
     """A regular expression for the whole name of a database."""
     including: RegularExpression = ".*"
-    """A regular expression for the whole name ``database.table``: only tables that match."""
+    """Compact only tables whose whole name ``database.table`` matches this regular expression."""
     excluding: RegularExpression | None = None
-    """A regular expression for the whole name ``database.table``: tables that match are left
-    out.
-    """
+    """Do not compact tables whose whole name ``database.table`` matches this regular expression."""
     strategy: Literal["full", "minor"] = "full"
-    """``full`` compacts every bucket completely, ``minor`` only what is due."""
+    """``full`` compacts every bucket completely, ``minor`` only the files that the options of the
+    table select.
+    """
     where: str | None = None
     """A SQL condition on partition columns."""
     idle: Duration | None = None
-    """Only partitions without a write for this long, such as ``"1 h"``."""
+    """Only partitions whose newest file is older than this, such as ``"1 h"``; these are compacted
+    completely.
+    """
     executor: Executor | None = None
     """With engine ``python``: ``threads`` compacts as many buckets at a time as there are CPUs,
     ``serial`` one. Default: ``threads``.
     """
     dry_run: bool = False
-    """Only report what would be done."""
+    """Only report what would be compacted."""
 
     def __post_init__(self) -> None:
         JobRequest.__post_init__(self)
@@ -110,10 +115,10 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangelogRequest(CommitRequest, PartitionsRequest):
-    """Bring the changelog of a table up to date: compact the files whose rows are not in it yet."""
+    """Compact the files whose rows are not in the changelog of a table yet."""
 
     idle: Duration | None = None
-    """Only partitions without a write for this long, such as ``"1 h"``."""
+    """Only partitions whose newest file is older than this, such as ``"1 h"``."""
     executor: Executor | None = None
     """With engine ``python``: ``threads`` compacts as many buckets at a time as there are CPUs,
     ``serial`` one. Default: ``threads``.

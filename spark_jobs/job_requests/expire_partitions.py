@@ -14,7 +14,7 @@ __all__ = ["ExpirePartitionsRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class ExpirePartitionsRequest(TableRequest):
-    """Delete the rows of old partitions. Default for each key: the option of the table."""
+    """Delete the rows of old partitions. Each key replaces an option of the table."""
 
     expiration_time: Expiration | None = None
     """Delete partitions older than this: an age such as ``"7 d"``, or a time."""
@@ -27,8 +27,8 @@ class ExpirePartitionsRequest(TableRequest):
     timestamp_formatter: TimeFormatter | None = None
     """Format of that time, such as ``"yyyyMMdd"``."""
     max_num: Numbered | None = None
-    """The largest number of partitions to delete."""
+    """Delete at most this many partitions."""
     batch_size: Numbered | None = None
-    """The number of partitions in one commit."""
+    """The most partitions that one commit deletes."""
     dry_run: bool = False
     """Only report what would be deleted."""

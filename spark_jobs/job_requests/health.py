@@ -16,8 +16,11 @@ class HealthRequest(TableRequest):
     """Report the health of a table: facts, a score, and reasons with advice."""
 
     time_travel: bool = True
-    """Read every snapshot, tag and branch to count the bytes that only they keep."""
+    """Also read every snapshot, tag and branch, to count the bytes that only they keep."""
     unknown: bool = False
-    """List the directories to find unreferenced, missing and truncated files."""
+    """Also list the directories, to find unreferenced, missing and truncated files."""
     fail_when: Literal["degraded", "unhealthy"] | None = None
-    """Fail, with the reasons and advice, if the verdict is this one or worse."""
+    """``degraded``: fail, with the reasons and advice, if the verdict is ``degraded`` or
+    ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail for the
+    verdict.
+    """

@@ -94,17 +94,17 @@ _ONLY_TO_CREATE = ("primary_key", "partition_by", "table_options")
 @dataclass(frozen=True, kw_only=True)
 class IngestRequest(BatchRequest):
     """Add rows to a table: from files, change messages, a SQL table, or the changes of another lake
-    table. With the same commit identity the rows are added once.
+    table. Jobs with the same commit identity add the rows once.
     """
 
     source: str | None = None
-    """Path, address or glob of files. Files in a bucket or on HDFS are opened with the storage
-    options of the catalog.
+    """Path, URI or glob of files. Files in a bucket or on HDFS are opened with the storage options
+    of the catalog.
     """
     format: SourceFormat | MessageFormat | None = None
     """Format of the files. Default: by their suffix. JSON means one object per line. Change
-    messages (also one per line) need their format here: their rows are upserted and deleted, and
-    new or wider columns are added to the table, unless it is an Iceberg table.
+    messages, one per line, need their format here. Their rows are upserted and deleted; they also
+    add new columns and widen types, except in an Iceberg table.
     """
     delimiter: DialectCharacter | None = None
     """For CSV files: the character between two values; ``\\t`` is a tab. Default: a comma."""
@@ -129,54 +129,54 @@ class IngestRequest(BatchRequest):
     compression: Compression | None = None
     """Compression of the files. Default: by their suffix, ``.gz``, ``.bz2`` or ``.zst``."""
     messages_of: MessageTable | None = None
-    """Read only the change messages of this source table, ``database.table``; skip those of other
+    """Ingest only the change messages of this source table, ``database.table``; skip those of other
     tables.
     """
     source_table: str | None = None
-    """Another table of the warehouse, ``database.table``, whose changes since the last run are
-    ingested.
+    """Another table of the warehouse, ``database.table``; the job ingests its changes since the
+    last run.
     """
     consumer: ConsumerName | None = None
-    """With ``source_table``: the consumer of that table that keeps the position of this reader. It
-    moves after the rows are committed. The first run reads all rows.
+    """With ``source_table``: the consumer of that table that stores the position of this reader.
+    The position moves after the rows are committed. The first run reads all rows.
     """
     jdbc_url: str | None = None
     """Address of a SQL database: with engine ``python`` a URL of SQLAlchemy
     (``postgresql://host/db``), with ``spark`` one of JDBC (``jdbc:postgresql://host/db``).
     """
     jdbc_table: str | None = None
-    """With ``jdbc_url``: the table or view whose rows are all read, such as ``shop.orders`` or
-    ``"My Shop"."Orders"``.
+    """With ``jdbc_url``: the table or view, such as ``shop.orders`` or ``"My Shop"."Orders"``; all
+    of its rows are read.
     """
     source_options: Mapping[str, str] | None = declared(default=None, repr=False)
-    """With ``jdbc_url``: ``user`` and ``password``; with engine ``spark`` also Spark's other
-    options.
+    """With ``jdbc_url``: ``user`` and ``password``; with engine ``spark`` also further options of
+    Spark's JDBC source.
     """
     checkpoint: str | None = None
-    """With ``source``: the path or URI of a directory that records which files have been ingested,
-    so that each file is ingested once and a later run ingests only new files. A file that has
-    changed since is refused. The checkpoint has its own commit identity: ``commit_user`` and
-    ``commit_identifier`` have no effect.
+    """With ``source``: the path or URI of a directory that records the ingested files. Each file is
+    ingested once, and a later run ingests only new files. A file that has changed since is refused.
+    The checkpoint has its own commit identity: ``commit_user`` and ``commit_identifier`` have no
+    effect.
     """
     ingested_by: str | None = None
     """With ``source`` and a commit identity: a name of the task, the same in all of its runs. The
-    table records the files of each run under this name, and a later run ingests only new files.
-    The name has no effect if the table has a primary key, and with ``overwrite``, ``upsert_by``,
-    ``stage``, ``checkpoint`` or change messages. A file that has changed since is refused.
+    table records the files of each run under this name, and a later run ingests only new files. A
+    file that has changed since is refused. The name has no effect if the table has a primary key,
+    with change messages, and with ``overwrite``, ``upsert_by``, ``stage`` or ``checkpoint``.
     """
     ingested_in: str | None = None
-    """With ``ingested_by``: a name of the run, if it commits as several users, such as those of the
-    map indexes of a task. A file that another user of the run has ingested is ingested again, with
-    a warning. Default: the commit user.
+    """With ``ingested_by``: a name of the run, if the run commits as several users, for example one
+    for each map index of a task. A file that another user of the same run has ingested is ingested
+    again, with a warning. Default: the commit user.
     """
     files_per_batch: Numbered | None = None
-    """With ``checkpoint``: the largest number of files in one commit."""
+    """With ``checkpoint``: the most files in one commit."""
     poll: Duration | None = None
     """With ``checkpoint`` or ``source_table``: run as a stream that looks for new files or changes
-    at this interval, such as ``"10 s"``, until the process is ended.
+    at this interval, such as ``"10 s"``, until the process ends.
     """
     columns: ColumnSources | None = None
-    """For files and SQL tables: columns of the table whose name differs in the source, as
+    """For files and SQL tables: columns of the table that have another name in the source, as
     ``{"amount": "Amount (EUR)"}``. All other columns have the same name in both.
     """
     casts: ColumnCasts | None = None
@@ -188,9 +188,9 @@ class IngestRequest(BatchRequest):
     rows, ``table`` all rows of the table, even if the source has no rows. Default: add the rows.
     """
     upsert_by: KeyColumns | None = None
-    """For Iceberg tables: the key of a row. Rows replace the stored rows with the same key, in the
-    same commit. Two rows of the source with one key are refused. Change messages need it only if
-    the table has no identifier fields.
+    """For Iceberg tables: the key columns. Rows replace the stored rows with the same key, in the
+    same commit. Two rows of the source with one key are refused. Change messages need this key only
+    if the table has no identifier fields.
     """
     on_schema_change: OnSchemaChange = "fail"
     """For files and SQL tables whose columns differ from the table's: ``fail`` refuses new columns
@@ -198,22 +198,22 @@ class IngestRequest(BatchRequest):
     messages and ``source_table`` always add and widen.
     """
     create: bool = False
-    """Create the table, and its database, from the columns of the source if it does not exist."""
+    """If the table does not exist, create it and its database, with the columns of the source."""
     primary_key: KeyColumns | None = None
     """With ``create``: the primary key of the table."""
     partition_by: KeyColumns | None = None
-    """With ``create``: the partition columns of the table; of an Iceberg table also transforms,
+    """With ``create``: the partition columns of the table; for an Iceberg table also transforms,
     such as ``day(ts)``.
     """
     table_options: TableOptionTexts | None = None
     """With ``create``: the options of the table, such as ``{"bucket": "4"}``."""
     dry_run: bool = False
-    """Only show the files, the columns of a new table, and the changes of an existing one that
+    """Only show the files, the columns of a new table, and the changes of an existing table that
     ``on_schema_change`` allows. Values are not checked.
     """
     stage: bool = False
     """Only write the data files; the job ``commit`` publishes them later. ``staged`` in the result
-    is the address to give to that job.
+    is their address for that job.
     """
 
     def __post_init__(self) -> None:
@@ -242,8 +242,8 @@ class IngestRequest(BatchRequest):
             self._require_address(self.jdbc_url, self.source_options or {})
 
     def _require_address(self, url: str, options: Mapping[str, str]) -> None:
-        """Raise ``InvalidRequestError`` for an address of another engine; no message shows it,
-        because it may hold a password.
+        """Raise ``InvalidRequestError`` if the address or an option belongs to the other engine.
+        The message does not show the address, which may have a password.
         """
         is_of_spark = self.engine == "spark"
         if url.startswith("jdbc:") != is_of_spark:
@@ -308,9 +308,7 @@ class IngestRequest(BatchRequest):
         self._require_plain_rows()
 
     def _require_plain_rows(self) -> None:
-        """Raise ``InvalidRequestError`` for a key about the columns of files and SQL tables that
-        the source ignores.
-        """
+        """Raise ``InvalidRequestError`` for a key about columns that this source would ignore."""
         if self.on_schema_change != "fail" and self.holds_messages:
             raise refusal(
                 f"key 'on_schema_change' cannot be used with format {self.format!r}: change "
@@ -329,7 +327,7 @@ class IngestRequest(BatchRequest):
             )
 
     def _require_all_rows(self) -> None:
-        """Raise ``InvalidRequestError`` for an overwrite by a source that may lack some rows."""
+        """Raise ``InvalidRequestError`` unless the source has all rows that an overwrite needs."""
         if self.checkpoint is not None:
             raise refusal(
                 "keys 'overwrite' and 'checkpoint' exclude each other: only new files are read, so "
@@ -347,7 +345,7 @@ class IngestRequest(BatchRequest):
             )
 
     def _require_one_batch(self) -> None:
-        """Raise ``InvalidRequestError`` for keys that commit later, repeatedly or differently."""
+        """Raise ``InvalidRequestError`` for two keys of which one does not write a single batch."""
         pairs = [*product(self.order, ("checkpoint", "stage", "upsert_by"))]
         if self.upsert_by is not None:
             pairs += [("upsert_by", "overwrite")]
@@ -358,7 +356,9 @@ class IngestRequest(BatchRequest):
 
     @property
     def takes_new_files(self) -> bool:
-        """True if files that an earlier run has ingested are skipped, unless the table has keys."""
+        """True if the job skips files that an earlier run has ingested; a table with a primary key
+        still gets all files.
+        """
         replaces = self.overwrite is not None or self.upsert_by is not None or self.holds_messages
         return self.ingested_by is not None and not (replaces or self.stage or self.checkpoint)
 
@@ -373,8 +373,8 @@ class IngestRequest(BatchRequest):
 
     @property
     def mapping(self) -> ColumnMapping:
-        """The keys ``columns`` and ``casts``: names and types of columns that differ from the
-        table's.
+        """The keys ``columns`` and ``casts``: names and types that differ between source and
+        table.
         """
         from lakeformat.files.foreign.column_mapping import ColumnMapping
         from lakeformat.types.type_text import parse_type
@@ -384,13 +384,13 @@ class IngestRequest(BatchRequest):
 
     @property
     def holds_messages(self) -> bool:
-        """True if the source holds change messages."""
+        """True if ``format`` is a format of change messages."""
         return self.format is not None and self.file_format is None
 
     @property
     def file_format(self) -> SourceFormat | None:
-        """The format of plain files; None if none is given, or if the source has change
-        messages.
+        """The key ``format`` if it is ``parquet``, ``csv`` or ``json``; None for change messages,
+        and if ``format`` is not given.
         """
         for known in get_args(SourceFormat):
             if self.format == known:

@@ -16,9 +16,10 @@ __all__ = ["MaintainRequest"]
 @dataclass(frozen=True, kw_only=True)
 class MaintainRequest(JobRequest):
     """Run all maintenance that a table, or each table of databases, needs: expire partitions,
-    compact what is due, expire snapshots, delete orphan files.
+    compact, expire snapshots, delete orphan files.
 
-    The partitions of an Iceberg table do not expire; its delete files and manifests are merged.
+    The partitions of an Iceberg table do not expire; its delete files and manifests are compacted,
+    too.
     """
 
     table: str | None = None
@@ -28,19 +29,22 @@ class MaintainRequest(JobRequest):
     other; a failed table does not stop the next.
     """
     including: RegularExpression = ".*"
-    """With ``database``, a regular expression for the whole name ``database.table``: only tables
-    that match.
+    """With ``database``: maintain only tables whose whole name ``database.table`` matches this
+    regular expression.
     """
     excluding: RegularExpression | None = None
-    """With ``database``, a regular expression for the whole name ``database.table``: tables that
-    match are left out.
+    """With ``database``: do not maintain tables whose whole name ``database.table`` matches this
+    regular expression.
     """
     expire_consumers: PastTime | None = None
     """Delete consumers without progress since this time, or for this long, such as ``"2 d"``.
-    Default: the table's option ``consumer.expiration-time``.
+    Default: the table option ``consumer.expiration-time``; without it none are deleted.
     """
     fail_when: Literal["degraded", "unhealthy"] | None = None
-    """Fail, with the remaining problems, if the verdict afterwards is this one or worse."""
+    """``degraded``: fail, with the remaining problems, if the verdict after the work is
+    ``degraded`` or ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default: never
+    fail for the verdict.
+    """
     dry_run: bool = False
     """Only report what each step would do."""
 

@@ -12,11 +12,11 @@ __all__ = ["PublishRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class PublishRequest(TableRequest):
-    """Bring the Iceberg metadata of a Paimon table to its newest snapshot, after commits of other
-    engines. The table needs the option `metadata.iceberg.storage`, such as `table-location`.
+    """Publish snapshots of a Paimon table as Iceberg metadata, after commits of other engines. The
+    table needs the option `metadata.iceberg.storage`, such as `table-location`.
     """
 
     check: bool = False
-    """Publish nothing: read the published table with each installed reader of Iceberg, and fail if
-    the rows differ from those of the published files, or if the metadata is behind.
+    """Publish nothing, but read the published table with each installed reader of Iceberg. The job
+    fails if the rows differ from those of the published files, or if the metadata is behind.
     """

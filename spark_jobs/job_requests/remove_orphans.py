@@ -28,15 +28,13 @@ class RemoveOrphansRequest(TableRequest):
     running_since: Moment | None = None
     """Start of the oldest running write: files changed since then are kept."""
     allow_younger: bool = False
-    """Allow an ``older_than`` within the last day, or after ``running_since``.
-
-    Stop all writers first.
+    """Allow an ``older_than`` within the last day, or after ``running_since``. Stop all writers
+    first.
     """
     max_share: Share = 0.5
     """Refuse to delete more than this share of the table's files or bytes."""
     external_paths: bool = False
-    """Also delete orphans in the external paths of the table; no other table may use these
-    paths.
+    """Also delete orphans in the external paths of the table; no other table may use these paths.
     """
     staged_older_than: PastTime | None = None
     """Delete unpublished staged results that are older than this time or age, such as ``"7 d"``,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a request: each key is declared once, and an unknown key is an error that names the
-nearest.
+"""Reads a request: each key is declared once as a field of a dataclass, and an unknown key is
+refused with the nearest name.
 """
 
 from __future__ import annotations
@@ -48,30 +48,35 @@ __all__ = [
 _Request = TypeVar("_Request")
 
 JsonObject: TypeAlias = Mapping[str, Any]
-"""A request as it is given: plain values by key, not yet checked."""
+"""A request before its check: plain values by key."""
 
 _MILLIS = range(10**10, 10**13)
-"""Numbers up to the year 2286, because epoch seconds have ten digits and microseconds sixteen."""
+"""The numbers that are read as epoch milliseconds, which end in the year 2286. Epoch seconds have
+ten digits and epoch microseconds sixteen, so both are outside.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule for the values of a key beyond their type: the second argument of ``Annotated``."""
+    """A rule for the values of a key beyond their type, given as second argument of
+    ``Annotated``.
+    """
 
     wanted: str
-    """The allowed values, in words."""
+    """The allowed values as words of a message, such as ``a list of column names``."""
     check: Callable[[Any], object]
-    """Raises a ``ValueError``, or an error of the library, with the reason why a value is
-    refused.
+    """A function that raises ``ValueError`` or ``LakeError``, with the reason, for a value that is
+    not allowed.
     """
     takes_blanks: bool = False
-    """True if a text may be empty or blank, such as the key ``quote``."""
+    """True if the texts may be empty or blank, as in the key ``quote``."""
 
 
 def read_request(kind: type[_Request], given: _Request | JsonObject) -> _Request:
-    """Build a request, or raise an ``InvalidRequestError`` that names everything that is wrong.
+    """Return the request of class ``kind`` with the ``given`` keys; a request of this class is
+    returned unchanged.
 
-    A typed request is returned as it is.
+    Raise one ``InvalidRequestError`` that lists all unknown, missing and wrong keys.
     """
     if isinstance(given, kind):
         return given
@@ -85,28 +90,30 @@ def read_request(kind: type[_Request], given: _Request | JsonObject) -> _Request
 
 
 def given_keys(request: Any) -> dict[str, Any]:
-    """Return the keys of a request that have a value, ready for JSON; the reverse of
-    ``read_request``.
+    """Return the keys of a request whose value is not None, as a dict for JSON. ``read_request``
+    reads it again.
     """
     values = {field.name: getattr(request, field.name) for field in fields(request)}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def check_values(kind: type[Any], given: JsonObject) -> None:
-    """Raise ``InvalidRequestError`` for values that are wrong in any request, whichever other keys
-    it has.
+    """Raise ``InvalidRequestError`` for each ``given`` value of a wrong type, or against the rule
+    of its key. Missing and unknown keys, and combinations of keys, are not checked.
     """
     if problems := [*_values(kind, given)]:
         raise refusal("; ".join(problems))
 
 
 def declared_keys(kind: type[Any]) -> list[Field[Any]]:
-    """Return the keys of a request, those without a default first."""
+    """Return the fields of a request class, those without a default first."""
     return sorted(fields(kind), key=lambda field: field.default is not MISSING)
 
 
 def key_hints(kind: type[Any]) -> Mapping[str, Any]:
-    """Return the type of each key, with the rule for its values."""
+    """Return the type hint of each key of a request class; the hint includes the ``Rule`` of the
+    key.
+    """
     return _hints_of(cast("Hashable", kind))
 
 
@@ -116,7 +123,7 @@ def _hints_of(kind: object) -> Mapping[str, Any]:
 
 
 def wanted_text(hint: Any) -> str:
-    """Return the allowed values of a key, in words."""
+    """Return the words of a message for the values that a type hint allows."""
     if get_origin(hint) is Annotated:
         wanted: str = get_args(hint)[1].wanted
         return wanted
@@ -133,9 +140,9 @@ def wanted_text(hint: Any) -> str:
 
 
 def shown(hint: Any, value: Any) -> str:
-    """Format a wrong value for a message, without possible secrets.
+    """Format a wrong value of type ``hint`` for a message, without possible secrets.
 
-    Possible secrets are the values of a dict, a text in place of a dict, and a list of dicts.
+    The values of a dict, a text in place of a dict, and a list of dicts may be secrets.
     """
     if isinstance(value, dict):
         return f"a dict with {', '.join(map(repr, value)) or 'nothing in it'}"
@@ -150,7 +157,9 @@ def shown(hint: Any, value: Any) -> str:
 
 
 def alternatives(hint: Any) -> tuple[Any, ...]:
-    """Return each type that a value may have; ``hint`` may be a union, and may have a rule."""
+    """Return the types that a value may have: the members of a union, without the rules of
+    ``Annotated``.
+    """
     if get_origin(hint) is Annotated:
         return alternatives(get_args(hint)[0])
     if get_origin(hint) in (Union, types.UnionType):
@@ -159,14 +168,17 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 
 
 def is_moment(hint: Any) -> bool:
-    """Return True if the type is a time: only times may be text or a number."""
+    """Return True if ``hint`` is the type of a time, the only type that allows both a text and an
+    int.
+    """
     return {int, str} <= {*alternatives(hint)}
 
 
 def plain_value(hint: Any, value: Any) -> Any:
-    """Convert a date, time, duration or path to the text that ``hint`` takes.
+    """Return a date, time, duration or path as the text that ``hint`` takes.
 
-    Values of a dict are converted as well; any other value is returned unchanged.
+    Values inside a dict, or inside the dicts of a list, are converted, too. Any other value is
+    returned unchanged.
     """
     if isinstance(value, date) and is_moment(hint):
         return _moment_text(hint, value)
@@ -185,7 +197,7 @@ def plain_value(hint: Any, value: Any) -> Any:
 
 
 def _names_values(kind: Any) -> bool:
-    """Return True for the type of a dict whose values may be text, such as those of a partition."""
+    """Return True for a dict type whose values may be text, such as the values of a partition."""
     return get_origin(kind) is Mapping and str in alternatives(get_args(kind)[1])
 
 
@@ -214,7 +226,7 @@ def _text(value: Any) -> Any:
 
 
 def check_millis(number: int) -> None:
-    """Raise a ``ValueError`` for a number that cannot be epoch milliseconds."""
+    """Raise ``ValueError`` for a number that is too small or too large for epoch milliseconds."""
     if number < _MILLIS.start:
         raise ValueError(
             "it is too small for epoch milliseconds; it looks like seconds or a number of days"
@@ -224,7 +236,9 @@ def check_millis(number: int) -> None:
 
 
 def refusal(reason: str) -> InvalidRequestError:
-    """Return the error for an invalid request; the library is only imported when this is called."""
+    """Return the ``InvalidRequestError`` with this message. ``lakeformat`` is imported only here,
+    because a DAG file without mistakes does not need it.
+    """
     from lakeformat import InvalidRequestError
 
     return InvalidRequestError(reason)
@@ -274,7 +288,9 @@ def _values(kind: type[Any], given: JsonObject) -> Iterator[str]:
 
 
 def _rule_of(hint: Any, value: Any) -> Rule | None:
-    """Return the rule for a value of the right type; None if there is none."""
+    """Return the rule of the union member that accepts the value; None if that member has no
+    rule.
+    """
     if get_origin(hint) in (Union, types.UnionType):
         [meant, *_] = [part for part in get_args(hint) if _accepts(part, value)]
         return _rule_of(meant, value)
@@ -285,7 +301,9 @@ def _rule_of(hint: Any, value: Any) -> Rule | None:
 
 
 def _broken(rule: Rule, value: Any) -> str | None:
-    """Return the reason why a value breaks a rule; None if it does not."""
+    """Return the reason why a value breaks a rule, which may be empty; None if the value is
+    allowed.
+    """
     from lakeformat.errors import LakeError
 
     try:

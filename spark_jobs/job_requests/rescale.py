@@ -18,6 +18,6 @@ class RescaleRequest(PartitionsRequest):
     """
 
     bucket: Numbered | None = None
-    """The number of buckets. Default: the table's option ``bucket``."""
+    """The number of buckets. Default: the table option ``bucket``."""
     dry_run: bool = False
     """Only report what would be done."""

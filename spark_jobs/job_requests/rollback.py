@@ -16,8 +16,8 @@ _TARGETS = ("snapshot", "tag", "as_of", "watermark")
 
 @dataclass(frozen=True, kw_only=True)
 class RollbackRequest(CommitRequest):
-    """Restore an earlier snapshot: by number, tag, time or watermark. With the same commit identity
-    the table is restored once.
+    """Restore an earlier snapshot: by number, tag, time or watermark; give exactly one of these
+    four keys. Jobs with the same commit identity restore the table once.
     """
 
     snapshot: Numbered | None = None
@@ -25,11 +25,11 @@ class RollbackRequest(CommitRequest):
     tag: TagName | None = None
     """The tag of the snapshot."""
     as_of: Moment | None = None
-    """Restore the snapshot that was newest at this time."""
+    """Restore the snapshot that was the newest at this time."""
     watermark: int | None = None
-    """Restore the last snapshot whose watermark is at most this value."""
+    """Restore the last snapshot whose watermark, in epoch milliseconds, is at most this value."""
     as_latest: bool = True
-    """Publish the old rows as a new snapshot; ``false`` deletes the newer snapshots instead."""
+    """True publishes the old rows as a new snapshot; false deletes the newer snapshots instead."""
     force: bool = False
     """With ``as_latest`` false: delete the newer snapshots even if tags or branches need them."""
     dry_run: bool = False

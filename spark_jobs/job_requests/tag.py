@@ -29,22 +29,26 @@ _ONLY_WITH = {
 
 @dataclass(frozen=True, kw_only=True)
 class TagRequest(TableRequest):
-    """Create, replace, rename or delete a tag: a named snapshot, which is kept."""
+    """Create, replace, rename or delete a tag: a named snapshot, which does not expire."""
 
     action: Literal["create", "delete", "replace", "rename"]
-    """The action; a key that does not belong to it is refused."""
+    """The action; a key that does not belong to the action is refused."""
     tag: TagName
     """The name of the tag."""
     snapshot: Numbered | None = None
-    """``create``, ``replace``: the snapshot. Default: the newest."""
+    """``create``, ``replace``: the number of the snapshot. Default: the newest."""
     from_tag: TagName | None = None
     """``create``, ``replace``: use the snapshot of this other tag."""
     at_or_after: Moment | None = None
     """``create``: use the first snapshot committed at or after this time."""
     watermark: int | None = None
-    """``create``: use the first snapshot that has reached this watermark."""
+    """``create``: use the first snapshot whose watermark, in epoch milliseconds, has reached this
+    value.
+    """
     retain: Retention | None = None
-    """``create``, ``replace``: lifetime of the tag, such as ``"7 d"``."""
+    """``create``, ``replace``: the lifetime of the tag, such as ``"7 d"``. Default: the option of
+    the table.
+    """
     exist_ok: bool = False
     """``create``: do nothing if the tag exists."""
     new_name: TagName | None = None

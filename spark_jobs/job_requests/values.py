@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules for the values of requests beyond their type, each declared once.
 
-Jobs, and operators when a DAG is parsed, use the same functions. Most rules are the library's own.
-A rule that needs the table or the clock is left to the library.
+The jobs use these rules, and so do the operators when a DAG is parsed. Only the library checks
+rules that need the table or the clock.
 """
 
 from __future__ import annotations
@@ -75,7 +75,10 @@ def _moment(value: str | int) -> None:
 
 
 def age_millis(value: str | int) -> int | None:
-    """Return the age in milliseconds; None if the value is a time."""
+    """Return an age such as ``"7 d"`` in milliseconds; None if the value is a time.
+
+    Raise ``ValueError`` if the value is neither an age nor a time.
+    """
     try:
         _moment(value)
     except ValueError as reason:
@@ -147,7 +150,9 @@ def _tag_name(value: str) -> None:
 
 
 def check_consumer_name(value: str) -> None:
-    """Raise ``InvalidRequestError`` for a name that a consumer cannot have."""
+    """Raise ``InvalidRequestError`` for a name that cannot be the name of a file, and so not of a
+    consumer.
+    """
     from lakeformat.tables.file_name_part import check_new_file_name_part
 
     check_new_file_name_part("consumer id", value)
@@ -165,15 +170,15 @@ def _encoding(value: str) -> None:
 
 
 def _dialect_character(value: str) -> None:
-    """Check that the text is at most one character; ``TextDialect`` checks the characters
-    together.
+    r"""Check that the text has at most one character, or is ``\t``. ``TextDialect`` checks which
+    characters are allowed.
     """
     if len(value) > 1 and value != r"\t":
         raise ValueError(f"it has {len(value)} characters")
 
 
 def _any_texts(value: object) -> None:
-    """Accept every list of strings, also with empty strings."""
+    """Accept every list of strings, also one with empty strings."""
 
 
 def _time_formatter(value: str) -> None:
@@ -226,7 +231,7 @@ Moment: TypeAlias = Annotated[str | int, Rule(f"{_TIME} or {_MILLIS}", _moment)]
 PastTime: TypeAlias = Annotated[
     str | int, Rule(f"{_TIME}, an age such as '7 d', or {_MILLIS}", age_millis)
 ]
-"""A time, or an age."""
+"""A time, or an age such as ``"7 d"``."""
 Expiration: TypeAlias = Annotated[
     str | int, Rule(f"an age such as '7 d', {_TIME} or {_MILLIS}", _expiration)
 ]
@@ -269,7 +274,7 @@ ColumnCasts: TypeAlias = Annotated[
     Mapping[str, str], Rule("an object of table columns, each with a type", _casts)
 ]
 MessageTable: TypeAlias = Annotated[str, Rule("a table as database.table", _message_table)]
-"""A table of another system; its names may have any characters."""
+"""A table of another system as ``database.table``; the names may have any characters."""
 RegularExpression: TypeAlias = Annotated[str, Rule("a regular expression", _expression)]
 DialectCharacter: TypeAlias = Annotated[
     str, Rule("one ASCII character", _dialect_character, takes_blanks=True)
