@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The differences between the supported versions of Airflow, 3.1 to 3.x; other modules have none.
+"""The differences between the supported versions of Airflow, from 3.1 on; no other module has any.
 
-Only public modules of Airflow are used, also where an internal one would be shorter.
+Only public modules of Airflow are used, even where an internal module would make the code shorter.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ def __getattr__(name: str) -> Any:
 
 
 def with_form(hook: type[_Hook]) -> type[_Hook]:
-    """Add to a hook the method by which Airflow 3.1 gets the connection form.
+    """Return the hook, in Airflow 3.1 with the method that returns the connection form.
 
-    Newer versions read the form from the metadata of the provider, and warn of the method.
+    Newer versions read the form from the metadata of the provider, and warn if the method exists.
     """
     if _IS_3_1:
         hook.get_ui_field_behaviour = staticmethod(_form)  # type: ignore[attr-defined]
@@ -100,7 +100,7 @@ def with_form(hook: type[_Hook]) -> type[_Hook]:
 
 
 def _form() -> dict[str, Any]:
-    """Return the form for Airflow 3.1: without fields for options, which are in its extra."""
+    """Return the form for Airflow 3.1, in which all options are in the field ``extra``."""
     from airflow_provider_lake.provider_info import get_provider_info
 
     form = get_provider_info()["connection-types"][0]["ui-field-behaviour"]
@@ -116,7 +116,8 @@ def is_resolved_later(value: object) -> bool:
     """Return True for a value that Airflow replaces when the task runs.
 
     Examples are the result of a task, an argument of a mapped group, a parameter of the DAG, and a
-    literal. Their common class is internal, so its two methods are looked up instead.
+    literal. Their common class is internal to Airflow, so the value is recognised by two of its
+    methods.
     """
     kind = type(value)
     return callable(getattr(kind, "iter_references", None)) and callable(
@@ -130,17 +131,18 @@ def has_teams() -> bool:
 
 
 def team_column(connections: Any) -> Any:
-    """Return the column with the team of each connection; NULL before Airflow 3.2."""
+    """Return the SQL column with the team of each connection; NULL before Airflow 3.2."""
     from sqlalchemy import null
 
     return getattr(connections, "team_name", null())
 
 
 def readable_connections(manager: Any, user: Any, team_of: Mapping[str, str | None]) -> set[str]:
-    """Return the connections that a user may read; ``team_of`` has the team of each.
+    """Return the ids of the connections in ``team_of`` that a user may read. ``team_of`` has the
+    team of each connection, or None.
 
-    Since Airflow 3.2 an auth manager filters all connections of a team at once. Airflow 3.1 asks it
-    about each one.
+    Since Airflow 3.2 the auth manager filters all connections of a team in one call. In Airflow 3.1
+    it has one call for each connection.
     """
     if not hasattr(manager, "filter_authorized_connections"):
         from airflow.api_fastapi.auth.managers.models.resource_details import ConnectionDetails
@@ -158,9 +160,9 @@ def readable_connections(manager: Any, user: Any, team_of: Mapping[str, str | No
 
 
 def find_in_backend(backend: Any, conn_id: str, team: str | None) -> Any:
-    """Return what a secrets backend has for a connection id.
+    """Return the connection that a secrets backend has for an id; None if it has none.
 
-    A backend that was written before teams existed takes no team.
+    The team is passed only to a backend that accepts it.
     """
     taken = inspect.signature(backend.get_connection).parameters
     takes_team = "team_name" in taken or any(
@@ -171,20 +173,20 @@ def find_in_backend(backend: Any, conn_id: str, team: str | None) -> Any:
 
 
 def has_partition_keys(event: object) -> bool:
-    """Return True if the event of an outlet can have partition keys, as since Airflow 3.3."""
+    """Return True if an outlet's event can have partition keys, as since Airflow 3.3."""
     return hasattr(event, "add_partitions")
 
 
 def state_store_of(watcher: Any) -> Any:
-    """Return the store that outlives a watcher; None before Airflow 3.3, which has none."""
+    """Return the state store that keeps the position of a watcher; None before Airflow 3.3."""
     return getattr(watcher, "asset_state_store", None)
 
 
 async def in_thread(call: Callable[..., _Result], *arguments: Any) -> _Result:
-    """Await a blocking call that may ask Airflow for a connection, in a thread.
+    """Run a blocking call, which may ask Airflow for a connection, in a thread; return its result.
 
-    In Airflow 3.1 the requests of a thread that ``asyncio.to_thread`` has started mix with those of
-    the triggerer itself, which then ends with ``Response read out of order``.
+    In Airflow 3.1, requests from a thread of ``asyncio.to_thread`` mix with those of the triggerer
+    itself, which then ends with ``Response read out of order``.
     """
     from asgiref.sync import sync_to_async
 
@@ -192,7 +194,9 @@ async def in_thread(call: Callable[..., _Result], *arguments: Any) -> _Result:
 
 
 def metrics_sender() -> Any:
-    """Return the functions that send metrics: ``incr``, ``gauge`` and ``timing``."""
+    """Return the object with the functions that send metrics: ``incr``, ``gauge`` and
+    ``timing``.
+    """
     try:
         from airflow.sdk.observability import stats
     except ImportError:  # Airflow 3.1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links of a task in the web interface, built only from the task's own XComs."""
+"""Links of a task in the web interface, built only from the XComs of the task."""
 
 from __future__ import annotations
 
@@ -20,14 +20,19 @@ if TYPE_CHECKING:
 __all__ = ["SPARK_KEY", "TABLE_KEY", "LakeSnapshotLink", "LakeSparkLink"]
 
 TABLE_KEY = "lake_table"
-"""The XCom with the table and the connection of a task, pushed before its work starts."""
+"""The key of the XCom with the table and the connection of a task, pushed before its work
+starts.
+"""
 SPARK_KEY = "lake_spark"
-"""The XCom with the Spark application of a task, pushed as soon as the driver knows it."""
+"""The key of the XCom with the Spark application of a task, pushed as soon as the driver has its
+id.
+"""
 
 
 @attrs.define()
 class LakeSnapshotLink(BaseOperatorLink):
-    """Link to the snapshots that a task published: in a table browser, else in the task's own tab.
+    """Links to the snapshots of a task: in a table browser, else in the task's tab *Lake
+    snapshots*.
 
     ``[lake] snapshot_url`` is the address of the browser, with ``{database}``, ``{table}`` and
     ``{snapshot_id}`` as placeholders.
@@ -36,8 +41,8 @@ class LakeSnapshotLink(BaseOperatorLink):
     name = "Lake snapshot"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """Return the address in the table browser; without a browser, that of the task's own
-        tab.
+        """Return the address in the table browser; without a browser, or for a task on a database,
+        that of the task's tab.
         """
         pattern = conf.get("lake", "snapshot_url", fallback="")
         about = _xcom_of(ti_key, TABLE_KEY) if pattern else {}
@@ -56,16 +61,19 @@ class LakeSnapshotLink(BaseOperatorLink):
 
 @attrs.define()
 class LakeSparkLink(BaseOperatorLink):
-    """Link to the Spark application of a task: in the history server, else the page of its driver.
+    """Links to the Spark application of a task: in the history server, else to the web page of its
+    driver.
 
-    ``[lake] spark_history_url`` is the address of the history server. The page of a driver
-    disappears when the driver ends.
+    ``[lake] spark_history_url`` is the address of the history server. The web page of a driver
+    exists only while the driver runs.
     """
 
     name = "Spark UI"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """Return the address; empty if the task started no Spark application with a page."""
+        """Return the address; empty if the task has started no Spark application with a web
+        page.
+        """
         if not getattr(operator, "is_on_spark", True):
             return ""  # reading an XCom that was never pushed logs an error
         about = _xcom_of(ti_key, SPARK_KEY)
@@ -81,7 +89,7 @@ def _xcom_of(ti_key: TaskInstanceKey, key: str) -> Mapping[str, Any]:
 
 
 def _tab_of(ti_key: TaskInstanceKey) -> str:
-    """Return the address of the tab that shows what the task changed."""
+    """Return the address of the task's tab *Lake snapshots*."""
     from airflow_provider_lake.page import TASK_PAGE  # parsing a DAG does not need it
 
     base = (conf.get("api", "base_url", fallback="") or "").rstrip("/")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The asset events of a task: the snapshots that it has published, and their changes.
+"""The asset events of a task, about the snapshots that it has published.
 
-Tasks and watchers send the same payload; see ``assets/change.py``.
+Watchers send events with the same payload; ``assets/change.py`` describes it.
 """
 
 from __future__ import annotations
@@ -39,14 +39,16 @@ def announce(
     lake_conn_id: str = LakeHook.default_conn_name,
     partition_column: str | None = None,
 ) -> dict[str, Any] | None:
-    """Send an event for the published snapshots to each outlet that is the table of the task.
+    """Send an event about the published snapshots to each outlet that is the table of ``result``;
+    return the payload.
 
-    Outlets are assets declared with ``lake_asset``, or aliases, which get the table's asset.
-    Airflow finds an event by the declared object: with the same URI but another name, it would lose
-    the event. With ``partition_column``, the values of this column in the changed partitions become
-    the event's partition keys.
+    Return None if nothing was published, or if no outlet matches. Outlets are assets declared with
+    ``lake_asset``, or aliases, which get the table's asset. Airflow finds an event by the declared
+    object, and would lose it for an asset with the same URI but another name.
 
-    Return the payload; None if nothing was published, or no outlet matches.
+    With ``partition_column``, the values of this column in the changed partitions become the
+    event's partition keys. Raises ``LakeArgumentError`` if the table is not partitioned by it, or
+    if Airflow is older than 3.3.
     """
     meant = _address(result, lake_conn_id)
     targets = [] if meant is None else [*_targets(outlets, meant)]
@@ -80,9 +82,11 @@ def _add_keys(event: Any, keys: Sequence[str]) -> None:
 def partition_keys(
     table: Table, column: str, *, after: AnyPosition, upto: AnyPosition
 ) -> list[str]:
-    """Return the values of a partition column in the partitions that a range of snapshots changed.
+    """Return the sorted values of a partition column in the partitions that the snapshots after
+    ``after``, up to and including ``upto``, have changed.
 
-    Dates are ISO 8601; nulls are left out.
+    Dates are ISO 8601 text; nulls are left out. Raises ``LakeArgumentError`` if ``column`` is not a
+    partition column.
     """
     from lakeformat.types.types import TypeName, atomic, with_nullability
 
@@ -103,8 +107,8 @@ def partition_keys(
 
 
 def _day(text: str) -> str:
-    """Return a day as ISO text: directories hold days since 1970 unless ``partition.legacy-name``
-    is off.
+    """Return a day as ISO 8601 text. Directory names have the number of days since 1970, unless the
+    table option ``partition.legacy-name`` is false.
     """
     is_count = text.removeprefix("-").isdigit()
     return (date(1970, 1, 1) + timedelta(days=int(text))).isoformat() if is_count else text

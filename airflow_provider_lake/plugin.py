@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin: a macro for templates, and pages for the web interface."""
+"""The plugin of Airflow: a macro for templates, and pages for the web interface."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["LakePages", "LakePlugin"]
 
 
 class LakePages:
-    """The pages of ``page/app.py``, loaded by the first request.
+    """The pages of ``page/app.py``, which the first request imports.
 
-    Workers and the DAG processor import plugins, too, but do not need FastAPI.
+    Workers and the DAG processor import plugins as well, but do not need FastAPI.
     """
 
     async def __call__(
@@ -25,15 +25,15 @@ class LakePages:
         receive: Callable[..., Awaitable[Any]],
         send: Callable[..., Awaitable[Any]],
     ) -> None:
-        """Answer a request."""
+        """Pass a request to the pages."""
         from airflow_provider_lake.page.app import app
 
         await app(scope, receive, send)
 
 
 class LakePlugin(AirflowPlugin):
-    """The plugin class of the entry point ``airflow.plugins``; its name is the namespace of the
-    macros.
+    """The plugin class that Airflow finds by the entry point ``airflow.plugins``. Its macro is
+    ``macros.lake.commit_user``.
 
     The addresses are relative, because Airflow may be served below a path.
     """

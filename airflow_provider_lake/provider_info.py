@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts that Airflow reads about every provider at each start; this module imports nothing."""
+"""The metadata that Airflow reads from every provider at each start. This module imports nothing
+else, to keep the start fast.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access to the pages; Airflow mounts a plugin's app without any check.
+"""Access to the pages, because Airflow mounts a plugin's app without any check.
 
 To see the snapshots of a task, a user needs the right to see the task and its XComs; to see a
 table, the right to read its connection. The auth manager checks both, as on Airflow's own pages.
@@ -36,19 +36,19 @@ __all__ = ["User", "lake_connections", "may_read_connection", "may_see_task", "v
 _VARIABLE = "AIRFLOW_CONN_"
 
 User = Annotated[BaseUser, Depends(get_user)]
-"""The signed-in user; a request without a user is answered with 401."""
+"""The signed-in user; without one the answer is 401."""
 
 may_read_connection = [Depends(requires_access_connection("GET"))]
-"""Requires the right to read the connection; for routes with ``connection_id`` in their path."""
+"""Requires the right to read the connection, for routes with ``connection_id`` in their path."""
 
 _OF_TASK = (DagAccessEntity.TASK_INSTANCE, DagAccessEntity.XCOM)
 
 may_see_task = [Depends(requires_access_dag("GET", entity)) for entity in _OF_TASK]
-"""Requires the right to see the task and its XComs; for routes with ``dag_id`` in their path."""
+"""Requires the right to see the task and its XComs, for routes with ``dag_id`` in their path."""
 
 
 def visible_tasks(user: BaseUser, tasks: Mapping[str, OneTask]) -> dict[str, OneTask]:
-    """Return the tasks whose page a user may open."""
+    """Return those of ``tasks`` whose page the user may open, by the same keys."""
     from airflow.models.dag import DagModel
 
     def may_see(dag_id: str) -> bool:
@@ -66,10 +66,10 @@ def visible_tasks(user: BaseUser, tasks: Mapping[str, OneTask]) -> dict[str, One
 
 
 def lake_connections(user: BaseUser) -> dict[str, str | None]:
-    """Return the connections of type ``lake`` that a user may read, each with its team.
+    """Return the ids of the ``lake`` connections that a user may read, each with its team or None.
 
-    They are in the metadata database or, without multi-team mode, in this process's environment.
-    A secrets backend cannot list its connections.
+    They are in the metadata database and, without multi-team mode, in this process's environment.
+    Connections in a secrets backend are missing, because a backend cannot list them.
     """
     found = stored_connections()
     allowed = readable_connections(get_auth_manager(), user, found)
@@ -80,7 +80,7 @@ def lake_connections(user: BaseUser) -> dict[str, str | None]:
 
 
 def _in_environment(user: BaseUser) -> Iterator[str]:
-    """Yield the connections of type ``lake`` in the environment that a user may read."""
+    """Yield the ids of ``lake`` connections in environment variables that a user may read."""
     may_read = get_auth_manager().is_authorized_connection
     for name, text in os.environ.items():
         conn_id = name.removeprefix(_VARIABLE).lower()
@@ -91,7 +91,7 @@ def _in_environment(user: BaseUser) -> Iterator[str]:
 
 
 def _type_of(text: str) -> str | None:
-    """Return the type of a connection in JSON or in a URI; None if it is neither."""
+    """Return the type of a connection given as JSON or as a URI; None for other text."""
     if not text.lstrip().startswith("{"):
         return text.partition("://")[0]
     with suppress(ValueError, AttributeError):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Airflow's records of tasks and connections, read from its metadata database.
 
-Only this module reads that database, in the API server, as Airflow's own pages do. Airflow offers
-these records publicly only over HTTP: a page would send requests to its own server.
+Only this module reads that database, in the API server, as Airflow's own pages do. Otherwise
+Airflow offers these records only over HTTP, so a page would send requests to its own server.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = ["OneTask", "events_of", "stored_connections", "tasks_of_users", "xcom
 
 _MOST_EVENTS = 20
 _MOST_TASKS = 1000
-"""The number of newest task instances that are compared with the commit users of a page."""
+"""The most task instances, newest first, that are compared with the commit users of a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class OneTask:
-    """One instance of a task."""
+    """A task instance."""
 
     dag_id: str
     run_id: str
@@ -42,10 +42,11 @@ class OneTask:
 
 @provide_session
 def stored_connections(*, session: Session = NEW_SESSION) -> dict[str, str | None]:
-    """Return the connections of type ``lake``, each with its team.
+    """Return the ids of all ``lake`` connections in the metadata database, each with its team or
+    None.
 
-    Without multi-team mode, a connection that still belongs to a team is left out, because no task
-    can use it.
+    Without multi-team mode, a connection that still has a team is left out, because no task can use
+    it.
     """
     from airflow.models.connection import Connection
     from sqlalchemy import select
@@ -59,7 +60,7 @@ def stored_connections(*, session: Session = NEW_SESSION) -> dict[str, str | Non
 
 @provide_session
 def xcom_of(task: OneTask, key: str, *, session: Session = NEW_SESSION) -> Mapping[str, Any]:
-    """Return an XCom of the task; empty if there is none."""
+    """Return an XCom of the task if its value is a mapping; else an empty mapping."""
     from airflow.models.xcom import XComModel
 
     asked = XComModel.get_many(
@@ -83,9 +84,10 @@ def xcom_of(task: OneTask, key: str, *, session: Session = NEW_SESSION) -> Mappi
 def events_of(
     task: OneTask, *, session: Session = NEW_SESSION
 ) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the asset events that a task has sent for tables: the URI and the payload of each.
+    """Return the newest asset events that a task has sent for lake tables: the URI and the payload
+    of each.
 
-    Only the task itself can send them in its name, unlike its XComs, which people can change.
+    Users can change the XComs of a task, but only the task can send events in its name.
     """
     from airflow.models.asset import AssetEvent, AssetModel
     from sqlalchemy import select
@@ -111,7 +113,7 @@ def events_of(
 def tasks_of_users(
     users: Collection[str], table: str, *, session: Session = NEW_SESSION
 ) -> dict[str, OneTask]:
-    """Return for each commit user of a table its task instance, if Airflow still has it."""
+    """Return the task instance of each commit user of a table, if Airflow still has that task."""
     from airflow.models.taskinstance import TaskInstance as Row
     from sqlalchemy import and_, or_, select
 

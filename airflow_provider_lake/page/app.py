@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The routes of the pages: each checks access, is read-only, and has a time limit."""
+"""The routes of the pages. Each route checks access, changes nothing, and has a time limit."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ app = FastAPI(title="Lake tables", openapi_url=None, docs_url=None, redoc_url=No
 
 
 class _TroubleError(Exception):
-    """An error on a page; ``where`` names the page for the log."""
+    """An error while a page reads tables; ``where`` names the table or task for the log."""
 
     def __init__(self, error: Exception, where: str) -> None:
         self.error = error
@@ -67,7 +67,9 @@ async def start(request: Request, user: User) -> Response:
 async def open_by_name(
     request: Request, user: User, connection: str = _DEFAULT_CONNECTION, name: str = ""
 ) -> Response:
-    """Redirect from the form to the page that it names."""
+    """Redirect the form of the start page to a table; without a table name to the list of
+    tables.
+    """
     root, quoted = _root(request), quote(connection.strip() or _DEFAULT_CONNECTION, "")
     asked = f"table/{quoted}?{urlencode({'name': name.strip()})}" if name.strip() else None
     return RedirectResponse(f"{root}/{asked or f'tables/{quoted}'}", status_code=303)
@@ -75,7 +77,9 @@ async def open_by_name(
 
 @app.get("/tables/{connection_id:path}", dependencies=may_read_connection)
 async def tables(request: Request, connection_id: str, first: str = "") -> Response:
-    """Show the tables of a lake with their health; ``first`` is the first table to read."""
+    """Show the tables of a lake with their health; ``first`` is the first table whose health is
+    read.
+    """
     found = Overview()
     try:
         await _asked(lambda: found.fill(connection_id, first), f"connection {connection_id!r}")
@@ -89,7 +93,9 @@ async def tables(request: Request, connection_id: str, first: str = "") -> Respo
 async def table(
     request: Request, user: User, connection_id: str, name: str = "", history: bool = False
 ) -> Response:
-    """Show the health of a table, its newest snapshots, columns and options."""
+    """Show the health of a table, its newest snapshots, columns and options. ``history`` also
+    counts the files of older snapshots.
+    """
     where = f"table {name!r} of connection {connection_id!r}"
     facts = await _asked(lambda: look_at_table(connection_id, name, history=history), where)
     users = [each.commit_user for each in facts.recent if each.commit_user is not None]
@@ -120,9 +126,9 @@ async def snapshot(
 async def task(
     request: Request, dag_id: str, run_id: str, task_id: str, map_index: str
 ) -> Response:
-    """Show what a task has changed.
+    """Show the result of a task, and the snapshots that it has published.
 
-    For a task that is not mapped, Airflow's interface passes ``{MAP_INDEX}`` unreplaced.
+    Airflow's interface passes ``{MAP_INDEX}`` as text for a task that is not mapped.
     """
     number = int(map_index) if map_index.isdecimal() and map_index.isascii() else -1
     one = OneTask(dag_id, run_id, task_id, number)
@@ -139,7 +145,7 @@ async def task(
 
 
 async def _tasks_of(user: User, name: str, commit_users: list[str]) -> dict[str, OneTask]:
-    """Return the tasks behind commit users of a table, as far as the user may see them."""
+    """Return the tasks of commit users, by commit user, without tasks that the user may not see."""
 
     def look() -> dict[str, OneTask]:
         return visible_tasks(user, tasks_of_users({*commit_users}, name))
@@ -185,5 +191,5 @@ def _page(request: Request, template: str, *, status: int = 200, **values: Any) 
 
 
 def _root(request: Request) -> str:
-    """Return the path of the pages, below the server's own path if it has one."""
+    """Return the path of the pages, with the server's own path before it."""
     return str(request.scope.get("root_path", "")).rstrip("/")

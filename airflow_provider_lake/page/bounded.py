@@ -12,8 +12,8 @@ from typing import TypeVar
 __all__ = ["AT_ONCE", "PATIENCE_SECONDS", "BusyError", "SlowError", "beside_the_loop"]
 
 AT_ONCE = 4
-"""The most pages that read tables at a time, so that hanging storages do not block the API
-server.
+"""The most pages that read tables at the same time, so that a storage without an answer does not
+block the API server.
 """
 PATIENCE_SECONDS = 20.0
 
@@ -23,17 +23,18 @@ T = TypeVar("T")
 
 
 class BusyError(Exception):
-    """As many pages as the limit allows are already reading tables."""
+    """``AT_ONCE`` pages are reading tables already, or the machine cannot start another thread."""
 
 
 class SlowError(Exception):
-    """The work took too long; it continues, and its result is discarded."""
+    """The work took longer than ``PATIENCE_SECONDS``; it continues, and its result is discarded."""
 
 
 async def beside_the_loop(work: Callable[[], T]) -> T:
-    """Run ``work`` in a thread of its own and return the result.
+    """Run ``work`` in a new thread, and return the result. Raise ``BusyError`` or ``SlowError`` if
+    a limit is exceeded.
 
-    Unlike a thread of a pool, it does not delay the end of the server: a storage that never answers
+    The thread is a daemon, which does not delay the end of the server: a storage that never answers
     cannot be interrupted.
     """
     if not _free.acquire(blocking=False):

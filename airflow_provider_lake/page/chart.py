@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chart of a table: one bar for each of its newest snapshots, as high as its records."""
+"""The chart of a table: a bar for each of its newest snapshots, as high as the number of
+records.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,16 @@ if TYPE_CHECKING:
 __all__ = ["HEIGHT", "SLOT", "Bar", "bars"]
 
 HEIGHT = 48
-"""The height of the highest bar, in units of the SVG."""
+"""The height of the highest bar, in SVG units."""
 SLOT = 10
-"""The width of a bar and the gap after it, in units of the SVG."""
+"""The width of a bar with the gap after it, in SVG units."""
 _GAP = 2
 _LEAST_BARS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The place of a bar, from the upper left corner."""
+    """A bar for a snapshot; ``x`` and ``y`` are its upper left corner, in SVG units."""
 
     snapshot: Snapshot
     x: int
@@ -32,7 +34,9 @@ class Bar:
 
 
 def bars(newest_first: Sequence[Snapshot]) -> list[Bar]:
-    """Return the bars, oldest first; none if there are too few, or no snapshot has records."""
+    """Return the bars, oldest first; empty for fewer than three snapshots, or if no snapshot has
+    records.
+    """
     most = max((each.total_record_count for each in newest_first), default=0)
     if len(newest_first) < _LEAST_BARS or most <= 0:
         return []

@@ -21,7 +21,7 @@ _RECENT = 20
 
 @dataclass(frozen=True, slots=True)
 class IcebergColumn:
-    """One column of a table."""
+    """A column of a table."""
 
     name: str
     type: str
@@ -31,28 +31,30 @@ class IcebergColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IcebergFacts:
-    """The health of a table, its newest snapshots, and what it is made of."""
+    """The facts on the page of a table: health, newest snapshots, columns, properties and
+    references.
+    """
 
     template: ClassVar[str] = "iceberg_table.html"
     health: IcebergHealthReport
     counts_history: bool
-    """True if the files for older snapshots were counted."""
+    """True if ``health`` counts the files that only older snapshots need."""
     kind: str
-    """The format: ``Iceberg table`` or ``Mixed table``."""
+    """The kind of the table: ``Iceberg table`` or ``Mixed table``."""
     format_version: int
     columns: Sequence[IcebergColumn]
     partition_by: Sequence[str]
-    """The transforms of new files, such as ``day(event_time)``."""
+    """The partition transforms of new files, such as ``day(event_time)``."""
     properties: Mapping[str, str]
     references: Sequence[Reference] | None
-    """The branches and tags; None for a Mixed table, which has none of its own."""
+    """The branches and tags; None for a Mixed table, which has none."""
     consumers: Sequence[ConsumerState]
     recent: Sequence[TableSnapshot]
-    """The newest snapshots, newest first."""
+    """At most 20 snapshots, newest first."""
 
 
 def look_at_iceberg_table(table: IcebergTable | MixedTable, *, history: bool) -> IcebergFacts:
-    """Return the facts of a table; ``history`` reads the manifests of every snapshot."""
+    """Return the facts of a table. ``history`` also reads the manifests of all older snapshots."""
     return IcebergFacts(
         health=table.health(time_travel=history),
         counts_history=history,

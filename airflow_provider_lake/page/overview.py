@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of a warehouse with their health, read one after the other for a limited time."""
+"""The tables of a warehouse, and the health of as many as can be read in a limited time."""
 
 from __future__ import annotations
 
@@ -17,30 +17,34 @@ __all__ = ["Overview"]
 
 _MOST_NAMES = 1000
 _READING_SECONDS = 8.0
-"""No further table is read after this time; the page then links to the next one."""
+"""The seconds after which no further table is read; the page then links to the next table."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Overview:
-    """The tables of a warehouse; a page can show it at any time while it is being filled."""
+    """The tables of a warehouse with their health. A page can show it while another thread still
+    fills it.
+    """
 
     location: str = ""
     databases: dict[str, list[str]] = field(default_factory=dict)
     left_out: int = 0
-    """The number of tables that are not listed, because a page has a limit."""
+    """The number of tables that are not listed, because a page lists at most 1,000."""
     health: dict[str, HealthReport] = field(default_factory=dict)
     """The health of each table that was read, by ``database.table``."""
     troubles: dict[str, str] = field(default_factory=dict)
-    """The error of each table that could not be read."""
+    """The message of the error for each table that could not be read."""
     skipped: dict[str, str] = field(default_factory=dict)
-    """The reason for each table whose format has no health."""
+    """The reason for each table whose format has no health report."""
     first: str = ""
-    """The name of the first table that was read."""
+    """The name of the first table to read; empty for the first of the list."""
     unread: str | None = None
-    """The name of the first table that was not read any more."""
+    """The name of the next table to read, if the time was not enough for all; else None."""
 
     def fill(self, connection_id: str, first: str) -> None:
-        """List the tables, then read their health from the table ``first`` on."""
+        """List the tables, then read their health from the table ``first`` on, until the time is
+        over.
+        """
         catalog = lake_of_connection(connection_id).get_conn()
         self.location, self.first = catalog.location, first
         self._list(catalog)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Renders facts as HTML.
 
-The template engine escapes every value. Links are built in this module, which quotes the names in
-them.
+The template engine escapes every value. This module builds the links, and quotes the names in them.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ _PAGES = Environment(
 
 
 def render(template: str, root: str, **values: Any) -> str:
-    """Return a page; ``root`` is the path of the pages on the server."""
+    """Return the HTML of a page; ``root`` is the path of the pages on the server."""
     return _PAGES.get_template(template).render(links=_Links(root), style=_STYLE, **values)
 
 
 class _Links:
-    """Addresses of pages, with each name quoted."""
+    """The addresses of pages."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -70,7 +69,7 @@ class _Links:
 
 
 def _moment(millis: int | None) -> str:
-    """Return a time in UTC, to the second."""
+    """Return a time in UTC, to the second; a dash for None."""
     if millis is None:
         return "–"
     try:
@@ -84,15 +83,15 @@ def _ago(millis: int, now_millis: int) -> str:
 
 
 def _age(seconds: float | None) -> str:
-    """Return the time since a commit as text, at least one second.
+    """Return words for the seconds since a commit, at least one second; ``never`` for None.
 
-    A commit by a machine with a fast clock may seem to be in the future.
+    The commit of a machine with a fast clock may seem to be in the future.
     """
     return "never" if seconds is None else f"{duration(max(int(seconds * 1000), 1000))} ago"
 
 
 def _sentence(text: str) -> str:
-    """Return a text that begins with a capital letter and ends with a full stop."""
+    """Return the text with a capital letter at its beginning and a full stop at its end."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 

@@ -17,21 +17,25 @@ __all__ = ["SnapshotFacts", "look_at_snapshot"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFacts:
-    """One snapshot of a table."""
+    """The facts on the page of a snapshot."""
 
     change: SnapshotChange
     counts_rows: bool
-    """True if the record counts of the snapshot are row counts: no record replaces or hides
-    another.
+    """True if the record counts of the snapshot are row counts, as ``counts_rows`` of
+    ``table_facts`` defines them.
     """
     earlier: int | None
-    """The number of the snapshot before; None if it has expired, or if this is the first."""
+    """The number of the snapshot before; None if there is none, or if it has expired."""
     later: int | None
-    """The number of the snapshot after it; None for the newest."""
+    """The number of the snapshot after; None for the newest."""
 
 
 def look_at_snapshot(connection_id: str, name: str, number: int) -> SnapshotFacts:
-    """Return the facts of a snapshot of a table by its number."""
+    """Return the facts of the snapshot with this number.
+
+    Raises ``NotFoundError`` if the snapshot does not exist, and ``UnsupportedError`` for a table
+    that is not a Paimon table.
+    """
     from lakeformat import NotFoundError
 
     table = lake_of_connection(connection_id).table(name)

@@ -17,16 +17,16 @@ __all__ = ["Column", "TableFacts", "counts_rows", "look_at_paimon_table", "look_
 
 _RECENT = 20
 _LOOKED_BACK = 200
-"""The most snapshots that are read to find the last compaction."""
+"""The most snapshots that are read to find the newest compaction."""
 _MOST_TAGS = 200
-"""The most tags that are listed, because each is read from a file of its own."""
+"""The most tags that a page lists, because each is read from a separate file."""
 _MOST_COUNTED_FILES = 10_000
-"""The most files in which the rows of a table with a primary key are counted."""
+"""The most files of a table with a primary key for which the page counts the rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table."""
+    """A column of a table."""
 
     name: str
     type: str
@@ -38,35 +38,42 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFacts:
-    """The health of a table, its newest snapshots, and what it is made of."""
+    """The facts on the page of a table: health, newest snapshots, columns, options, tags and
+    consumers.
+    """
 
     template: ClassVar[str] = "table.html"
     health: HealthReport
     counts_history: bool
-    """True if the files for older snapshots were counted."""
+    """True if ``health`` counts the files that only older snapshots need."""
     comment: str | None
     columns: tuple[Column, ...]
     options: Mapping[str, str]
     primary_key: tuple[str, ...]
     partition_by: tuple[str, ...]
     rows: int | None
-    """The number of rows that a scan returns; None if rows must be merged to count them."""
+    """The number of rows that a scan returns; None if metadata alone does not give it."""
     counts_rows: bool
-    """True if the record counts of a commit are row counts: no record replaces or hides another."""
+    """True if the record counts of commits are row counts, as the function ``counts_rows`` defines
+    them.
+    """
     tags: Sequence[Any] | None
-    """The tags; None if they are too many for a page."""
+    """The tags; None if there are more than 200."""
     consumers: Sequence[Any]
     recent: list[Snapshot]
-    """The newest snapshots, newest first."""
+    """At most 20 snapshots, newest first."""
     last_compaction: Snapshot | None
     looked_back: int
-    """The number of snapshots that were read to find the last compaction."""
+    """The number of snapshots that were read to find the newest compaction."""
     now_millis: int
 
 
 def look_at_table(connection_id: str, name: str, *, history: bool) -> TableFacts | IcebergFacts:
-    """Return the facts of a table by its name ``database.table``; ``history`` reads every
-    snapshot.
+    """Return the facts of a table by its name ``database.table``; ``history`` also reads all older
+    snapshots.
+
+    Raises ``NotFoundError`` for a missing table, and ``UnsupportedError`` for a format without a
+    page.
     """
     from lakeformat import UnsupportedError
 
@@ -81,7 +88,7 @@ def look_at_table(connection_id: str, name: str, *, history: bool) -> TableFacts
 
 
 def look_at_paimon_table(table: Table, *, history: bool) -> TableFacts:
-    """Return the facts of a table; ``history`` reads every snapshot."""
+    """Return the facts of a table; ``history`` also reads all older snapshots."""
     from lakeformat import CommitKind
     from lakeformat.environment import SYSTEM
 
@@ -108,10 +115,10 @@ def look_at_paimon_table(table: Table, *, history: bool) -> TableFacts:
 
 
 def counts_rows(table: Table) -> bool:
-    """Return True if the records that a commit counts are rows, as a scan counts them.
+    """Return True if each record that a commit counts is one row of a scan.
 
-    With a primary key a record may replace an older one, a deletion vector hides records, and a
-    file that holds only some columns repeats a record for each row.
+    Not so with a primary key, where a record may replace an older one; with deletion vectors, which
+    hide records; and with data evolution, where several files have a record for the same row.
     """
     options = table.options
     return not (
@@ -122,10 +129,8 @@ def counts_rows(table: Table) -> bool:
 
 
 def _rows_of_a_scan(table: Table, health: HealthReport) -> int | None:
-    """Return the number of rows from metadata.
-
-    None if rows must be merged to count them, if the files are too many, or if the table cannot be
-    read.
+    """Return the number of rows from metadata. None if rows must be merged to count them, if there
+    are too many files, or if the table cannot be read.
     """
     from lakeformat import LakeError
 
@@ -160,8 +165,8 @@ def _columns(table: Table) -> tuple[Column, ...]:
 
 
 def _newest(table: Table) -> list[Snapshot]:
-    """Return the newest snapshots, newest first: at least the recent ones, and older ones until a
-    compaction.
+    """Return the newest snapshots, newest first: at least the 20 of the page, then older ones until
+    a compaction is among them.
     """
     from lakeformat import CommitKind
 
@@ -181,4 +186,4 @@ _LOOKS: Mapping[str, Callable[..., TableFacts | IcebergFacts]] = {
     "mixed": look_at_iceberg_table,
     "paimon": look_at_paimon_table,
 }
-"""The function that reads the facts of a table, by the format of the table."""
+"""The function that reads the facts of a table, by the table's format."""

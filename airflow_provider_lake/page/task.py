@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work of a task: its result, and the snapshots it published, read from their tables.
+"""The work of a task: its result, and the snapshots that it published, read from their tables.
 
-The XComs of a task name its table and its snapshots, and people can change them. So of those
-snapshots only the ones with the commit user of this task are shown. Asset events are different:
-only the task sends them in its own name, so their snapshots are shown as they are.
+The XComs of a task name its table and its snapshots, but users can change them. So only those
+snapshots are shown that have the commit user of this task. Only the task itself can send asset
+events in its name, so the snapshots in its events are shown without this check.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _RESULT_KEY = "return_value"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableChanges:
-    """The snapshots of a task in one table."""
+    """The snapshots that a task has published in one table."""
 
     connection_id: str
     table: str
@@ -42,37 +42,37 @@ class TableChanges:
     """The commit user of the task for this table."""
     changes: tuple[SnapshotChange, ...]
     is_by_event: bool
-    """True if only the task's asset events name the snapshots: they have another commit user."""
+    """True if no snapshot has the commit user of the task, and the snapshots are those in its asset
+    events.
+    """
     counts_rows: bool
-    """True if the record counts of the table are row counts: no record replaces or hides
-    another.
+    """True if the record counts of commits are row counts, as ``counts_rows`` of ``table_facts``
+    defines them.
     """
     looked_at: int
-    """The number of snapshots that were checked."""
+    """The number of snapshots whose commit user was compared."""
     expired: int | None
-    """The snapshot that the task named, if it has expired."""
+    """The number of the snapshot in the task's result or event, if it has expired; else None."""
     listed: Sequence[BranchSnapshot] = ()
-    """The snapshots of the task in an Iceberg table, whose files the page does not show."""
+    """The snapshots of the task in an Iceberg table; the page shows no files for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskChanges:
-    """The result of a task, and its snapshots by table."""
+    """The result of a task, and its snapshots in each table."""
 
     task: OneTask
     connection_id: str
     database: str | None
-    """The database, if the task works on all tables of a database."""
+    """The database, if the task works on all of its tables; else None."""
     result: Mapping[str, Any] = field(default_factory=dict)
-    """The return value of the task."""
+    """The return value of the task; empty if there is none yet."""
     tables: Sequence[TableChanges] = ()
-    """The changes of each table; empty if the task has not named a table."""
+    """The snapshots in each table; empty if neither XComs nor events name a table."""
 
 
 def changes_of_task(task: OneTask) -> TaskChanges:
-    """Read the task's XComs and asset events from the metadata database, and its snapshots from
-    the tables.
-    """
+    """Return the result of a task, and the snapshots that its XComs and asset events name."""
     subject = xcom_of(task, TABLE_KEY)
     result = xcom_of(task, _RESULT_KEY)
     connection_id = str(subject.get("lake_conn_id") or LakeHook.default_conn_name)
@@ -92,7 +92,7 @@ def changes_of_task(task: OneTask) -> TaskChanges:
 
 
 def _events_by_table(task: OneTask) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
-    """Return the snapshots that the task's asset events name, by connection and table."""
+    """Return the snapshot numbers in the task's asset events, by connection and table."""
     found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for uri, payload in events_of(task):
         last, before = payload.get("snapshot_id"), payload.get("previous_snapshot_id")
@@ -112,8 +112,8 @@ def _changes_in(
     payloads: Sequence[Mapping[str, Any]],
     result: Mapping[str, Any] | None,
 ) -> TableChanges:
-    """Return the snapshots that are named by asset events or by the task's result, which is None if
-    the task returned none for this table.
+    """Return the snapshots of a task in one table. ``payloads`` are those of its asset events;
+    ``result`` is None if the task returned none for this table.
     """
     table = lake_of_dag(connection_id, task.dag_id).table(name)
     payloads = [_with_previous(table, each) for each in payloads]
@@ -142,7 +142,9 @@ def _changes_in(
 
 
 def _with_previous(table: Table, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the payload of an event; one without a previous snapshot stands for its last alone."""
+    """Return the payload of an event with a previous snapshot: if it has none, the one right before
+    its newest.
+    """
     if type(payload["previous_snapshot_id"]) is int:
         return payload
     before = table.position(payload["snapshot_id"]).before
@@ -150,7 +152,7 @@ def _with_previous(table: Table, payload: Mapping[str, Any]) -> Mapping[str, Any
 
 
 def _in_iceberg(table: IcebergTable, connection_id: str, name: str, user: str) -> TableChanges:
-    """Return the snapshots with the commit user of the task."""
+    """Return the snapshots of an Iceberg or Mixed table with the commit user of the task."""
     newest = table.snapshots()[-_LOOKED_BACK:]
     mine = [each for each in newest if without_suffix(each.commit_user or "") == user]
     return TableChanges(
@@ -182,8 +184,8 @@ def _expired(
 
 
 def _positions(table: Table, named: Mapping[str, Any]) -> list[Position]:
-    """Return the positions of snapshots that the task may have published: the range that it named,
-    else the newest.
+    """Return the positions of snapshots that the task may have published: the range in ``named``,
+    else the newest 100.
     """
     last, before = named.get("snapshot_id"), named.get("previous_snapshot_id")
     if type(last) is not int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a task as lines for its page. It comes from an XCom, so a member may have any
+"""The result of a task as lines for its page. The result is an XCom, so a member may have any
 value.
 """
 
@@ -15,14 +15,14 @@ from lakeformat.types.duration_text import duration
 __all__ = ["CheckLine", "TableLine", "check_lines", "report_facts", "table_lines"]
 
 _KNOWN = {"table", "reason", "location", "left_out", "tables", "checks"}
-"""Members of a report that the page shows in another place."""
+"""Members of a report that other parts of the page show."""
 _LONGEST_TEXT = 200
 _MOST_TABLES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class TableLine:
-    """The outcome for one table of a task on a whole database."""
+    """The outcome for one table, of a task on a whole database."""
 
     name: str
     outcome: str
@@ -40,7 +40,9 @@ class CheckLine:
 
 
 def report_facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the numbers and texts of the task's report, each with its name; zeros are left out."""
+    """Return the members of a task's report as pairs of label and text; zeros and empty values are
+    left out.
+    """
     report = _mapping(result.get("report"))
     cut = _mapping(report.get("left_out"))
     found = []
@@ -52,7 +54,9 @@ def report_facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def table_lines(result: Mapping[str, Any]) -> list[TableLine]:
-    """Return the outcomes of a task on a whole database, table by table."""
+    """Return a line for each of the first 200 tables in the result of a task on a whole
+    database.
+    """
     tables = _mapping(result.get("report")).get("tables")
     lines = []
     for each in tables[:_MOST_TABLES] if isinstance(tables, list) else ():
@@ -65,7 +69,7 @@ def table_lines(result: Mapping[str, Any]) -> list[TableLine]:
 
 
 def check_lines(result: Mapping[str, Any]) -> list[CheckLine]:
-    """Return the results of a task that checks rows, check by check."""
+    """Return a line for each check in the result of a task that checks rows."""
     checks = _mapping(result.get("report")).get("checks")
     return [
         CheckLine(*(str(each.get(name, "")) for name in ("name", "outcome", "finding", "advice")))
@@ -75,7 +79,7 @@ def check_lines(result: Mapping[str, Any]) -> list[CheckLine]:
 
 
 def _label(key: str) -> str:
-    """Return a member's name as people read it, without the unit ``millis``."""
+    """Return the name of a member as words, without the unit ``millis``."""
     words = key.removesuffix("millis").replace("_", " ").strip()
     return (words or "time").capitalize()
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lakes that pages open: by a connection id, as a task of the connection's team finds it.
+"""The lakes that pages open by a connection id, as tasks of the connection's team find them.
 
-A task's process has the task's team. The API server has no team, and finds no connection of a team
-by the id alone. So the pages pass the team.
+The process of a task belongs to the team of the task. The API server belongs to no team, and finds
+no connection of a team by its id alone. So the pages pass the team.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["lake_of_connection", "lake_of_dag"]
 
 
 def lake_of_connection(connection_id: str) -> LakeHook:
-    """Return the lake of a connection, looked up with the team that owns the connection.
+    """Return the lake of a connection, which is looked up with the team that owns it.
 
-    The team is read from the database. The right to read the connection is checked for the same
-    team (``access.py``).
+    The database has the team. ``access.py`` has checked the right to read the connection for the
+    same team.
     """
     from airflow.models.connection import Connection
 
@@ -34,14 +34,14 @@ def lake_of_connection(connection_id: str) -> LakeHook:
 
 
 def lake_of_dag(connection_id: str, dag_id: str) -> LakeHook:
-    """Return the lake that tasks of a DAG find by a connection id."""
+    """Return the lake that the tasks of a DAG find by a connection id."""
     from airflow.models.dag import DagModel
 
     return _TeamLake(connection_id, DagModel.get_team_name(dag_id) if has_teams() else None)
 
 
 class _TeamLake(LakeHook):
-    """A lake whose connection belongs to a team, or to all teams."""
+    """A lake whose connection belongs to a team; with the team None, to all teams."""
 
     def __init__(self, lake_conn_id: str, team: str | None) -> None:
         super().__init__(lake_conn_id)

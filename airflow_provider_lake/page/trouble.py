@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages for errors: what happened, and what to do next."""
+"""Error pages: what happened, and what to do next."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Trouble", "of_access", "trouble_of"]
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """The text of an error page; ``happened`` may repeat a secret from the error."""
+    """The text of an error page. ``happened`` may repeat a secret from the error."""
 
     status: int
     title: str
@@ -36,8 +36,8 @@ _OF_ACCESS = {
 
 
 def trouble_of(error: Exception) -> Trouble:
-    """Return the page for an error. The text of an error from outside the library may contain
-    secrets, so only the log has it.
+    """Return the error page for an error. An error that is not from this library may contain
+    secrets, so only the log has its message.
     """
     from lakeformat import LakeError
 
@@ -74,7 +74,7 @@ def trouble_of(error: Exception) -> Trouble:
 
 
 def _of_lake(error: Exception) -> Trouble:
-    """Return the page for an error of the library, with its own message."""
+    """Return the error page for a ``LakeError``, with the message of the error."""
     from lakeformat import (
         CorruptTableError,
         InvalidRequestError,
@@ -117,8 +117,8 @@ def _of_lake(error: Exception) -> Trouble:
 
 
 def of_access(status: int, detail: str) -> Trouble:
-    """Return the page for a request to which Airflow denies access; ``status`` is its HTTP
-    status.
+    """Return the error page for a request that Airflow or FastAPI refuses with the HTTP status
+    ``status``.
     """
     title, next_step = _OF_ACCESS.get(
         status, ("The request is wrong", "check the address of the page")

@@ -2,9 +2,9 @@
 """The arguments of ``SparkSubmitOperator``, for operators that may never start Spark.
 
 Importing ``SparkSubmitOperator`` takes several times longer than importing the operators of this
-provider, because it imports the OpenLineage provider. So the arguments are declared here with
-types, and a contract test compares them with ``SparkSubmitOperator``'s. ``SparkSubmitOperator`` is
-created when a job is submitted (``submission.py``).
+provider, because it imports the OpenLineage provider. So this module declares the arguments with
+their types, and a contract test compares them with the original. ``submission.py`` creates a
+``SparkSubmitOperator`` when a job is submitted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["SPARK_ARGUMENTS", "LakeSparkArguments"]
 
 
 class LakeSparkArguments(BaseOperator):
-    """Keeps the arguments for spark-submit; ``SparkSubmitOperator`` documents each of them."""
+    """Stores the arguments for spark-submit; ``SparkSubmitOperator`` documents each of them."""
 
     def __init__(
         self,
@@ -101,10 +101,12 @@ class LakeSparkArguments(BaseOperator):
         self.durable = durable
 
     def _spark_given(self) -> dict[str, Any]:
-        """Return the arguments that are set; ``SparkSubmitOperator`` has defaults for the rest."""
+        """Return the arguments that are not None; ``SparkSubmitOperator`` has defaults for all
+        others.
+        """
         values = {name: getattr(self, name) for name in SPARK_ARGUMENTS}
         return {name: value for name, value in values.items() if value is not None}
 
 
 SPARK_ARGUMENTS = tuple(argument_names(LakeSparkArguments.__init__))
-"""The names of these arguments, the same as in ``SparkSubmitOperator``."""
+"""The names of the arguments, the same as in ``SparkSubmitOperator``."""

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver of a Spark job on a cluster: its state and its end, through the cluster's REST API."""
+"""The driver of a Spark job on a cluster: reads its state and ends it through the cluster's REST
+API.
+"""
 
 from __future__ import annotations
 
@@ -28,33 +30,36 @@ _NOT_FOUND = 404
 
 
 class UnreachableClusterError(Exception):
-    """The cluster gave no answer, or one that cannot be understood: ask again later."""
+    """The cluster gave no answer, or an answer without the state of the driver: ask again later."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriverState:
-    """One answer of the cluster."""
+    """The state of a driver in one answer of the cluster."""
 
     name: str
-    """The state in the words of the cluster."""
+    """The name of the state that the cluster uses, such as ``RUNNING``."""
     has_ended: bool
     failure: str | None = None
-    """The reason of a failure; None for a driver that works or has succeeded."""
+    """The reason of a failure; None for a driver that runs or has succeeded."""
 
 
 class ClusterDriver(Protocol):
-    """A driver that was submitted. Both methods block, but not for long."""
+    """A driver that was submitted. Each method blocks for at most about ten seconds."""
 
     def state(self) -> DriverState:
-        """Return the state; raise ``UnreachableClusterError`` without an answer."""
+        """Return the state of the driver; raise ``UnreachableClusterError`` without an answer."""
 
     def end(self) -> None:
         """End the driver; raise ``UnreachableClusterError`` without an answer."""
 
 
 def driver_of(manager: Manager, driver: str, connection: Connection) -> ClusterDriver:
-    """Return a driver by the id that ``SparkSubmitOperator`` stores: ``namespace:pod`` on
-    Kubernetes.
+    """Return the driver with the id that ``SparkSubmitOperator`` stores, on Kubernetes
+    ``namespace:pod``.
+
+    Raises ``UnreachableClusterError`` for YARN if the connection has no address of its resource
+    manager.
     """
     if manager == "yarn":
         address = yarn_address(connection)
@@ -69,7 +74,7 @@ def driver_of(manager: Manager, driver: str, connection: Connection) -> ClusterD
 
 
 def yarn_address(connection: Connection) -> str | None:
-    """Return the address of YARN's resource manager; None if the connection does not name it."""
+    """Return the address of YARN's resource manager; None if the connection does not have it."""
     text = str(connection.extra_dejson.get("yarn_resourcemanager_webapp_address") or "").strip()
     if not text:
         return None
@@ -78,7 +83,7 @@ def yarn_address(connection: Connection) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _YarnApplication:
-    """An application of YARN: see Hadoop's page "ResourceManager REST APIs"."""
+    """An application of YARN, as in Hadoop's page "ResourceManager REST APIs"."""
 
     address: str
     application: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark for a function that runs in the task's own process."""
+"""Spark for a function that runs in the process of its task."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ __all__ = ["spark_here"]
 def spark_here(
     name: str, hook: LakeHook, conn_id: str | None, conf: Mapping[str, Any] | None
 ) -> Iterator[SparkSession]:
-    """Yield a session with the lake registered, stopped after the block; its driver is this
-    process.
+    """Yield a Spark session with the lake as a catalog, and stop it after the block. This process
+    is the driver.
+
+    Raises ``AirflowFailException`` for a connection that cannot be used.
     """
     master = _master(conn_id or DEFAULT_SPARK_CONNECTION)
     from spark_jobs import register
@@ -39,8 +41,8 @@ def spark_here(
 def _master(conn_id: str) -> str:
     """Return the Spark master of a connection, after the checks of the hook for spark-submit.
 
-    Nothing is submitted. Raises ``AirflowFailException`` for a wrong connection, and for deploy
-    mode ``cluster``, whose driver would not be this process.
+    Raises ``AirflowFailException`` for a wrong connection, and for deploy mode ``cluster``, in
+    which the driver is not this process.
     """
     from airflow_provider_lake.jobs.job_output import JobOutput
     from airflow_provider_lake.spark.submit import LakeSparkSubmitHook

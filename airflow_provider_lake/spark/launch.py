@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts a command that does not outlive its parent: ``launch.py PARENT_PID COMMAND...``.
 
-It runs between the task and ``spark-submit``, by path and with only the standard library. On Linux
-the kernel kills the command when the task's process dies for any reason (memory, container stop,
-``kill -9``). A program is used instead of a ``preexec_fn``, because Python code between fork and
-exec can block forever in a process with threads.
+The task starts this file by its path, with only the standard library, and it becomes
+``spark-submit``. On Linux the kernel kills the command when the task's process dies for any reason
+(memory, container stop, ``kill -9``). A ``preexec_fn`` is not used, because Python code between
+fork and exec can block forever in a process with threads.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main(words: list[str]) -> None:
-    """Replace this process by the command, unless the parent has already died."""
+    """Replace this process by the command; exit with code 143 if the parent has already died."""
     parent, command = int(words[0]), words[1:]
     if sys.platform == "linux":
         import ctypes

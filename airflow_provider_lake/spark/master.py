@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Spark connection and the program that submits to it."""
+"""Finds the Spark connection, and the program ``spark-submit``."""
 
 from __future__ import annotations
 
@@ -37,9 +37,12 @@ _log = logging.getLogger(__name__)
 
 
 def spark_connection(conn_id: str) -> Connection:
-    """Return the Spark connection; if the default one is missing, Spark runs on this machine.
+    """Return the Spark connection. If ``spark_default`` does not exist, return one that runs Spark
+    on this machine.
 
-    Airflow's hook falls back to ``yarn`` if a lookup fails, and logs only one line.
+    Raises ``AirflowFailException`` for any other missing connection and for a wrong type, and
+    ``ConnectionError`` if the lookup fails: Airflow's hook would then use ``yarn``, and log only
+    one line.
     """
     try:
         connection = BaseHook.get_connection(conn_id)
@@ -72,12 +75,14 @@ def spark_connection(conn_id: str) -> Connection:
 
 
 def is_on_this_machine(master: str) -> bool:
-    """Return True if executors are threads of the driver on this machine."""
+    """Return True for a local master, whose executors are threads of the driver."""
     return re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
 def find_spark_submit() -> str:
-    """Return the absolute path of ``spark-submit``: on the PATH, else in the installed pyspark."""
+    """Return the absolute path of ``spark-submit``: on the PATH, else in the installed pyspark.
+    Raise ``AirflowFailException`` if neither has it.
+    """
     on_path = shutil.which("spark-submit")
     if on_path:
         return str(Path(on_path).absolute())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends a process that a task has started, with all its descendants."""
+"""Ends a process that a task has started, with all of its descendants."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _PAUSE_SECONDS = 0.05
 
 
 class ProcessTree:
-    """A process and its descendants, as they were when this object was made.
+    """A process and its descendants at the time when this object was created.
 
-    The descendants must be listed before the first of them ends: the children of a dead process
-    cannot be found any more.
+    Create it before the first of these processes ends: the children of a dead process cannot be
+    found.
     """
 
     def __init__(self, root: subprocess.Popen[Any] | None) -> None:
@@ -30,11 +30,12 @@ class ProcessTree:
 
     @property
     def is_gone(self) -> bool:
-        """True if none of the processes still runs."""
+        """True if none of the processes runs."""
         return not any(map(_runs, self._members))
 
     def terminate(self, grace_seconds: float) -> None:
-        """Ask all processes to end, wait, and kill those that remain, including new ones.
+        """Send SIGTERM to all processes, wait up to ``grace_seconds``, and kill those that still
+        run, with children that they have started meanwhile.
 
         No process is reaped here, because this runs in a signal handler: the interrupted code may
         be waiting for the exit code of the same process.
@@ -60,13 +61,12 @@ def _family(pid: int) -> list[psutil.Process]:
 
 
 def _send(signal: Callable[[], None]) -> None:
-    """Send a signal; ignore a process that has ended."""
     with suppress(psutil.NoSuchProcess):
         signal()
 
 
 def _wait(processes: Iterable[psutil.Process], seconds: float) -> list[psutil.Process]:
-    """Wait for processes to end; return those that still run when the time is over."""
+    """Wait up to ``seconds`` for processes to end; return those that still run."""
     end = time.monotonic() + seconds
     while alive := [process for process in processes if _runs(process)]:
         if time.monotonic() >= end:
@@ -76,7 +76,7 @@ def _wait(processes: Iterable[psutil.Process], seconds: float) -> list[psutil.Pr
 
 
 def _runs(process: psutil.Process) -> bool:
-    """Return True if a process still runs; a process that waits to be reaped does not."""
+    """Return True if a process runs; False for a zombie, which has ended but was not reaped."""
     try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

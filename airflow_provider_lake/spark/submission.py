@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One use of ``SparkSubmitOperator``, created inside the task that submits."""
+"""The ``SparkSubmitOperator`` that a task creates to submit its job."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ if TYPE_CHECKING:
 __all__ = ["LakeSparkSubmission", "WaitForDriver"]
 
 WaitForDriver: TypeAlias = Callable[["Manager", float, str], NoReturn]
-"""Defers the task, with an interval in seconds, until a driver has ended."""
+"""Defers the task until a driver has ended: takes the manager, the interval in seconds, and the
+driver's id.
+"""
 
 # The same least intervals as in SparkSubmitOperator.
 _YARN, _KUBERNETES = 10, 20
 
 
 class LakeSparkSubmission(SparkSubmitOperator):
-    """Submits as ``SparkSubmitOperator`` does, with the hook of this provider; it is not a task of
-    a DAG.
+    """Submits as ``SparkSubmitOperator`` does, with the hook of this provider. It is not a task of
+    a DAG, and all of its arguments are rendered.
 
-    All its arguments are rendered. ``SparkSubmitOperator`` decides by the master and the deploy
-    mode: it waits for spark-submit, or it follows a driver on the cluster, which a retry finds
-    again.
+    ``SparkSubmitOperator`` decides by the master and the deploy mode: it waits for spark-submit, or
+    it follows a driver on the cluster, which a retry finds again.
     """
 
     _hook: LakeSparkSubmitHook | None
@@ -63,21 +64,23 @@ class LakeSparkSubmission(SparkSubmitOperator):
 
     @property
     def was_begun(self) -> bool:
-        """True if a hook exists, so that there may be a process to end."""
+        """True if the hook exists, so that it may have started a process."""
         return self._hook is not None
 
     @property
     def was_killed(self) -> bool:
-        """True if this task has ended the driver that it submitted."""
+        """True if this task has ended its own driver."""
         return self._hook is not None and self._hook.was_killed
 
     def submit_and_wait(self, context: Context) -> None:
-        """Run ``SparkSubmitOperator`` without Airflow's warning about a task within a task."""
+        """Run ``SparkSubmitOperator.execute``, without Airflow's warning about a task inside a
+        task.
+        """
         inspect.unwrap(SparkSubmitOperator.execute)(self, context)
 
     def wait_with(self, wait: WaitForDriver) -> str | None:
-        """Let a trigger wait for the driver on the cluster; return the reason if none can, else
-        None.
+        """Let ``wait`` defer the task once the driver is on the cluster, and return None. If no
+        trigger can wait for the driver, return the reason.
         """
         hook = self._get_hook()
         if hook.master.startswith("yarn"):
@@ -101,7 +104,9 @@ class LakeSparkSubmission(SparkSubmitOperator):
         return None
 
     def poll_until_complete(self, external_id: Any, context: Context) -> None:
-        """Wait for the driver, which the task's state store knows by now."""
+        """Wait for the driver, whose id is in the task's state store by now; defer the task if
+        ``wait_with`` allows it.
+        """
         if self._wait is not None:
             if self._hook is not None:
                 self._hook.report_driver(external_id)
@@ -109,13 +114,12 @@ class LakeSparkSubmission(SparkSubmitOperator):
         super().poll_until_complete(external_id, context)
 
     def run_post_submit_commands(self) -> None:
-        """Run the user's ``post_submit_commands`` after the end of a driver that this process did
-        not wait for.
+        """Run the task's ``post_submit_commands`` after the end of a driver for which a trigger has
+        waited.
         """
         self._get_hook()._run_post_submit_commands()
 
     def _get_hook(self) -> LakeSparkSubmitHook:
-        """Return the hook of this provider with ``SparkSubmitOperator``'s arguments."""
         return LakeSparkSubmitHook(
             connection=self._connection,
             process_env=self._process_env,

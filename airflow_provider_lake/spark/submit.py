@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Airflow's hook of spark-submit, with additions for tasks that commit.
 
-No process outlives its task, no master is guessed, secrets are passed only in the environment, and
-the job's output is read. Each method here overrides a method of Airflow's class; a contract test
-for each fails when upstream changes that method.
+No process outlives its task, the master is never guessed, secrets are passed only in the
+environment, and the job's output is read. Each method here that overrides one of Airflow's class
+has a contract test, which fails when Airflow changes that method.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["LakeSparkSubmitHook", "Supervise"]
 
 Supervise: TypeAlias = Callable[[list[str], Mapping[str, str]], NoReturn]
-"""Starts a command in an environment, and defers the task."""
+"""Starts a command in an environment under a supervisor, and defers the task."""
 
 # Airflow kills a task five seconds after it has asked the task to end.
 _GRACE_SECONDS = 3.0
@@ -39,7 +39,11 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 class LakeSparkSubmitHook(SparkSubmitHook):
-    """One run of spark-submit, from the connection to the end of the last process."""
+    """One run of spark-submit, from the connection to the end of the last process.
+
+    Raises ``AirflowFailException`` for an unknown master, and for deploy mode ``cluster`` on a
+    standalone cluster.
+    """
 
     def __init__(
         self,
@@ -86,21 +90,19 @@ class LakeSparkSubmitHook(SparkSubmitHook):
 
     @property
     def is_driver_elsewhere(self) -> bool:
-        """True if the driver does not run on this machine."""
+        """True if the driver runs on the cluster, not on this machine."""
         return bool(self._connection["deploy_mode"] == "cluster")
 
     @property
     def has_namespace(self) -> bool:
-        """True if the connection names the Kubernetes namespace of its drivers.
-
-        A trigger needs it to ask for the state of a driver.
+        """True if the connection has the Kubernetes namespace of its drivers, without which a
+        trigger cannot ask for their state.
         """
         return bool(self._connection.get("namespace"))
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
-        """Delete the result of an earlier submission, then submit.
-
-        A task that may be deferred starts a driver on this machine under a supervisor.
+        """Delete the result file of an earlier attempt, then submit and wait. If the task can be
+        deferred, start the driver under a supervisor instead, and defer.
         """
         self._before_submit()
         if self._supervise is not None and not self.is_driver_elsewhere:
@@ -113,7 +115,7 @@ class LakeSparkSubmitHook(SparkSubmitHook):
                 self._submit_sp.stdout.close()  # Airflow's code never closes it
 
     def on_kill(self) -> None:
-        """End spark-submit, its JVM, the driver and their children; then the driver on a
+        """End spark-submit, its JVM, the driver and all of their children; then the driver on a
         cluster.
         """
         self.was_killed = True
@@ -124,8 +126,8 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         started.terminate(_GRACE_SECONDS)
 
     def get_connection(self, conn_id: str) -> Connection:  # type: ignore[override]
-        """Return the connection that was looked up before: Airflow's code would hide a failed
-        lookup.
+        """Return the connection that was looked up before, because Airflow's lookup would hide a
+        failure.
         """
         return self._spark
 
@@ -134,7 +136,9 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         return super()._resolve_connection()
 
     def _binary_of_connection(self) -> str:
-        """Return an absolute path: the PATH of a worker may differ from that of a shell."""
+        """Return the absolute path of the connection's ``spark-submit``, because the PATH of a
+        worker may differ from that of a shell.
+        """
         named = self._spark.extra_dejson.get("spark-binary")
         found = shutil.which(named) if named and named != "spark-submit" else None
         return found or find_spark_submit()
@@ -168,13 +172,13 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         super()._start_yarn_application_status_tracking(application_id)
 
     def report_driver(self, driver: str) -> None:
-        """Report an application of YARN that a retry has found without any output."""
+        """Report the application of YARN that a retry follows without reading its output."""
         if self._is_yarn:
             self._report_application(driver)
 
     def _report_application(self, application_id: str | None) -> None:
-        """Report an application only once; its driver runs on the cluster, so its output is not
-        read here.
+        """Report an application on the cluster to the task once, with its page if the connection
+        has YARN's address.
         """
         if application_id is None or application_id == self._reported:
             return
@@ -185,7 +189,9 @@ class LakeSparkSubmitHook(SparkSubmitHook):
 
 
 def _settings_here() -> dict[str, str]:
-    """Return settings without the web page, whose ports may conflict, and with a readable log."""
+    """Return the settings for a driver on this machine: no web page, whose ports may conflict, and
+    a readable log.
+    """
     return {
         "spark.ui.enabled": "false",
         _JAVA_OPTIONS: f"-Dlog4j2.configurationFile={job_file('log4j2.properties').as_uri()}",
@@ -193,8 +199,8 @@ def _settings_here() -> dict[str, str]:
 
 
 def _driver_env(master: str) -> dict[str, str]:
-    """Return the environment of the driver, which runs on this Python; remote workers have their
-    own.
+    """Return the environment of the driver, which uses the Python of this process; remote executors
+    use their own Python.
     """
     env = {"PYSPARK_DRIVER_PYTHON": sys.executable, "LAKE_WATCH_PARENT": "1"}
     if is_on_this_machine(master):

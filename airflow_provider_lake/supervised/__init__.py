@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that outlive the worker of a deferred task, and end once no task waits for them."""
+"""Supervised processes, which outlive the worker of a deferred task, and end if no task or trigger
+waits for them.
+"""

@@ -24,7 +24,9 @@ _log = logging.getLogger(__name__)
 
 
 def reason_to_keep_the_slot() -> str | None:
-    """Return the reason why no trigger can wait for a process of this machine; None if one can."""
+    """Return the reason why no trigger can wait for a process on this machine; None if a trigger
+    can.
+    """
     if this_host() is None:
         return "this system has no /proc, so a trigger could confuse two processes"
     if not triggerer_is_here():
@@ -33,15 +35,17 @@ def reason_to_keep_the_slot() -> str | None:
 
 
 def time_limit(task: BaseOperator) -> float | None:
-    """Return the time, in epoch seconds, at which a trigger ends the work of a task that begins to
-    wait now; None without ``execution_timeout``.
+    """Return the time at which a trigger must end the work of a task that is deferred now, in epoch
+    seconds; None without ``execution_timeout``.
     """
     limit = task.execution_timeout
     return None if limit is None else time.time() + limit.total_seconds()
 
 
 class Deferral:
-    """The one process of a task, found by a name that all attempts share."""
+    """The supervised process of a task. All attempts of the task share its ``name``; ``asked`` is
+    the digest of its request.
+    """
 
     def __init__(self, task: BaseOperator, name: str, asked: str) -> None:
         self.folder = RunFolder.named(name)
@@ -49,7 +53,9 @@ class Deferral:
         self._asked = asked
 
     def rejoin(self) -> None:
-        """Defer the task again if its process runs for the same request, or has succeeded."""
+        """Defer the task if the process of an earlier attempt runs for the same request, or has
+        succeeded; otherwise return.
+        """
         if not is_rejoinable(self.folder, self._asked):
             return
         _log.info(
@@ -59,7 +65,7 @@ class Deferral:
         self._defer()
 
     def make_room(self) -> None:
-        """Create the folder of a new process; end the process of an earlier attempt."""
+        """Create the folder of a new process, after ending the process of an earlier attempt."""
         make_room(self.folder, self._asked)
 
     def start(self, command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine of a process, and the triggerer that could wait for it."""
+"""The machine of a process, and the triggerer on the same machine."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def this_host() -> str | None:
-    """Return a name for all processes that see each other: host, boot and container.
+    """Return the name of the host, boot and container of this process: processes with the same name
+    see each other.
 
-    It is None on a system without ``/proc``, where two processes can be confused.
+    None on a system without ``/proc``, where two processes can be confused.
     """
     try:
         return " ".join(

@@ -19,8 +19,8 @@ _log = logging.getLogger(__name__)
 class OutputLog:
     """The output of a process, read while it grows.
 
-    The folder keeps the number of bytes that are logged, so that another process continues where
-    this one has stopped: a triggerer that was restarted, or the task once the process has ended.
+    The folder stores the number of bytes that are in the log. So another process continues after
+    them: a restarted triggerer, or the task after the end of the process.
     """
 
     def __init__(self, folder: RunFolder, output: JobOutput) -> None:
@@ -30,13 +30,11 @@ class OutputLog:
 
     @property
     def tail(self) -> str:
-        """The last lines, to be appended to the message of a failure."""
+        """The last 20 lines, as the end of a failure message; empty without output."""
         return "\n".join([". The last lines of its output:", *self._last]) if self._last else ""
 
     def log_new(self, *, is_over: bool = False) -> None:
-        """Log the lines that are new; the last one may be incomplete until the process has
-        ended.
-        """
+        """Log the new lines. Until ``is_over``, an incomplete last line waits for the next call."""
         logged = self._folder.logged
         for line in self._lines(is_over=is_over):
             is_new = self._read > logged

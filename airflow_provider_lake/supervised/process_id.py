@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The id of a process that no later process can have: its number, and when it started."""
+"""The id of a process that no later process can have: its number and its start."""
 
 from __future__ import annotations
 
@@ -20,22 +20,24 @@ _PAUSE_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ProcessId:
-    """One process of this machine. A later process to which Linux gives the same number is another
-    one.
+    """A process of this machine. A later process with the same number has another start, and so
+    another id.
     """
 
     pid: int
     started: int
-    """The start, in ticks since the boot of the machine."""
+    """The start, in clock ticks since the boot of the machine."""
 
     @classmethod
     def of(cls, pid: int) -> ProcessId:
-        """Return the id of a running process."""
+        """Return the id of the running process with this number; raise ``FileNotFoundError`` if
+        there is none.
+        """
         return cls(pid, int(_stat(pid)[_STARTED]))
 
     @property
     def is_running(self) -> bool:
-        """True while the process runs; a process that waits to be reaped does not."""
+        """True while the process runs; False for a zombie, which has ended but was not reaped."""
         try:
             found = _stat(self.pid)
         except (FileNotFoundError, ProcessLookupError):
@@ -43,13 +45,15 @@ class ProcessId:
         return int(found[_STARTED]) == self.started and found[_STATE] not in _OVER
 
     def ask_to_end(self) -> None:
-        """Send SIGTERM, unless the process has ended."""
+        """Send SIGTERM; do nothing if the process has ended."""
         if self.is_running:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGTERM)
 
     def end(self, patience_seconds: float) -> bool:
-        """Ask the process to end, and wait; return False if it still runs."""
+        """Send SIGTERM, and wait up to ``patience_seconds``; return False if the process still runs
+        then.
+        """
         self.ask_to_end()
         end = time.monotonic() + patience_seconds
         while self.is_running:

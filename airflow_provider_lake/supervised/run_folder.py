@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The directory of a supervised process: everything that its task needs to find it again.
+"""The directory of a supervised process, with all that its task needs to find the process again.
 
-==================  ========================================================================
-file                content
-==================  ========================================================================
-``asked``           the digest of the request; a task rejoins only a process with its own
-``process``         the id of the supervisor, and its host
-``lease``           empty; its time is the last renewal by a task or a trigger
-``output``          the output of the command
-``logged``          the number of bytes of the output that are in the task's log
-``<name>.json``     the result of the job
-``ended``           the exit code of the command, and why the supervisor has ended it
+==================  ======================================================================== file
+content ==================  ========================================================================
+``asked``           the digest of the request; a task rejoins only a process with an equal one
+``process``         the id of the supervisor, and its host ``lease``           empty; its time is
+the last renewal by a task or a trigger ``output``          the output of the command ``logged``
+the number of bytes of the output that are in the task's log ``<name>.json``     the result of the
+job ``ended``           the exit code of the command, and why the supervisor has ended it
 ==================  ========================================================================
 
-All attempts of a task share the name of the directory. Its creation and ``remove_of`` exclude each
-other, so that the end of one process does not delete the directory of the next one.
+All attempts of a task share the name of the directory. A lock keeps its creation and ``remove_of``
+apart, so that the end of one process does not delete the directory of the next one.
 
 Only the standard library is used, because the supervisor imports this module.
 """
@@ -46,15 +43,17 @@ _ABANDONED_SECONDS = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The exit code of a command that has ended, and the reason if its supervisor ended it."""
+    """The end of a command: its exit code, and the reason if the supervisor has ended it."""
 
     exit_code: int
     why: Why | None = None
-    """The reason of the supervisor to end the command; None if it ended by itself."""
+    """The reason why the supervisor ended the command: ``asked`` for SIGTERM, ``lease`` for a lease
+    that was not renewed; None if the command ended by itself.
+    """
 
 
 class RunFolder:
-    """The directory of one process; only its user can read it."""
+    """The directory of one supervised process; only its user can read it."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -63,20 +62,21 @@ class RunFolder:
 
     @classmethod
     def named(cls, name: str) -> RunFolder:
-        """Return the directory of a task on this machine, by the name that all its attempts share.
+        """Return the directory of a task on this machine, by the name that all of its attempts
+        share.
 
-        Raises ``PermissionError`` if another user may write to the directory above it.
+        Raises ``PermissionError`` if another user may write to the parent directory.
         """
         return cls(_root() / name)
 
     @property
     def exists(self) -> bool:
-        """True if the directory exists, as far as this process can see."""
+        """True if the directory exists and this process may read it."""
         return self._lease.exists()
 
     def create(self, asked: str) -> None:
-        """Create the directory for a new process, in place of that of an earlier one; remove those
-        that were abandoned long ago.
+        """Create the directory for a new process, in place of that of an earlier process. Also
+        remove directories without a running process that are older than a day.
         """
         with _locked(self.path.parent):
             _remove_abandoned(self.path.parent)
@@ -86,24 +86,26 @@ class RunFolder:
             self.renew()
 
     def remove(self) -> None:
-        """Delete the directory."""
+        """Delete the directory with its files; ignore errors."""
         shutil.rmtree(self.path, ignore_errors=True)
 
     def remove_of(self, process: ProcessId) -> None:
-        """Delete the directory of a process, unless a later process has it by now."""
+        """Delete the directory, unless it already belongs to a process later than ``process``."""
         with suppress(FileNotFoundError), _locked(self.path.parent):
             if self.process == process:
                 self.remove()
 
     @property
     def asked(self) -> str | None:
-        """The digest of the request of the process; None if none was recorded."""
+        """The digest of the request of the process; None if none is recorded."""
         found: str | None = self._read("asked")
         return found
 
     @property
     def process(self) -> ProcessId | None:
-        """The supervisor; None if none was started, or not on this host since it was booted."""
+        """The supervisor; None if none is recorded, or if it was started on another host or before
+        the last boot.
+        """
         found = self._read("process")
         if found is None or found["host"] != this_host():
             return None
@@ -122,7 +124,9 @@ class RunFolder:
 
     @property
     def ending(self) -> Ending | None:
-        """The end of the command; None if it still runs, or its supervisor was killed."""
+        """The end of the command; None if the command still runs, or if its supervisor was
+        killed.
+        """
         found = self._read("ended")
         return None if found is None else Ending(found["exit_code"], found["why"])
 
@@ -136,18 +140,18 @@ class RunFolder:
         return self._read("logged") or 0
 
     def record_logged(self, count: int) -> None:
-        """Record how many bytes of the output are in the task's log."""
+        """Record the number of bytes of the output that are in the task's log."""
         self._write("logged", count)
 
     def renew(self) -> None:
-        """Renew the lease, so that the process keeps running."""
+        """Renew the lease, so that the supervisor does not end the command."""
         with suppress(FileNotFoundError):  # the task was killed, and its folder deleted
             self._lease.touch()
 
     @property
     def renewed(self) -> int | None:
-        """The last renewal of the lease, in nanoseconds since 1970; None if the directory was
-        deleted.
+        """The time of the last renewal of the lease, in epoch nanoseconds; None if the directory
+        was deleted.
         """
         try:
             return self._lease.stat().st_mtime_ns
@@ -155,7 +159,9 @@ class RunFolder:
             return None
 
     def end(self, patience_seconds: float) -> bool:
-        """Ask the supervisor to end its command, and wait; return False if it still runs."""
+        """Send SIGTERM to the supervisor, and wait up to ``patience_seconds`` until it has ended
+        its command; return False if it still runs then.
+        """
         process = self.process
         return process is None or process.end(patience_seconds)
 
@@ -166,7 +172,7 @@ class RunFolder:
             return None
 
     def _write(self, name: str, value: Any) -> None:
-        """Write a file as a whole, because other processes read it at any time."""
+        """Replace a file in one step, because other processes may read it at any time."""
         fresh = self.path / f"{name}.new"
         fresh.write_text(json.dumps(value), "utf-8")
         fresh.rename(self.path / name)
@@ -187,7 +193,7 @@ def _root() -> Path:
 
 @contextmanager
 def _locked(root: Path) -> Iterator[None]:
-    """Keep other processes from creating or deleting directories of this user."""
+    """Exclude other processes that create or delete directories of this user."""
     descriptor = os.open(root, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

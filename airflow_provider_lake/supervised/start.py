@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts a supervised process, or rejoins the one that an earlier attempt has started."""
+"""Starts a supervised process, or finds the process of an earlier attempt."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from airflow_provider_lake.supervised.run_folder import RunFolder
 __all__ = ["LEASE_SECONDS", "PATIENCE_SECONDS", "is_rejoinable", "make_room", "start_supervised"]
 
 LEASE_SECONDS = 300.0
-"""The seconds after which a process ends if no trigger and no task has renewed its lease.
+"""The seconds after which a process is ended if no trigger and no task has renewed its lease.
 
-A triggerer that is restarted should be back within this time.
+A restarted triggerer should run again within this time.
 """
 PATIENCE_SECONDS = supervise.GRACE_SECONDS + 5.0
-"""The seconds that a process has to end after it was asked to."""
+"""The seconds to wait until a process has ended after SIGTERM."""
 
 _DONE, _NOTHING_TO_DO = 0, 10
 
 
 def is_rejoinable(folder: RunFolder, asked: str) -> bool:
-    """Return True if a process for the same request runs, or has succeeded."""
+    """Return True if a process for the same request runs or has succeeded."""
     if folder.asked != asked:
         return False
     ending = folder.ending
@@ -34,7 +34,9 @@ def is_rejoinable(folder: RunFolder, asked: str) -> bool:
 
 
 def make_room(folder: RunFolder, asked: str) -> None:
-    """Create the folder for a new process; end and forget the process of an earlier attempt."""
+    """End the process of an earlier attempt, and create the folder for a new process. Raise
+    ``AirflowException`` if that process does not end.
+    """
     if not folder.end(PATIENCE_SECONDS):
         raise AirflowException(
             f"process {folder.process and folder.process.pid} of an earlier attempt still runs, "
@@ -46,7 +48,9 @@ def make_room(folder: RunFolder, asked: str) -> None:
 def start_supervised(
     folder: RunFolder, command: Sequence[str], environment: Mapping[str, str]
 ) -> None:
-    """Start a command that outlives this process, for as long as the lease is renewed."""
+    """Start a command that outlives this process as long as its lease is renewed. Raise
+    ``AirflowException`` if it cannot be started.
+    """
     words = [sys.executable, "-P", "-m", supervise.__name__, str(folder.path), str(LEASE_SECONDS)]
     started = subprocess.run(
         [*words, *command],

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a command for a task that has no worker: ``supervise FOLDER LEASE_SECONDS COMMAND...``.
 
-The program returns once its second process, the supervisor, is recorded in the folder. The
-supervisor has a session of its own, so that the end of a worker does not reach it. It ends the
-command on SIGTERM, and when the lease in the folder was not renewed for ``LEASE_SECONDS``. On Linux
-the command ends with its supervisor, even if that is killed.
+The program starts a second process, the supervisor, and returns once the supervisor is recorded in
+the folder. The supervisor has its own session, so that the end of a worker does not reach it. It
+ends the command on SIGTERM, or if the lease in the folder was not renewed for ``LEASE_SECONDS``. On
+Linux the command ends with its supervisor, even if the supervisor is killed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ from airflow_provider_lake.supervised.run_folder import Ending, RunFolder, Why
 __all__ = ["GRACE_SECONDS", "main"]
 
 GRACE_SECONDS = 10.0
-"""The seconds that a command gets to delete its uncommitted files."""
+"""The seconds between SIGTERM and SIGKILL, in which a command can delete its uncommitted files."""
 
 _LOOK_SECONDS = 0.25
 
 
 def main(words: list[str]) -> int:
-    """Start the supervisor; return 0 once it is recorded."""
+    """Start the supervisor; return 0 once it is recorded in the folder, and 1 if it fails
+    before.
+    """
     folder, lease_seconds, command = RunFolder(words[0]), float(words[1]), words[2:]
     ready, recorded = os.pipe()
     if os.fork() != 0:
@@ -68,7 +70,9 @@ def _wait(
 
 
 class _Lease:
-    """The lease of a command, measured with a clock that ignores changes of the system's time."""
+    """The lease of a command, measured with a monotonic clock, which ignores changes of the system
+    time.
+    """
 
     def __init__(self, folder: RunFolder, seconds: float) -> None:
         self._folder, self._seconds = folder, seconds

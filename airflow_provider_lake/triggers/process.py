@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for a supervised process on this machine, and ends it when its task is killed."""
+"""Waits for a supervised process on this machine, and ends the process when its task is killed."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _log = logging.getLogger(__name__)
 
 
 class LakeProcessTrigger(BaseTrigger):
-    """Fires once, when a process has ended; its result is in the folder.
+    """Fires once, when a process has ended; its result is in ``folder``.
 
-    The payload is ``{"status": …}``: ``ended``, ``timed_out`` if the trigger has ended the process
-    at ``ends_at``, or ``elsewhere`` if the triggerer cannot see the process: it runs on another
-    machine, in another container, or as another user.
+    The payload is ``{"status": …}``. The status is ``ended``; ``timed_out`` if the trigger has
+    ended the process at ``ends_at``, in epoch seconds; or ``elsewhere`` if the triggerer cannot see
+    the process, which runs on another machine, in another container, or as another user.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class LakeProcessTrigger(BaseTrigger):
         }
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Look at the process at each interval; every call that blocks runs in a thread."""
+        """Check the process every ``poll_interval`` seconds, in a thread; yield one event."""
         run = _ProcessWatch(RunFolder(self.folder), self._process, self.ends_at)
         status = ELSEWHERE
         if await asyncio.to_thread(self._sees, run.folder):
@@ -75,7 +75,9 @@ class LakeProcessTrigger(BaseTrigger):
         yield TriggerEvent({"status": status})  # type: ignore[no-untyped-call]
 
     async def on_kill(self) -> None:
-        """End the process of a task that a user has cleared or marked; from Airflow 3.3 on."""
+        """End the process after a user has cleared or marked the task. Airflow calls this from
+        version 3.3 on.
+        """
         # Airflow cancels a call that takes more than a second; a thread continues.
         await asyncio.to_thread(self._end)
 
@@ -113,17 +115,13 @@ class LakeProcessTrigger(BaseTrigger):
 
 
 class _ProcessWatch:
-    """The watch over one process."""
-
     def __init__(self, folder: RunFolder, process: ProcessId, ends_at: float | None) -> None:
         self.folder, self._process, self._ends_at = folder, process, ends_at
         self._output = OutputLog(folder, JobOutput())
 
     def look(self) -> str | None:
-        """Renew the lease and log the new output.
-
-        Return the status once the process has ended, or once it was ended at the time limit; else
-        None.
+        """Renew the lease, and log the new output. Return the status once the process has ended, or
+        was ended at the time limit; None while it runs.
         """
         is_over = not self._process.is_running
         if self.folder.process == self._process:  # otherwise the output is that of a later attempt

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns commits into asset events, so that a commit of any engine can start a DAG."""
+"""Turns commits into asset events, so that a commit by any program can start a DAG."""
 
 from __future__ import annotations
 
@@ -32,26 +32,37 @@ __all__ = ["LakeSnapshotEventTrigger"]
 _log = logging.getLogger(__name__)
 
 _STORED_SECONDS = 3.0
-"""The seconds after which Airflow has stored an event; a triggerer passes on events every
+"""The seconds after which Airflow has stored an event; a triggerer stores its events every
 second.
 """
 
 
 class LakeSnapshotEventTrigger(BaseEventTrigger):
-    """Watches a table for an ``AssetWatcher``; the payload is described in ``assets/change.py``.
+    """Watches a table for an ``AssetWatcher``, and sends an event for its new commits;
+    ``assets/change.py`` describes the payload.
 
-    Commits that change no rows, such as compactions, are ignored. With ``changelog=True`` all
-    commits count that publish changelog rows. The trigger waits for a table that does not exist,
-    and reports it from its first commit on. A table that exists is reported from the moment it is
-    first watched, or from ``after_snapshot`` on.
+    Compactions and statistics change no rows and send no event, unless ``kinds`` names them. The
+    trigger also waits for a table that does not exist yet, and reports all of its commits. Of an
+    existing table it reports the commits since the trigger was first started, or those after
+    ``after_snapshot``.
 
-    The position is kept in the asset's state store: commits made while no triggerer runs, or while
-    Airflow has ended the watcher, are reported afterwards. A crash right after an event may send it
-    a second time. So a run should read the snapshots that are new to it (``snapshot_range``), not
-    those that an event names.
+    Airflow's state store keeps the position of the watcher. So commits that were made while no
+    triggerer ran, or after Airflow had ended the watcher, are reported later. A crash right after
+    an event may send the event a second time. So let a run read ``snapshot_range``, the snapshots
+    that no earlier run has read, instead of the snapshots that its event names.
 
-    All watchers of one connection with the same interval share one loop. ``lake_asset`` sets
-    ``asset``, because Airflow cannot store the position if two assets have an equal trigger.
+    All watchers of one connection with the same interval share one loop.
+
+    :param table: the table, ``database.table``
+    :param lake_conn_id: connection of type ``lake``
+    :param kinds: the kinds of commits that count: ``APPEND``, ``OVERWRITE``, ``COMPACT`` or
+        ``ANALYZE``. Default: those that change rows, ``APPEND`` and ``OVERWRITE``
+    :param changelog: count only commits that published changelog rows, of any kind
+    :param after_snapshot: a snapshot number, or a position such as ``"main/7"``: report the commits
+        after it. It has no effect once a position is stored
+    :param poll_interval: the seconds between two checks
+    :param asset: the URI of the asset, which ``lake_asset`` sets, because Airflow cannot store the
+        position if two assets have an equal trigger
     """
 
     def __init__(
@@ -80,11 +91,11 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         self.asset = asset
 
     def for_asset(self, uri: str) -> LakeSnapshotEventTrigger:
-        """Return the same trigger for one asset."""
+        """Return the same trigger, for the asset with this URI."""
         return type(self)(**{**self.serialize()[1], "asset": uri})
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class path and the arguments with which the triggerer builds the trigger."""
+        """Return the class path, and the arguments with which the triggerer builds this trigger."""
         return f"{type(self).__module__}.{type(self).__qualname__}", {
             "table": self.table,
             "lake_conn_id": self.lake_conn_id,
@@ -96,12 +107,12 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         }
 
     def shared_stream_key(self) -> Hashable:
-        """Return the key that watchers in one loop share."""
+        """Return the key of the loop; watchers with an equal key share one loop."""
         return _key_of(self.serialize()[1])
 
     @classmethod
     async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncGenerator[Tick]:
-        """Run the loop; only the arguments in the key matter."""
+        """Run the loop of all watchers with the same connection and interval; yield its checks."""
         conn, interval = kwargs["lake_conn_id"], kwargs["poll_interval"]
         async for tick in open_ticks(_key_of(kwargs), conn, interval):
             yield tick
@@ -127,7 +138,9 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
             watch.leave(self.table)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Yield the events with a loop of its own, for Airflow versions without shared loops."""
+        """Yield the events of this table from a separate loop; only Airflow versions without shared
+        loops call this.
+        """
         arguments = self.serialize()[1]
         async with (
             aclosing(self.open_shared_stream(arguments)) as ticks,

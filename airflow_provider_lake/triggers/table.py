@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks a table at an interval until a condition is met, without using a worker."""
+"""Checks a table at an interval until a condition is met, without a worker slot."""
 
 from __future__ import annotations
 
@@ -38,9 +38,8 @@ _log = logging.getLogger(__name__)
 
 
 def look(hook: LakeHook, table: str, condition: Condition) -> dict[str, Any] | None:
-    """Return what ``condition`` finds in a table; None before it is met.
-
-    None also if the table does not exist yet or cannot be reached now.
+    """Return the findings of ``condition`` about a table; None while the condition is not met, and
+    while the table does not exist or the storage does not answer.
     """
     from lakeformat import AccessDeniedError, NotFoundError, UnavailableError
 
@@ -54,7 +53,9 @@ def look(hook: LakeHook, table: str, condition: Condition) -> dict[str, Any] | N
 
 
 def check_watched(table: str, lake_conn_id: str, poll_interval: float) -> None:
-    """Raise ``ValueError`` for a table, connection or interval that a trigger cannot watch."""
+    """Raise ``ValueError`` for an invalid table name or connection id, or an interval that is not a
+    number of seconds above 0.
+    """
     split_table_name(table)
     name, pause = _as_given(lake_conn_id), _as_given(poll_interval)
     if not isinstance(name, str) or not name:
@@ -67,15 +68,16 @@ def check_watched(table: str, lake_conn_id: str, poll_interval: float) -> None:
 
 
 def _as_given(value: object) -> object:
-    """Return the value as type ``object``: a DAG's author may pass a value of any type."""
+    """Return the value as an ``object``, because a DAG's author may pass a value of any type."""
     return value
 
 
 class LakeConditionTrigger(BaseTrigger):
-    """Fires once, with the findings of a condition about a table.
+    """Fires once, when a table meets a condition.
 
-    The payload is ``{"status": "met", "found": {…}}``. If the condition can never be met, such as
-    for a damaged table, it is ``{"status": "refused", "reason": "…"}``.
+    The payload is ``{"status": "met", "found": {…}}`` with the findings of the condition. After an
+    error, such as a damaged table, the payload is ``{"status": "refused", "reason": "…"}``.
+    ``condition`` is written by ``write_condition``, and ``poll_interval`` is in seconds.
     """
 
     def __init__(
@@ -102,7 +104,7 @@ class LakeConditionTrigger(BaseTrigger):
         }
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Check the table at each interval; every call that blocks runs in a thread."""
+        """Check the table every ``poll_interval`` seconds, in a thread; yield one event."""
         condition = read_condition(self.condition)
         hook = LakeHook(self.lake_conn_id)
         while True:
@@ -118,9 +120,16 @@ class LakeConditionTrigger(BaseTrigger):
 
 
 class LakeSnapshotTrigger(LakeConditionTrigger):
-    """Fires when a table has a commit newer than a snapshot, made by any program.
+    """Fires once, when a table has a commit after a snapshot, made by any program.
 
-    For tasks that defer themselves; the payload's ``found`` is described in ``assets/change.py``.
+    For tasks that defer themselves. ``assets/change.py`` describes ``found`` in the payload.
+
+    :param table: the table, ``database.table``
+    :param after_snapshot: a snapshot number, or a position such as ``"main/7"``
+    :param kinds: the kinds of commits that count. Default: ``APPEND`` and ``OVERWRITE``
+    :param changelog: count only commits that published changelog rows, of any kind
+    :param lake_conn_id: connection of type ``lake``
+    :param poll_interval: the seconds between two checks
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One poll loop for all watched tables of a connection.
+"""One loop that checks all watched tables of a connection.
 
-The watchers of a triggerer join a ``Watch``. One loop checks all their tables together, and passes
-each result to every watcher. A check costs one listing for each database.
+The watchers of a triggerer join a ``Watch``. One loop checks all of their tables together, and
+passes the result to every watcher. A check costs one listing for each database.
 """
 
 from __future__ import annotations
@@ -26,30 +26,32 @@ __all__ = ["Tick", "Watch", "WatchKey", "open_ticks", "watch_of"]
 _log = logging.getLogger(__name__)
 
 WatchKey = tuple[str, str, float]
-"""The values that all watchers in one loop share: ``"lake"``, connection id, and interval in
-seconds.
-"""
+"""The key that identifies a loop: ``"lake"``, the connection id, and the interval in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """One check of all watched tables."""
+    """The result of one check of all watched tables."""
 
     heads: Mapping[str, Head] = field(default_factory=dict)
-    """Tables that are new to a watcher or have changed since the last check."""
+    """Tables with a new watcher, and tables that have changed since the last check, by name."""
     absent: frozenset[str] = frozenset()
-    """Watched tables that do not exist."""
+    """The names of watched tables that do not exist."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """The tables watched in this process; used from one event loop only."""
+    """The tables that one loop of this process watches, each with its number of watchers. Only one
+    event loop may use it.
+    """
 
     tables: Counter[str] = field(default_factory=Counter)
     _fresh: set[str] = field(default_factory=set)
 
     def join(self, table: str) -> None:
-        """Watch a table; the next check reports its newest snapshot, changed or not."""
+        """Add a watcher of a table; the next check reports the newest snapshot, even if it has not
+        changed.
+        """
         self.tables[table] += 1
         self._fresh.add(table)
 
@@ -59,11 +61,11 @@ class Watch:
         self.tables += Counter()  # removes tables without a watcher
 
     def report_again(self, table: str) -> None:
-        """Report the newest snapshot of a table in the next check, changed or not."""
+        """Let the next check report the newest snapshot of a table, even if it has not changed."""
         self._fresh.add(table)
 
     def take_fresh(self) -> set[str]:
-        """Return the tables that were joined since the last call."""
+        """Return the tables that the next check must report in any case, and forget them."""
         fresh, self._fresh = self._fresh, set()
         return fresh
 
@@ -72,13 +74,13 @@ _WATCHES: dict[WatchKey, Watch] = {}
 
 
 def watch_of(key: WatchKey) -> Watch:
-    """Return the watch of this process with this key."""
+    """Return the watch of this process with this key; create it if there is none."""
     return _WATCHES.setdefault(key, Watch())
 
 
 async def open_ticks(key: WatchKey, lake_conn_id: str, poll_interval: float) -> AsyncIterator[Tick]:
-    """Yield a check at each interval, without end; the interval includes the time to handle a
-    check.
+    """Yield a check every ``poll_interval`` seconds, without end. The time in which a watcher
+    handles a check is part of the interval.
     """
     while (heads := await in_thread(_opened, lake_conn_id)) is None:
         await asyncio.sleep(poll_interval)
@@ -93,8 +95,8 @@ async def open_ticks(key: WatchKey, lake_conn_id: str, poll_interval: float) -> 
 
 
 def _opened(lake_conn_id: str) -> Heads | None:
-    """Open the tables of a catalog; None while the catalog does not answer, such as a stopped SQL
-    database.
+    """Return the newest snapshots of a catalog's tables, which are read later; None while the
+    catalog does not answer.
     """
     from lakeformat import UnavailableError
     from lakeformat.catalog.heads import Heads
@@ -107,8 +109,8 @@ def _opened(lake_conn_id: str) -> Heads | None:
 
 
 def _look(heads: Heads, names: set[str], fresh: set[str], seen: dict[str, str | None]) -> Tick:
-    """Check the tables; ``seen`` holds the snapshots reported so far. A failed check reports
-    nothing.
+    """Check the tables. ``seen`` has the identities of the reported snapshots, and is updated. If
+    the storage does not answer, the result is empty.
     """
     from lakeformat import UnavailableError
 
