@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a job by its name: ``python -m spark_jobs compact --request …``; also from an archive."""
+"""Runs a job by its name: ``python -m spark_jobs compact --request …``; also from an archive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ INVALID_REQUEST = 30
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the job that the first argument names, with the other arguments; return the exit code."""
+    """Run the job that the first argument names, with all further arguments; return the exit code.
+
+    Without ``arguments`` those of the process are used. An unknown name returns 30.
+    """
     words = sys.argv[1:] if arguments is None else arguments
     if not words or words[0] not in JOB_NAMES:
         known = ", ".join(JOB_NAMES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts rows and values of a table for query planners, and publishes the statistics."""
+"""Publishes the number of rows of a table, and statistics of columns, for query planners."""
 
 from __future__ import annotations
 
@@ -25,12 +25,18 @@ JOB = Job(
 
 
 def run(request: AnalyzeRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
-    """Run the job for an ``AnalyzeRequest`` and return its result."""
+    """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request.
+
+    The job does not use ``spark``.
+    """
     return JOB.answer(request, _act)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return the exit code."""
+    """Run the job with the arguments of a command line; return the exit code.
+
+    None takes the arguments of this process.
+    """
     return run_command(JOB, run, arguments)
 
 

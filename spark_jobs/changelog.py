@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Brings the changelog of a table up to date, by compacting files that it does not cover yet."""
+"""Compacts the files whose rows are not in the changelog of a table yet."""
 
 from __future__ import annotations
 
@@ -26,12 +26,18 @@ JOB = Job(
 
 
 def run(request: ChangelogRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
-    """Run the job for a ``ChangelogRequest`` and return its result."""
+    """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request.
+
+    With engine ``spark`` the job uses the session ``spark``; None starts a session.
+    """
     return JOB.answer(request, lambda wanted: _changelog(wanted, spark))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return the exit code."""
+    """Run the job with the arguments of a command line; return the exit code.
+
+    None takes the arguments of this process.
+    """
     return run_command(JOB, run, arguments)
 
 

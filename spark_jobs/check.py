@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks rows: staged rows before they are published, or published rows of the table."""
+"""Checks staged rows before they are published, or the published rows of a table."""
 
 from __future__ import annotations
 
@@ -46,16 +46,24 @@ _DISCARDED = "The staged files were deleted"
 
 
 class FailedChecksError(LakeError):
-    """Checks have failed; the error lists them with examples and advice."""
+    """Checks have failed. The message lists each with examples and advice; ``result`` has the
+    result of the job.
+    """
 
 
 def run(request: CheckRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
-    """Run the job for a ``CheckRequest`` and return its result."""
+    """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request.
+
+    With engine ``spark`` the job uses the session ``spark``; None starts a session.
+    """
     return JOB.answer(request, lambda wanted: _act(wanted, spark))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return the exit code."""
+    """Run the job with the arguments of a command line; return the exit code.
+
+    None takes the arguments of this process.
+    """
     return run_command(JOB, run, arguments)
 
 
@@ -85,7 +93,9 @@ def _act(wanted: CheckRequest, spark: SparkSession | None) -> Outcome:
 
 
 def _failure(wanted: CheckRequest, report: CheckReport, table: Table) -> str:
-    """Return the message of failed checks; with ``discard_failed`` delete the staged results."""
+    """Return the message of failed checks. With ``discard_failed`` also delete the staged
+    results.
+    """
     found = "; ".join(map(str, report.failed))
     words = f"{wanted.table}: {report.reason}. {found}"
     if wanted.staged is None:

@@ -26,12 +26,18 @@ JOB = Job(
 
 
 def run(request: CompactRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
-    """Run the job for a ``CompactRequest`` and return its result."""
+    """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request.
+
+    With engine ``spark`` the job uses the session ``spark``; None starts a session.
+    """
     return JOB.answer(request, lambda wanted: _compact(wanted, spark))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return the exit code."""
+    """Run the job with the arguments of a command line; return the exit code.
+
+    None takes the arguments of this process.
+    """
     return run_command(JOB, run, arguments)
 
 

@@ -45,12 +45,18 @@ JOB = Job(
 def run(
     request: CompactDatabaseRequest | JsonObject, spark: SparkSession | None = None
 ) -> JobResult:
-    """Run the job for a ``CompactDatabaseRequest`` and return its result."""
+    """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request.
+
+    With engine ``spark`` the job uses the session ``spark``; None starts a session.
+    """
     return JOB.answer(request, lambda wanted: _compact_all(wanted, spark))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return the exit code."""
+    """Run the job with the arguments of a command line; return the exit code.
+
+    None takes the arguments of this process.
+    """
     return run_command(JOB, run, arguments)
 
 
@@ -98,7 +104,7 @@ def _outcomes(
 
 
 def _is_due(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:
-    """Return True if a table was compacted, or would be in a dry run."""
+    """Return True if a table was compacted or, in a dry run, would be compacted."""
     report = outcome.report
     if report is None:
         return False
@@ -133,7 +139,7 @@ def _outcome_of(outcomes: list[TableOutcome[Any]], *, dry_run: bool) -> Outcome:
 
 
 def _small(outcome: TableOutcome[Any]) -> dict[str, Any]:
-    """Return the outcome of a table without the lists of its buckets, or of its groups of files."""
+    """Return the outcome of a table without the lists of its buckets and groups of files."""
     plain = outcome.to_dict()
     if plain["report"] is not None:
         plain["report"].pop("buckets", None)

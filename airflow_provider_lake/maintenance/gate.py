@@ -41,7 +41,11 @@ def due_compaction(
         _log.warning("nothing to compact: %s", reason)
         return None
     if found is None:
-        _log.info("%s: nothing to compact, because fewer than %d files are due", table, min_files)
+        _log.info(
+            "%s: not compacted, because the compaction would read fewer than %d files",
+            table,
+            min_files,
+        )
         return None
     if max_bytes is not None and found["bytes"] > max_bytes:
         _log.warning(

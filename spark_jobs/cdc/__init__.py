@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Change messages in JSON lines: Debezium, Canal and Maxwell, read as columns."""
+"""Change messages in JSON lines, of Debezium, Canal and Maxwell, read as columns."""

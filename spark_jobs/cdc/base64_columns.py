@@ -26,9 +26,10 @@ _VALUES[_PAD] = 0
 
 
 def decoded(texts: pa.Array, column: str) -> pa.Array:
-    """Return the bytes of each text; raise ``InvalidRequestError`` for a text that is not base64.
+    """Return the bytes of each text as LARGE_BINARY; raise ``InvalidRequestError``, which names
+    ``column``, for a text that is not base64.
 
-    All texts are decoded together, because the length of each is a multiple of four.
+    All texts are decoded together, because the length of each text is a multiple of four.
     """
     offsets, data = _buffers(texts)
     lengths = np.diff(offsets)
@@ -51,8 +52,10 @@ def decoded(texts: pa.Array, column: str) -> pa.Array:
 
 
 def decimals_of(texts: pa.Array, scale: int, column: str) -> pa.Array:
-    """Return decimals with ``scale`` digits after the point, from base64 texts of their digits as a
-    whole number: two's complement, the highest byte first.
+    """Return decimals with ``scale`` digits after the point, from base64 texts of unscaled numbers
+    in two's complement, the highest byte first.
+
+    Raise ``InvalidRequestError`` for text that is not base64, and for more than 38 digits.
     """
     offsets, data = _buffers(decoded(texts, column))
     sizes = np.diff(offsets)
@@ -74,7 +77,7 @@ def decimals_of(texts: pa.Array, scale: int, column: str) -> pa.Array:
 
 
 def _buffers(array: pa.Array) -> tuple[Numbers, Bytes]:
-    """Return the offset of each text, counted from 0, and the bytes of all texts; a null has no
+    """Return the offset of each text, counted from 0, and the bytes of all texts; nulls have no
     bytes.
     """
     whole = array.fill_null(b"" if pa.types.is_large_binary(array.type) else "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Canal's messages: each has several rows with all values as text, and names the types of MySQL."""
+"""Canal's messages: each has several rows, with all values as text and with the types of MySQL."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _TIMES = {"datetime": T.TIMESTAMP, "timestamp": T.TIMESTAMP}
 
 
 class Canal(TypedMessages):
-    """Reads ``data``, ``old`` and ``type``; ignores DDL messages, because later rows show new
-    columns.
+    """Reads the members ``data``, ``old`` and ``type`` of Canal's messages. DDL messages are
+    ignored, because later rows show new columns.
     """
 
     name = "canal-json"
@@ -57,23 +57,26 @@ class Canal(TypedMessages):
     has_rows_before = False
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
-        """Yield each different set of MySQL types in the messages once."""
+        """Yield each different set of MySQL types in the messages of a block, as declarations by
+        column.
+        """
         for text in dict.fromkeys(re.findall(rb'"mysqlType"\s*:\s*(\{[^{}]*\})', block)):
             types = json.loads(text).items()
             yield {name: declared_of(_mysql_type(name, each)) for name, each in types}
 
     def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
-        """Return the schema with which messages are parsed once the columns of their rows are
-        known.
-        """
+        """Return the Arrow schema that parses messages with rows of the type ``row``."""
         rows = [("data", pa.list_(row)), ("old", pa.list_(keys_of(row, keys)))]
         return pa.schema([*rows, ("isDdl", pa.bool_()), ("type", pa.string()), *self.of_tables()])
 
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[MessageChanges]:
-        """Return the rows that the messages of the table ``only`` change, by kind; ``path`` names
-        the file in errors.
+        """Return the changed rows of the messages that ``only`` selects, divided by kind. ``path``
+        names the file in errors.
+
+        Raise ``InvalidRequestError`` for an incomplete message, a TRUNCATE, or a second source
+        table.
         """
         kind, data = self._kinds(messages, path), field_of(messages, "data")
         meant = only.mask(self.tables(messages), path)
@@ -102,7 +105,9 @@ class Canal(TypedMessages):
 
 
 def _beside(old: pa.ListArray, data: pa.ListArray, path: str) -> pa.StructArray:
-    """Return the old row of each new row, as one array; null if its message has no old rows."""
+    """Return the old row for each new row, null if a message has no old rows. Raise
+    ``InvalidRequestError`` if a message has another number of old rows.
+    """
     counts = pc.list_value_length(data)
     has = pc.fill_null(pc.greater(pc.list_value_length(old), 0), False)
     same = pc.or_(pc.invert(has), pc.fill_null(pc.equal(pc.list_value_length(old), counts), False))
@@ -117,7 +122,8 @@ def _beside(old: pa.ListArray, data: pa.ListArray, path: str) -> pa.StructArray:
 
 
 def _mysql_type(column: str, text: object) -> DataType | None:
-    """Return the type for a column of MySQL; None if the message declares none.
+    """Return the type for a column of MySQL; None if the message declares none that can be parsed.
+    Raise ``UnsupportedError`` for a type without an equal one.
 
     MySQL's timestamps are in the time zone of the session.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changed rows with their kind, made of change messages of any format."""
+"""Changed rows with their kinds, from change messages of any format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class MessageChanges:
-    """Rows of one kind, with the position of each among all rows of the same block of messages."""
+    """Rows of one kind, each with its position among all rows of the same block of messages."""
 
     kind: str
     positions: Positions
@@ -28,8 +28,8 @@ class MessageChanges:
 
 
 def arranged(parts: Iterable[MessageChanges]) -> tuple[pa.Array, pa.StructArray] | None:
-    """Return the kinds and the rows of all ``parts``, in the order of the messages; None without
-    rows.
+    """Return the kinds and the rows of all ``parts``, in the order of the messages; None if there
+    are no rows.
     """
     found = [part for part in parts if len(part.rows)]
     if not found:
@@ -41,7 +41,9 @@ def arranged(parts: Iterable[MessageChanges]) -> tuple[pa.Array, pa.StructArray]
 
 
 def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
-    """Return the member ``name`` of all messages as one array; None if no message has it."""
+    """Return the member ``name`` of all messages as one array; None if no message has a value of
+    it.
+    """
     if isinstance(table, pa.Table):
         if name not in table.schema.names:
             return None
@@ -55,17 +57,19 @@ def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
 
 @dataclass(slots=True)
 class SourceTable:
-    """Selects the messages of one source table, by the names of tables in messages."""
+    """Selects the messages of one source table, by the table name in each message."""
 
     wanted: str | None = None
-    """The name of the table to read; None if all messages must be of one table."""
+    """The name of the source table; None if all messages must be of the same table."""
     seen: set[str] = field(default_factory=set)
-    """The tables found so far, if ``wanted`` is None."""
+    """The source tables in the messages so far, if ``wanted`` is None."""
 
     def mask(self, names: pa.Array | None, path: str) -> pa.Array | None:
-        """Return a boolean mask of the messages to read; None to read all of them.
+        """Return a boolean for each message, true if it is of the wanted table; None to read all
+        messages.
 
-        Without ``wanted``, raise ``InvalidRequestError`` if ``names`` adds a second table.
+        If ``wanted`` is None, raise ``InvalidRequestError`` for messages of a second table.
+        ``path`` names the file in errors.
         """
         if names is None:
             return None
@@ -75,7 +79,7 @@ class SourceTable:
         return None
 
     def note(self, names: set[str], path: str) -> None:
-        """Add tables that messages name; raise ``InvalidRequestError`` if there is more than one by
+        """Add the names of source tables; raise ``InvalidRequestError`` if there are several by
         now.
         """
         self.seen |= names
@@ -90,10 +94,10 @@ class SourceTable:
 def updates_of(
     rows: pa.StructArray, old: pa.StructArray | None, positions: Positions, keys: Sequence[str]
 ) -> list[MessageChanges]:
-    """Return the changes of updates whose old row has only the changed columns.
+    """Return the changes of updates, for sources whose old row has only the changed columns.
 
-    The new row replaces the old row if the key is the same. If the key has changed, the old key is
-    deleted as well; of the old row only the key is known.
+    The new row replaces the old row of the same key. If an update changes the key, a delete of the
+    old key is added, whose other columns have the new values.
     """
     found = [MessageChanges("+U", positions + 1, rows)]
     if old is None or not keys:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of a batch of messages: declared types, and types of the values."""
+"""The columns of a batch of messages, with declared types and the types of values."""
 
 from __future__ import annotations
 
@@ -23,23 +23,27 @@ __all__ = ["MessageColumn", "MessageColumns"]
 
 @dataclass(slots=True)
 class MessageColumn:
-    """One column of the messages: its declared type, and the types of its values so far."""
+    """A column of messages: the type that they declare, and the types of the values so far."""
 
     name: str
     declared: Declared | None = None
     values: pa.DataType = field(default_factory=pa.null)
-    """The type of its JSON values: numbers, text, booleans or nested ones."""
+    """The Arrow type of the JSON values: numbers, text, booleans or nested values; null before the
+    first value.
+    """
     least: int = 0
     most: int = 0
-    """The largest whole number; with ``least``, the smallest, it determines the narrowest type."""
+    """The largest whole number, or 0. It and ``least``, the smallest, determine the narrowest
+    type.
+    """
     rounded: dict[str, float] = field(default_factory=dict)
-    """Numbers so large that a DOUBLE may have rounded them, by the part of the column, such as
-    ``a.b``.
+    """Numbers so large that a DOUBLE may have rounded them, each under the part of the column that
+    has it, such as ``a.b``.
     """
 
     @property
     def type(self) -> DataType | None:
-        """The declared type, else the type that values show; None if there is neither."""
+        """The declared type, else the type of the values; None if both are unknown."""
         if self.declared is not None and self.declared.type is not None:
             return self.declared.type
         shown = _shown(self.values)
@@ -47,12 +51,12 @@ class MessageColumn:
 
     @property
     def is_declared(self) -> bool:
-        """True if the messages declare its type."""
+        """True if the messages declare a type for the column."""
         return self.declared is not None and self.declared.type is not None
 
     def require_exact(self, path: Sequence[str]) -> None:
-        """Raise ``InvalidRequestError`` if a new column, or the new field ``path`` in it, would get
-        its type from numbers that may have been rounded.
+        """Raise ``InvalidRequestError`` if the type of a new column, or of the new field ``path``,
+        would come from numbers that may have been rounded.
         """
         if self.is_declared:
             return
@@ -63,11 +67,13 @@ class MessageColumn:
 
     @property
     def integer(self) -> AtomicType:
-        """The narrowest type for all whole numbers found."""
+        """The narrowest integer type that holds all whole numbers so far."""
         return narrowest_integer(self.least, self.most)
 
     def note(self, values: pa.Array) -> None:
-        """Record values of the column, which determine its type."""
+        """Record values of the column; raise ``InvalidRequestError`` if no type holds them and
+        earlier ones.
+        """
         self._note_type(values.type)
         if pa.types.is_int64(values.type) and len(values) > values.null_count:
             least, most = pc.min_max(values).as_py().values()
@@ -75,7 +81,9 @@ class MessageColumn:
         self.rounded.update(rounded_numbers(values, self.name))
 
     def merge(self, other: MessageColumn) -> None:
-        """Add the types that were found in other messages."""
+        """Add the types of the same column in other messages; raise ``InvalidRequestError`` if no
+        type holds both.
+        """
         self._note_type(other.values)
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
         self.rounded.update(other.rounded)
@@ -83,8 +91,8 @@ class MessageColumn:
             self.declare(other.declared)
 
     def declare(self, given: Declared) -> None:
-        """Add a type that the messages declare; raise ``InvalidRequestError`` if no type holds the
-        values of this and an earlier declaration.
+        """Add a declared type; raise ``InvalidRequestError`` if no type holds the values of this
+        and an earlier declaration.
         """
         self.declared = given if self.declared is None else _both(self, given)
 
@@ -105,14 +113,14 @@ class MessageColumn:
 
 @dataclass(slots=True)
 class MessageColumns:
-    """All columns of a batch, in the order in which the messages have them."""
+    """All columns of a batch of messages, in the order of the messages."""
 
     by_name: dict[str, MessageColumn] = field(default_factory=dict)
     lacks_before: bool = False
-    """True if at least one update does not contain its whole old row."""
+    """True if an update does not contain its whole old row."""
 
     def note(self, changes: Sequence[MessageChanges]) -> None:
-        """Record the columns in the rows of messages."""
+        """Record the columns of changed rows."""
         after, before = (
             sum(len(part.rows) for part in changes if part.kind == kind) for kind in ("+U", "-U")
         )
@@ -123,12 +131,12 @@ class MessageColumns:
                     self._column(member.name).note(values)
 
     def declare(self, declared: Mapping[str, Declared]) -> None:
-        """Add the types that one schema in the messages declares, by column."""
+        """Add the types that a schema in the messages declares, by column name."""
         for name, given in declared.items():
             self._column(name).declare(given)
 
     def merge(self, other: MessageColumns) -> None:
-        """Add the columns that were found in other messages."""
+        """Add the columns of other messages."""
         self.lacks_before |= other.lacks_before
         for name, column in other.by_name.items():
             self._column(name).merge(column)
@@ -138,8 +146,8 @@ class MessageColumns:
 
 
 def _shown(values: pa.DataType) -> pa.DataType | None:
-    """Return a type without the parts that have only nulls and empty lists; None if no part is
-    left.
+    """Return a type without the parts that have only nulls and empty lists; None if no other part
+    remains.
     """
     if pa.types.is_null(values):
         return None
@@ -154,8 +162,10 @@ def _shown(values: pa.DataType) -> pa.DataType | None:
 
 
 def _both(column: MessageColumn, given: Declared) -> Declared:
-    """Return the wider of two types that one batch declares for a column; raise
-    ``InvalidRequestError`` if none holds both, or if the encodings differ.
+    """Return the declaration that holds the values of ``given`` and of the column's earlier
+    declaration.
+
+    Raise ``InvalidRequestError`` if there is none, or if the two encodings differ.
     """
     before = column.declared
     assert before is not None
@@ -174,7 +184,7 @@ def _both(column: MessageColumn, given: Declared) -> Declared:
 
 
 def _described(declared: Declared, type: DataType) -> str:
-    """Return the type, and the encoding of its values if they are encoded."""
+    """Return words for a declared type, with the encoding of its values unless they are plain."""
     if declared.decoding is Decoding.PLAIN:
         return type_text(type)
     return f"{type_text(type)} (as {declared.decoding.value})"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debezium's messages: the row before and after, with or without their schema."""
+"""Debezium's messages: the rows before and after a change, with or without their schema."""
 
 from __future__ import annotations
 
@@ -64,14 +64,18 @@ _MOST_DIGITS = "38"
 
 
 class Debezium:
-    """Reads ``before``, ``after`` and ``op``, with or without ``payload`` around them."""
+    """Reads the members ``before``, ``after`` and ``op`` of Debezium's messages, with or without
+    ``payload`` around them.
+    """
 
     name = "debezium-json"
     texts_hold_all = False
     has_rows_before = True
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
-        """Yield each different schema of the messages once, as types by column."""
+        """Yield each different schema in the messages of a block, as declarations by column. Raise
+        ``UnsupportedError`` for a type without an equal one.
+        """
         found = [*_SCHEMA_FIRST.findall(block), *_SCHEMA_LAST.findall(block)]
         for text in dict.fromkeys(found):
             for side in json.loads(text).get("fields", ()):
@@ -79,27 +83,28 @@ class Debezium:
                     yield {each["field"]: _declared(each) for each in side.get("fields", ())}
 
     def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
-        """Return the schema with which messages are parsed once the columns of their rows are
-        known.
-        """
+        """Return the Arrow schema that parses messages with rows of the type ``row``."""
         body = [("before", row), ("after", row), ("op", pa.string()), _SOURCE_FIELD]
         return pa.schema([("payload", pa.struct(body)), *body])
 
     def of_tables(self) -> pa.Schema:
-        """Return the schema with which only the name of the source table is parsed."""
+        """Return the Arrow schema that parses only the names of the source tables."""
         return pa.schema([("payload", pa.struct([_SOURCE_FIELD])), _SOURCE_FIELD])
 
     def tables(self, messages: pa.Table) -> pa.Array | None:
-        """Return the source table of each message; null for a message that names none, None if no
-        message names one.
+        """Return the name of each message's source table, null for a message without one; None if
+        no message has one.
         """
         return _source_names(_body(messages))
 
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[MessageChanges]:
-        """Return the rows that the messages of the table ``only`` change, by kind; ``path`` names
-        the file in errors.
+        """Return the changed rows of the messages that ``only`` selects, divided by kind. ``path``
+        names the file in errors.
+
+        Raise ``InvalidRequestError`` for an incomplete message, a truncate, or a second source
+        table.
         """
         body = _body(messages)
         op = field_of(body, "op")
@@ -148,7 +153,7 @@ class Debezium:
 
 def _require_sent(rows: pa.StructArray, path: str) -> None:
     """Raise ``InvalidRequestError`` if an update has Debezium's placeholder for a large value that
-    did not change.
+    did not change and was not sent.
     """
     for member, values in zip(rows.type, rows.flatten(), strict=True):
         if pa.types.is_string(values.type) and pc.any(pc.is_in(values, _NOT_SENT)).as_py():
@@ -160,7 +165,7 @@ def _require_sent(rows: pa.StructArray, path: str) -> None:
 
 
 def _body(messages: pa.Table) -> pa.Table | pa.StructArray:
-    """Return the content of the messages, without their schemas."""
+    """Return the messages without the ``payload`` and ``schema`` around them."""
     payload = field_of(messages, "payload")
     return messages if payload is None or payload.null_count == len(payload) else payload
 

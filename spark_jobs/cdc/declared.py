@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The type that the messages of a source declare for a column, and how its values are encoded."""
+"""The type that messages declare for a column, and the encoding of the column's values."""
 
 from __future__ import annotations
 
@@ -27,26 +27,24 @@ class Decoding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The type that messages declare for a column, and its encoding in JSON; the type is None if
-    the messages declare none.
+    """The type that messages declare for a column, None if they declare none, and the encoding of
+    its values in JSON.
     """
 
     type: DataType | None
     decoding: Decoding = Decoding.PLAIN
     scale: int = 0
-    """The digits after the point, for ``Decoding.BASE64_DECIMAL``."""
+    """The number of digits after the point, for ``Decoding.BASE64_DECIMAL``."""
 
 
 def type_text(type: DataType) -> str:
-    """Return a type as text for error messages; of a nested type only ``ROW``, ``ARRAY`` or
-    ``MAP``.
+    """Return a type as text for messages; for a nested type only ``ROW``, ``ARRAY``, ``MAP`` or
+    ``MULTISET``.
     """
     described = type_to_json(with_nullability(type, nullable=True))
     return described if isinstance(described, str) else str(described["type"])
 
 
 def declared_of(type: DataType | None) -> Declared:
-    """Return a declaration of values that need no decoding; ``type`` is None if none is
-    declared.
-    """
+    """Return the declaration of a type whose values need no decoding; None declares no type."""
     return Declared(type)

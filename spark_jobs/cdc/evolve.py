@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the schema changes that messages need: columns are widened if that loses no value."""
+"""Finds the schema changes that messages need; a column is only widened to a type that holds all
+old values.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,8 @@ def changes_for(
 ) -> list[SchemaChange]:
     """Return the schema changes that a table needs before it can take the rows of messages.
 
-    Raises ``InvalidRequestError`` with every difference that no allowed change removes. With
-    ``texts_hold_all`` the messages give every value as text, so a text may hold any type.
+    Raise one ``InvalidRequestError`` that lists all columns without an allowed change. With
+    ``texts_hold_all`` the messages give every value as text, so text fits every type.
     """
     _require_needed(table, columns)
     fields = {field.name: field for field in row_schema(table).fields}
@@ -70,10 +72,11 @@ def evolved(
     name: str,
     changes_of: Callable[[lake.Table], list[SchemaChange]],
 ) -> lake.Table:
-    """Apply the changes that ``changes_of`` returns for a table, and return the newest table.
+    """Apply the changes that ``changes_of`` returns for a table; return the table with its newest
+    schema.
 
-    If another run has changed the table meanwhile so that no change is needed any more, the table
-    is returned, too.
+    If a change fails, but another run has made all changes meanwhile, the table is returned as
+    well.
     """
     table = catalog.table(name)
     changes = changes_of(table)
@@ -89,8 +92,8 @@ def evolved(
 
 
 def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
-    """Raise ``InvalidRequestError`` if the rows lack a column that is NOT NULL, such as a key of
-    another name.
+    """Raise ``InvalidRequestError`` if the rows lack a column that is NOT NULL and has no default,
+    such as a key with another name.
     """
     fields = row_schema(table).fields
     needed = [f.name for f in fields if not f.type.nullable and not f.default_value]
@@ -104,7 +107,7 @@ def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
 
 
 class _Difference(Exception):
-    """A column of the messages has a type that does not fit the table."""
+    """The type of a column in the messages does not fit the table."""
 
 
 def _change(
@@ -124,7 +127,9 @@ def _change(
 def _changes_inside(
     column: MessageColumn, found: DataType, there: DataType
 ) -> Iterator[SchemaChange]:
-    """Yield the changes of each part of a nested column; undeclared parts keep the table's type."""
+    """Yield the changes of a nested column. Parts without a declared type keep the type of the
+    table.
+    """
     for path, part, old in parts_beside(found, there, (column.name,)):
         if old is None:
             yield _added(column, path, part)
@@ -142,9 +147,9 @@ def _added(column: MessageColumn, path: _Path, type: DataType) -> SchemaChange:
 
 
 def _wanted(column: MessageColumn, there: DataField, texts_hold_all: bool) -> DataType | None:
-    """Return the new type of a column; None to keep the type of ``there``.
+    """Return the new type of a column; None to keep the type in ``there``.
 
-    Raises ``_Difference`` if no type holds the values of the messages and those of the table.
+    Raise ``_Difference`` if no type holds the values of the messages and those of the table.
     """
     if column.declared is not None and column.declared.type is not None:
         if _is_small_number(column.declared.type, there.type, texts_hold_all):
@@ -161,7 +166,9 @@ def _wanted(column: MessageColumn, there: DataField, texts_hold_all: bool) -> Da
 
 
 def _is_small_number(declared: DataType, there: DataType, texts_hold_all: bool) -> bool:
-    """Return True for MySQL's tinyint(1), given as text, in a column of integers: its text fits."""
+    """Return True for MySQL's tinyint(1), which is declared as BOOLEAN, in an integer column: its
+    texts are numbers.
+    """
     names = [each.name for each in (declared, there) if isinstance(each, AtomicType)]
     return texts_hold_all and len(names) == 2 and names[0] is T.BOOLEAN and names[1] in INTEGERS
 
@@ -173,10 +180,10 @@ def _is_decimal(type: DataType) -> bool:
 def _by_values(
     column: MessageColumn, type: AtomicType, found: DataType, texts_hold_all: bool
 ) -> DataType | None:
-    """Return a wider type than ``type``, by the JSON values of a column without a declared type;
+    """Return a wider type than ``type`` for the JSON values of a column without a declared type;
     None to keep ``type``.
 
-    Raises ``_Difference`` if the values do not fit; with ``texts_hold_all`` texts fit every type.
+    Raise ``_Difference`` if the values do not fit. With ``texts_hold_all`` text fits every type.
     """
     if not isinstance(found, AtomicType):
         raise _differs(column, column.name, type, found)
@@ -207,12 +214,16 @@ def _differs(column: MessageColumn, name: str, there: DataType, found: DataType)
 
 
 def declaration(type: DataType) -> str | pa.DataType:
-    """Return a type as schema changes accept it: SQL text if it is atomic, else an Arrow type."""
+    """Return a type in the form that schema changes take: an atomic type as SQL text, any other as
+    Arrow type.
+    """
     return type_text(type) if isinstance(type, AtomicType) else to_arrow_type(type)
 
 
 def column_list(found: Mapping[str, DataType]) -> list[tuple[str, str]] | pa.Schema:
-    """Return columns as a new table accepts them: SQL texts if all are atomic, else Arrow types."""
+    """Return columns in the form that ``create_table`` takes: SQL texts if all types are atomic,
+    else an Arrow schema.
+    """
     if all(isinstance(type, AtomicType) for type in found.values()):
         return [(name, type_text(type)) for name, type in found.items()]
     return pa.schema([(name, to_arrow_type(type)) for name, type in found.items()])
@@ -221,10 +232,10 @@ def column_list(found: Mapping[str, DataType]) -> list[tuple[str, str]] | pa.Sch
 def parts_beside(
     found: DataType, there: DataType, path: _Path
 ) -> Iterator[tuple[_Path, DataType, DataType | None]]:
-    """Yield path, type in ``found`` and type in ``there`` of each part of a nested column.
+    """Yield the path of each part of a nested column, with its types in ``found`` and in ``there``.
 
     A part is divided further while both types are nested in the same way. The second type is None
-    if ``there`` lacks the field. Fields match by name, because messages have no field ids.
+    if ``there`` lacks the field. Fields are matched by name, because messages have no field ids.
     """
     if isinstance(found, ArrayType) and isinstance(there, ArrayType):
         yield from parts_beside(found.element, there.element, (*path, "element"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads files of JSON lines in blocks that Arrow parses at once."""
+"""Reads files of JSON lines in blocks, each of which Arrow parses in one call."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from lakeformat.files.foreign.json_lines import object_blocks
 __all__ = ["blocks_of", "lines_where", "parse_block"]
 
 _TOMBSTONE = b"null"
-"""A message of Kafka that only repeats the deletion of the message before it."""
+"""A message of Kafka without a value, which only repeats the delete before it."""
 
 
 def blocks_of(path: str) -> Iterator[bytes]:
-    """Yield blocks of messages, each in a line of its own, without tombstones."""
+    """Yield blocks of messages, one message per line, without tombstones."""
     return object_blocks(path, ignored={_TOMBSTONE})
 
 
 def parse_block(block: bytes, rows: pa.Schema | None = None) -> pa.Table:
     """Return the lines of a block as a table with the schema ``rows``; None infers the schema.
 
-    A block is parsed at once, so that a column with two types in different lines is an error.
+    Raise ``pyarrow.ArrowInvalid`` for invalid JSON, and if a column has two types in the block.
     """
     options = pyarrow.json.ParseOptions(
         explicit_schema=rows,
@@ -38,8 +38,8 @@ def parse_block(block: bytes, rows: pa.Schema | None = None) -> pa.Table:
 
 
 def lines_where(block: bytes, mask: pa.Array, path: str) -> bytes:
-    """Return the lines for which ``mask``, a boolean for each message, is true; ``path`` is for
-    errors.
+    """Return the lines whose boolean in ``mask`` is true. Raise ``InvalidRequestError``, which
+    names ``path``, if lines and messages differ in number.
     """
     data = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(data == ord("\n")) + 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maxwell's messages: one row each, and for an update the changed columns of the old row."""
+"""Maxwell's messages: each has one row, and for an update the old values of the changed columns."""
 
 from __future__ import annotations
 
@@ -29,25 +29,29 @@ _NO_ROWS = [
 
 
 class TypedMessages:
-    """Messages with the members ``type``, ``database`` and ``table``, as of Canal and Maxwell."""
+    """The base of Canal's and Maxwell's messages, which have the members ``type``, ``database`` and
+    ``table``.
+    """
 
     program: str
     """The name of the program that writes the messages, for errors."""
 
     def of_tables(self) -> pa.Schema:
-        """Return the schema with which only the names of database and table are parsed."""
+        """Return the Arrow schema that parses only the names of database and table."""
         return _TABLE_NAMES
 
     def tables(self, messages: pa.Table) -> pa.Array | None:
-        """Return the source table of each message as ``database.table``; null for a message without
-        these names, None if no message has them.
+        """Return each message's source table as ``database.table``, null for a message without
+        these names; None if no message has them.
         """
         parts = [field_of(messages, name) for name in _TABLE_NAMES.names]
         found = [part for part in parts if part is not None]
         return pc.binary_join_element_wise(*found, ".", null_handling="skip") if found else None
 
     def _kinds(self, messages: pa.Table, path: str) -> pa.Array:
-        """Return the ``type`` of each message; raise ``InvalidRequestError`` if one has none."""
+        """Return the ``type`` of each message; raise ``InvalidRequestError`` if a message has
+        none.
+        """
         kind = field_of(messages, "type")
         if kind is None or kind.null_count:
             raise lake.InvalidRequestError(
@@ -58,7 +62,7 @@ class TypedMessages:
 
 
 class Maxwell(TypedMessages):
-    """Reads ``data``, ``old`` and ``type``."""
+    """Reads the members ``data``, ``old`` and ``type`` of Maxwell's messages."""
 
     name = "maxwell-json"
     program = "Maxwell"
@@ -66,21 +70,22 @@ class Maxwell(TypedMessages):
     has_rows_before = False
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
-        """Yield nothing: Maxwell's messages declare no types."""
+        """Yield nothing, because Maxwell's messages declare no types."""
         return iter(())
 
     def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
-        """Return the schema with which messages are parsed once the columns of their rows are
-        known.
-        """
+        """Return the Arrow schema that parses messages with rows of the type ``row``."""
         rows = [("data", row), ("old", keys_of(row, keys))]
         return pa.schema([*rows, ("type", pa.string()), *self.of_tables()])
 
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[MessageChanges]:
-        """Return the rows that the messages of the table ``only`` change, by kind; ``path`` names
-        the file in errors.
+        """Return the changed rows of the messages that ``only`` selects, divided by kind. ``path``
+        names the file in errors.
+
+        Raise ``InvalidRequestError`` for an incomplete message, an unknown ``type``, or a second
+        source table.
         """
         kind, data = self._kinds(messages, path), field_of(messages, "data")
         meant = only.mask(self.tables(messages), path)
@@ -106,7 +111,7 @@ class Maxwell(TypedMessages):
 
 
 def keys_of(row: pa.StructType, keys: Sequence[str]) -> pa.StructType:
-    """Return the schema of the keys in old rows, the only part of old rows that is read."""
+    """Return the type of old rows with only the key columns, because only their keys are read."""
     return pa.struct([each for each in row if each.name in keys])
 
 
@@ -117,8 +122,10 @@ def row_changes(
     keys: Sequence[str],
     path: str,
 ) -> list[MessageChanges]:
-    """Return the rows of messages of Canal or Maxwell, divided by ``kind``, the ``type`` of each
-    message.
+    """Return the rows of Canal's or Maxwell's messages divided by kind; ``kind`` has the ``type``
+    of each row's message.
+
+    Raise ``InvalidRequestError``, which names ``path``, for a message without its row.
     """
     if rows.null_count:
         raise lake.InvalidRequestError(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads files of change messages as rows of a table, each with its kind.
 
-Each file is read twice: first to find the columns, so that the table is widened before the first
-row is written, then with the types of the table.
+Each file is read twice: first to find the columns, so that the schema of the table changes before
+the first row is written; then with the types of the table.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from spark_jobs.runtime.progress import report_progress
 __all__ = ["ROW_KIND", "MessageFiles"]
 
 ROW_KIND = "rowkind"
-"""The column with the kind of each row."""
+"""The name of the column with the kind of each row."""
 
 _FILE_BYTES = 32 << 20
-"""The size in bytes that is assumed for a file, so that a task gets few files."""
+"""The size in bytes that is assumed for each file, so that a task gets only a few files."""
 
 _REPLACING = {None, "last_value", "last_non_null_value"}
 
@@ -48,22 +48,27 @@ _FORMATS: dict[str, Canal | Debezium | Maxwell] = {
 
 @dataclass(slots=True)
 class MessageFiles:
-    """Files of change messages of one format, and the columns that ``look`` found in them."""
+    """Files of change messages in one format, and the columns that ``look`` has found in them."""
 
     format: str
     paths: Sequence[str]
     keys: Sequence[str]
-    """The primary key; an update that changes it moves the row."""
+    """The primary key of the table; an update that changes the key deletes the row of the old
+    key.
+    """
     only: str | None = None
-    """The source table whose messages are read; None if all messages must be of one table."""
+    """The source table whose messages are read; None if all messages must be of the same table."""
     columns: MessageColumns = field(default_factory=MessageColumns)
     options: Mapping[str, str] | None = field(default=None, repr=False)
-    """Options of the storage of remote files."""
+    """Options of the storage that has the files; None for local files."""
     dialect: TextDialect = CSV_AND_PLAIN
 
     def look(self, executor: Executor | None = None) -> None:
-        """Find the columns of all messages: in this process, or in tasks if ``executor`` is
-        given.
+        """Find the columns of all messages: in the tasks of ``executor``; without one in this
+        process.
+
+        Raise ``InvalidRequestError`` for messages that cannot be read, or that are of several
+        source tables.
         """
         source = SourceTable(self.only)
         look = partial(MessageFiles.of_file, self)
@@ -77,7 +82,9 @@ class MessageFiles:
             self.columns.merge(columns)
 
     def of_file(self, path: str) -> tuple[MessageColumns, set[str]]:
-        """Return the columns of the messages in one file, and the names of their source tables."""
+        """Return the columns of the messages in one file, and the names of their source tables if
+        ``only`` is None.
+        """
         envelope, source = _FORMATS[self.format], SourceTable(self.only)
         columns = MessageColumns()
         for block in self._blocks(path):
@@ -109,13 +116,18 @@ class MessageFiles:
         return column_list({name: type for name, type in found if type is not None})
 
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
-        """Return the schema changes that the table needs before it can take the messages."""
+        """Return the schema changes that the table needs before it can take the messages.
+
+        Raise ``InvalidRequestError`` or ``UnsupportedError`` if the table cannot take them.
+        """
         self._require_whole_rows(table)
         texts_hold_all = _FORMATS[self.format].texts_hold_all
         return changes_for(table, self.columns, texts_hold_all=texts_hold_all)
 
     def rows(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
-        """Yield every row in the types of the table, after a column ``rowkind`` with its kind."""
+        """Yield every row in the types of the table, with its kind in the first column,
+        ``rowkind``.
+        """
         envelope, source = _FORMATS[self.format], SourceTable(self.only)
         schema = row_schema(table)
         there = {each.name: each for each in schema.fields}
@@ -139,11 +151,11 @@ class MessageFiles:
             report_progress(number, len(self.paths), "files")
 
     def rows_of(self, table: lake.Table, path: str) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the file ``path`` as ``rows`` does."""
+        """Yield the rows of one file in the same form as ``rows``."""
         return replace(self, paths=[path]).rows(table)
 
     def _blocks(self, path: str) -> Iterator[bytes]:
-        """Yield blocks of messages of the chosen source table."""
+        """Yield blocks of messages without those of source tables other than ``only``."""
         opener = opener_of(path, self.options)
         with plain_copy(path, "json", self.dialect, opener) as local:
             for block in blocks_of(local):
@@ -151,7 +163,7 @@ class MessageFiles:
                     yield meant
 
     def _meant(self, block: bytes, only: str, path: str) -> bytes:
-        """Return the messages that name the table ``only``, and those that name no table."""
+        """Return the lines of messages that name the table ``only`` or no table."""
         with naming(path):
             names = self._tables(block)
         if names is None:
@@ -163,8 +175,8 @@ class MessageFiles:
         return envelope.tables(parse_block(block, envelope.of_tables()))
 
     def _parsed(self, block: bytes, source: SourceTable, path: str) -> pa.Table:
-        """Parse messages with inferred types. If Arrow cannot do this because the messages belong
-        to several tables, raise the error of ``SourceTable.mask`` instead.
+        """Parse messages with inferred types. If Arrow fails because the messages are of several
+        source tables, raise the ``InvalidRequestError`` of ``SourceTable.mask``.
         """
         try:
             return parse_block(block)
@@ -173,8 +185,8 @@ class MessageFiles:
             raise
 
     def _require_whole_rows(self, table: lake.Table) -> None:
-        """Raise ``InvalidRequestError`` if the table aggregates and the updates lack the whole old
-        row, which an aggregation subtracts.
+        """Raise ``InvalidRequestError`` or ``UnsupportedError`` if the table aggregates and updates
+        lack the whole old row, which an aggregation subtracts.
         """
         if not _aggregates(table):
             return
@@ -195,8 +207,8 @@ class MessageFiles:
 def _aggregates(table: lake.Table) -> bool:
     """Return True if an update must subtract the old row.
 
-    It must with merge engine ``aggregation``, and with ``partial-update`` if a column has a
-    function other than ``last_value`` and ``last_non_null_value``.
+    This is so with merge engine ``aggregation``, and with ``partial-update`` if a column has an
+    aggregate function other than ``last_value`` and ``last_non_null_value``.
     """
     schema = row_schema(table)
     options = schema.table_options

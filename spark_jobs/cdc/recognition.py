@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognises change messages in a source that a request reads as plain rows."""
+"""Recognises change messages in a source that a request reads as plain rows, for a better error."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ __all__ = ["applying", "message_format_of"]
 
 
 def message_format_of(wanted: IngestRequest) -> MessageFormat | None:
-    """Return the format of the first line of a request's first file.
+    """Return the format of change messages in the first line of a request's first file.
 
-    None if that line is a plain row, if the file is not JSON, or if it cannot be read, because the
-    caller already has the error.
+    None if that line is a plain row, if the file is not JSON, or if it cannot be read.
     """
     if wanted.source is None or wanted.holds_messages:
         return None
@@ -33,5 +32,7 @@ def message_format_of(wanted: IngestRequest) -> MessageFormat | None:
 
 
 def applying(messages: MessageFormat) -> str:
-    """Return the sentence that names the value of ``format`` for a source with change messages."""
+    """Return the sentence of an error that names the value of ``format`` for a source with change
+    messages.
+    """
     return f"The source holds change messages: with format={messages!r} the job applies them"

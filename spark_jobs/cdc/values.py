@@ -21,8 +21,8 @@ _UNITS = {Decoding.MILLIS: "ms", Decoding.MICROS: "us", Decoding.NANOS: "ns"}
 
 
 def read_as(column: MessageColumn, wanted: pa.DataType) -> pa.DataType:
-    """Return the type with which Arrow parses the JSON values of a column; ``column_values`` then
-    converts them to ``wanted``.
+    """Return the Arrow type that parses the JSON values of a column; ``column_values`` converts
+    them to ``wanted`` afterwards.
     """
     declared = column.declared or Declared(None)
     if declared.decoding in (Decoding.BASE64, Decoding.BASE64_DECIMAL):
@@ -44,8 +44,8 @@ def read_as(column: MessageColumn, wanted: pa.DataType) -> pa.DataType:
 def column_values(
     values: pa.Array, column: MessageColumn, field: DataField, wanted: pa.Field
 ) -> pa.Array:
-    """Return parsed JSON values in the type ``wanted``; raise ``InvalidRequestError`` if one does
-    not fit.
+    """Return parsed JSON values in the type ``wanted``; raise ``InvalidRequestError`` for a value
+    that does not fit.
     """
     declared = column.declared or Declared(None)
     try:

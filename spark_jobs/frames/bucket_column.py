@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bucket of each row as a Spark column: the function of ``lakeformat.paimon.bucketing``.
+"""The bucket of each row as a Spark column, equal to the buckets of
+``lakeformat.paimon.bucketing``.
 
-If the key is INT, BIGINT or DATE, the JVM computes the bucket in steps. Each step is a projection
-of its own, because Spark computes a column twice if one expression uses it twice. Numbers of 32
+If the key is INT, BIGINT or DATE, the JVM computes the bucket in steps. Each step is a separate
+projection, because Spark computes a column twice if one expression uses it twice. Numbers of 32
 bits are kept in 64 bits, because Spark treats an overflow as an error.
 """
 
@@ -31,11 +32,13 @@ _C1, _C2, _ADD = 0xCC9E2D51, 0x1B873593, 0xE6546B64
 _FINAL_1, _FINAL_2 = 0x85EBCA6B, 0xC2B2AE35
 _SEED = 42
 _MOST_COLUMNS = 8
-"""The most columns for which the header of a row, which marks nulls, has only two words."""
+"""The most key columns with a row header of two words; the header marks nulls."""
 
 
 def bucket_key(schema: TableSchema) -> list[DataField]:
-    """Return the columns that determine the bucket."""
+    """Return the columns that determine the bucket, in order: the option ``bucket-key``, else the
+    primary key without partition columns.
+    """
     names = schema.table_options.bucket_key or [field.name for field in schema.key_fields]
     by_name = {field.name: field for field in schema.fields}
     return [by_name[name] for name in names]
@@ -44,7 +47,7 @@ def bucket_key(schema: TableSchema) -> list[DataField]:
 def with_bucket(
     frame: DataFrame, schema: TableSchema, name: str, given: BucketFunction | None = None
 ) -> DataFrame:
-    """Return the rows with one more column ``name``, their bucket as INT; key columns must have the
+    """Return the rows with their bucket in a new INT column ``name``. Key columns must have the
     types of the table.
 
     The function ``given`` replaces the bucket function of the schema.
@@ -125,7 +128,7 @@ def _as_number(field: DataField) -> Column:
 
 
 def _multiply(word: Column, factor: int) -> Column:
-    """Return the low 32 bits of a product, computed from halves that are below 2**63."""
+    """Return the low 32 bits of a product, from two partial products that are below 2**63."""
     low = word.bitwiseAND(0xFFFF) * sql.lit(factor).cast("bigint")
     high = (sql.shiftright(word, 16) * sql.lit(factor).cast("bigint")).bitwiseAND(0xFFFF)
     return (low + sql.shiftleft(high, 16)).bitwiseAND(_MASK)
@@ -137,7 +140,7 @@ def _rotate(word: Column, bits: int) -> Column:
 
 
 def _after_header() -> int:
-    """Return the state of the hash after the two words of a row's header, which are zero."""
+    """Return the state of the hash after the two zero words of a row's header."""
     state = _SEED
     for _ in range(2):
         rotated = (state << 13 | state >> 19) & _MASK

@@ -24,11 +24,12 @@ def call(
     catalog_options: Mapping[str, str] | None = None,
     **arguments: Any,
 ) -> dict[str, Any]:
-    """Run a procedure as ``CALL sys.<procedure>(...)`` does in Paimon's SQL, and return the report.
+    """Run a procedure like ``CALL sys.<procedure>(...)`` in Paimon's SQL, and return its report.
 
     Arguments have Paimon's names and forms: partitions are ``"dt=1,h=2;dt=3"``, times are text in
-    UTC or epoch milliseconds. Tables are found as in ``read_table``. Without a session, give
-    ``warehouse``: then all work is done in this process.
+    UTC or epoch milliseconds. Tables are found as in ``read_table``. If ``spark`` is None, give
+    ``warehouse``; then this process does all work. Raises ``InvalidRequestError`` for an unknown
+    procedure, or for unknown or missing arguments.
     """
     found = _find(procedure)
     _require_fit(found, arguments)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of a table as Spark types, and batches in the types that Spark takes."""
+"""The columns of a table as Spark types, and Arrow batches in the types that Spark takes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ _MICROSECONDS = 6
 
 
 def spark_schema(fields: Iterable[DataField]) -> spark_types.StructType:
-    """Return the columns of a DataFrame with these fields; all are nullable in Spark."""
+    """Return the Spark schema of columns, all nullable; raise ``UnsupportedError`` for a type that
+    Spark lacks.
+    """
     return spark_types.StructType(
         [spark_types.StructField(field.name, spark_type(field.type)) for field in fields]
     )
@@ -72,8 +74,8 @@ def spark_type(data_type: DataType) -> spark_types.DataType:
 
 
 def holds_what_spark_reads(data_type: DataType) -> bool:
-    """Return True if Spark's own Parquet reader returns the same values for a column of this type
-    as this library.
+    """Return True if Spark's own Parquet reader returns the same values of this type as this
+    library.
     """
     match data_type:
         case AtomicType(name=TypeName.TIMESTAMP | TypeName.TIMESTAMP_LTZ):
@@ -90,7 +92,9 @@ def holds_what_spark_reads(data_type: DataType) -> bool:
 
 
 class ToSpark:
-    """Converts Arrow batches to the types that Spark takes for the columns of a DataFrame."""
+    """Converts Arrow columns to batches in the types of a Spark schema; a call raises
+    ``UnsupportedError`` for a value that the type cannot hold.
+    """
 
     def __init__(self, schema: spark_types.StructType) -> None:
         self._schema = to_arrow_schema(schema)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions on rows as Spark columns, where both have the same meaning for every row."""
+"""Conditions on rows as Spark columns, if Spark gives them the same meaning for every row."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ _MICROSECONDS = 6
 
 
 def spark_condition(condition: Predicate, fields: Mapping[str, DataField]) -> Column | None:
-    """Return the condition as a Spark column; None if Spark has no equal condition."""
+    """Return a condition as a Spark column; None if Spark has no condition with the same meaning.
+    ``fields`` are the table's columns by name.
+    """
     match condition:
         case And(parts) | Or(parts):
             found = [spark_condition(part, fields) for part in parts]
@@ -80,16 +82,16 @@ def spark_condition(condition: Predicate, fields: Mapping[str, DataField]) -> Co
 
 
 def column_named(name: str) -> Column:
-    """Return the column of exactly this name, which may have any characters."""
+    """Return the Spark column with exactly this name, which may contain any character."""
     return sql.col("`" + name.replace("`", "``") + "`")
 
 
 def _asked_of_rows(field: DataField) -> Column:
-    """Return a column in a form that conditions check for each row.
+    """Return a column in a form for which Spark checks conditions on each row.
 
-    Spark skips row groups by their least and greatest values, which ignore NaN, although NaN is
-    greater than any number. So a FLOAT or DOUBLE is multiplied by one: Spark knows no least and
-    greatest value of a product.
+    Spark skips row groups by minimum and maximum values. These ignore NaN, although NaN is greater
+    than any number. So a FLOAT or DOUBLE is multiplied by one: Spark knows no minimum and maximum
+    of a product.
     """
     column = column_named(field.name)
     is_floating = isinstance(field.type, AtomicType) and field.type.name in _FLOATING
@@ -124,8 +126,8 @@ def _literal(field: DataField, value: pa.Scalar) -> Column | None:
 
 
 def _moment(value: pa.Scalar) -> Column | None:
-    """Return a literal of a time as SQL text, because Spark would convert a datetime to the
-    driver's time zone; None for nanoseconds.
+    """Return the literal of a timestamp; None for nanoseconds. It is SQL text, because Spark would
+    convert a datetime to the driver's time zone.
     """
     if value.type.unit == "ns":
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the rows of a table: from metadata, and in tasks where rows must be merged."""
+"""Counts the rows of a table: from metadata, or in tasks if rows must be merged."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def count_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> int:
-    """Return the number of rows that ``read_table`` would return; start Spark jobs only for files
+    """Return the number of rows that ``read_table`` would return. Spark jobs run only for files
     that must be merged or read.
     """
     found = find_readable_table(spark, table, warehouse, catalog_options)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs units of maintenance in Spark tasks, as the executors "threads" and "serial" do locally."""
+"""Runs units of maintenance in Spark tasks, like the executors "threads" and "serial" in this
+process.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +32,15 @@ _LOOK_SECONDS = 0.2
 
 
 class SparkExecutor:
-    """Runs each unit in a Spark task: ``table.compact(executor=SparkExecutor(spark))``.
+    """Runs each unit of work in a Spark task: ``table.compact(executor=SparkExecutor(spark))``.
 
-    ``table.rescale`` and ``table.remove_orphans`` take it, too. The largest units run first, and
-    each result is returned as soon as its task is done. The table with its storage options is
-    pickled into the tasks, so that no plan and no web page shows them.
+    ``table.rescale``, ``table.remove_orphans`` and ``table.check`` also take it. The largest units
+    run first, and each result is returned when its task ends. The table with its storage options is
+    pickled into the tasks, so that no plan and no web page shows the options.
     """
 
     def __init__(self, spark: SparkSession, *, at_once: int | None = None) -> None:
-        """Set the number of tasks that run at a time. Default: the number of the cluster's
-        cores.
-        """
+        """Run at most ``at_once`` tasks at a time. Default: the number of cores of the cluster."""
         self._spark = spark
         self._at_once = at_once
 
@@ -48,9 +48,9 @@ class SparkExecutor:
         return f"SparkExecutor({self._spark!r})"
 
     def outcomes(self, work: Callable[[T], R], units: Sequence[T], stop: Event) -> Iterator[R]:
-        """Yield the result of each unit when it is done; kill the tasks when ``stop`` is set.
+        """Yield the result of each unit when its task ends; stop all tasks when ``stop`` is set.
 
-        The files of a killed task are left as orphans.
+        The files of a stopped task remain as orphans.
         """
         at_once = self._at_once or tasks_at_once(self._spark)
         sizes = [(unit, int(getattr(unit, "bytes", 0))) for unit in units]
@@ -60,8 +60,8 @@ class SparkExecutor:
 
 
 class _TaggedJobs:
-    """Runs one Spark job of one task for each unit, so that each result arrives when its task ends;
-    one tag on all jobs allows to stop them together.
+    """Runs a Spark job with one task for each part, so that each result arrives when its task ends.
+    All jobs have the same tag, by which Spark stops them together.
     """
 
     def __init__(self, spark: SparkSession, work: Callable[[Any], Any], stop: Event) -> None:
@@ -106,8 +106,8 @@ class _TaggedJobs:
         yield from map(pickle.loads, answers)
 
     def _add_tag(self) -> None:
-        """Tag the job in the thread that starts it, because a classic session keeps tags by
-        thread.
+        """Tag the job in the thread that starts it, because a classic session keeps the tags of
+        each thread.
         """
         if (context := classic_context(self._spark)) is None:
             self._spark.addTag(self._tag)
@@ -123,8 +123,8 @@ class _TaggedJobs:
 
 
 def _inheriting(spark: SparkSession, target: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``target`` so that another thread runs it with the job group and scheduler pool of
-    this thread; Spark keeps both by thread.
+    """Return ``target`` for another thread, with the job group and scheduler pool of this thread,
+    which Spark keeps for each thread.
     """
     from pyspark.util import inheritable_thread_target
 

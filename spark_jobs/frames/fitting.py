@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the columns of a DataFrame fit a table, before any row is computed."""
+"""Checks that the columns of a DataFrame fit a table, before Spark computes any row."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["require_fitting"]
 
 
 def require_fitting(columns: StructType, schema: TableSchema, kinds: str | None) -> None:
-    """Raise ``InvalidRequestError`` for a column that the table does not have, that has another
-    type, or that is NOT NULL and missing.
+    """Raise ``InvalidRequestError`` for an unknown column, a column of another type, and a missing
+    column that is NOT NULL.
 
-    Tasks check the columns, too, but only if there are rows. ``kinds`` names the column of row
-    kinds.
+    Tasks check the columns as well, but only if there are rows. ``kinds`` is the column with the
+    kinds of rows, or None.
     """
     try:
         given = to_arrow_schema(columns)

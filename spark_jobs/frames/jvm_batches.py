@@ -2,9 +2,10 @@
 """Passes rows of the JVM to Python tasks in batches that Spark limits only by their number of rows.
 
 To limit a batch by bytes, Spark computes the size of every column before each row, which takes
-several times as long as passing on the rows. A row is narrow if its texts have at most
+several times as long as passing the rows. A row is narrow if its texts have at most
 ``WIDEST_BYTES``, so a batch of narrow rows has at most 128 MiB of texts. Decimals of up to 18
-digits are passed as 64-bit integers: otherwise Spark creates an object and bytes for each decimal.
+digits are passed as 64-bit integers, because otherwise Spark creates an object and bytes for each
+decimal.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ __all__ = [
 BatchWork: TypeAlias = "Callable[[Any], Iterator[pa.RecordBatch]]"
 
 BATCH_ROWS = 8192
-"""The rows of a batch, which usually fit into a processor's cache."""
+"""The number of rows in a batch; such a batch usually fits into a processor's cache."""
 WIDEST_BYTES = 16 << 10
-"""The most bytes of all texts in a narrow row, so that a batch has at most 128 MB."""
+"""The most bytes that all texts of a narrow row have together."""
 
 _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -48,10 +49,10 @@ _NO_LIMIT = str(2**31 - 1)
 
 _NUMBER = "__lake_number"
 _DIGITS = f"lake-{uuid.uuid4()}"
-"""The key in a column's metadata for precision and scale of decimals that are passed as numbers.
+"""The key in a column's metadata under which precision and scale of a decimal are stored that is
+passed as a number.
 
-The key is random, so that it equals no key that the writer of a file has stored in the metadata of
-its columns.
+It is random, so that it differs from every key that a user has stored in the metadata of columns.
 """
 _TOO_WIDE = "lake: a row has texts of more than 16 KiB"
 _TEXTS = (spark_types.StringType, spark_types.BinaryType)
@@ -65,11 +66,11 @@ _NARROW = (
 
 
 def in_tasks(frame: DataFrame, work: BatchWork, columns: str) -> DataFrame:
-    """Run ``mapInArrow`` with ``work`` on rows whose columns may have any names; ``columns`` are
-    the columns of its result.
+    """Run ``mapInArrow`` with ``work`` on rows whose columns may have any names; ``columns`` is the
+    schema of the result.
 
-    Spark itself reads a dot in a name as the field of a struct. Columns that ``counted_by_rows``
-    turned into numbers reach ``work`` as 64-bit decimals.
+    Spark itself takes a dot in a name as the access to a field of a struct. ``work`` gets the
+    columns that ``counted_by_rows`` turned into numbers as 64-bit decimals.
     """
     fields = frame.schema.fields
     names = [field.name for field in fields]
@@ -104,12 +105,15 @@ def _decimals_of(batch: pa.RecordBatch, decimals: Mapping[str, list[int]]) -> pa
 
 
 def counted_by_rows(frame: DataFrame, decimals: Collection[str] = ()) -> DataFrame | None:
-    """Return the same rows in batches limited by their number of rows; a wide row fails the job.
+    """Return the same rows in batches limited by their number of rows; a row with too long texts
+    fails the job.
 
     ``in_tasks`` gets the columns ``decimals`` as 64-bit decimals if they have at most 18 digits.
-    Settings belong to a session that may be in use, so these rows get a session of their own. The
-    result is None with Spark Connect, if the user has set the limit of bytes, or if the width of
-    the rows is unknown.
+    The rows belong to a cloned session, because the limits are settings of a session that may be in
+    use.
+
+    Return None with Spark Connect, if the user has set the limit of bytes, or if a column is
+    nested, whose width is unknown.
     """
     session = frame.sparkSession
     context = classic_context(session)
@@ -130,7 +134,7 @@ def counted_by_rows(frame: DataFrame, decimals: Collection[str] = ()) -> DataFra
 
 
 def _with_numbers(frame: DataFrame, decimals: Collection[str], context: SparkContext) -> DataFrame:
-    """Return the rows with 64-bit integers in place of the decimals of at most 18 digits."""
+    """Return the rows with the chosen decimals of at most 18 digits as 64-bit integers."""
     columns = []
     for field in frame.schema.fields:
         column = column_named(field.name)
@@ -141,16 +145,16 @@ def _with_numbers(frame: DataFrame, decimals: Collection[str], context: SparkCon
 
 
 def _short_digits(kind: spark_types.DataType) -> list[int] | None:
-    """Return precision and scale of a decimal that Spark stores as a number; None for any other
-    type.
-    """
+    """Return precision and scale of a decimal of at most 18 digits; None for any other type."""
     if not isinstance(kind, spark_types.DecimalType) or kind.precision > COMPACT_DECIMAL_PRECISION:
         return None
     return [kind.precision, kind.scale]
 
 
 def _unscaled(column: Column, context: SparkContext) -> Column:
-    """Return the unscaled values of decimals, as 64-bit integers; no SQL function returns them."""
+    """Return the unscaled values of decimals as 64-bit integers. No SQL function returns them, so
+    this uses Spark's internal expression.
+    """
     from pyspark.sql.classic.column import Column as ClassicColumn
 
     jvm: Any = context._jvm
@@ -161,9 +165,9 @@ def _unscaled(column: Column, context: SparkContext) -> Column:
 
 
 def narrow_rows(frame: DataFrame) -> DataFrame | None:
-    """Return the same rows, but let a row with more than ``WIDEST_BYTES`` of texts fail the job.
+    """Return the same rows, but fail the job at a row whose texts have more than ``WIDEST_BYTES``.
 
-    None if a column is nested, because its width cannot be computed cheaply.
+    Return None if a column is nested, because its width is expensive to compute.
     """
     texts = []
     for field in frame.schema.fields:
@@ -183,5 +187,5 @@ def narrow_rows(frame: DataFrame) -> DataFrame | None:
 
 
 def is_for_width(failure: BaseException) -> bool:
-    """Return True if a job failed because of a row with more than ``WIDEST_BYTES`` of texts."""
+    """Return True if ``narrow_rows`` has failed the job because of a wide row."""
     return _TOO_WIDE in str(failure)

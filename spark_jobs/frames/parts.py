@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DataFrame whose rows Python tasks compute, each task from a list of splits or files (a
-part).
+"""A DataFrame whose rows Python tasks compute, each task from one part: a list of splits or
+files.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ __all__ = [
 
 T = TypeVar("T")
 PartWork: TypeAlias = "Callable[[Any], Iterator[pa.RecordBatch]]"
-"""Computes rows from one part, in a task; it is pickled with all objects that it refers to."""
+"""Computes the rows of one part, in a task; it is pickled with all objects to which it refers."""
 
 _WHERE_UNKNOWN = 64
-"""The number of concurrent tasks that is assumed if it is unknown; too high a number only makes
-parts smaller.
+"""The number of concurrent tasks that is assumed if it is unknown. A number that is too high only
+makes parts smaller.
 """
 
 
 def spread(
     spark: SparkSession, parts: Sequence[Any], work: PartWork, columns: StructType | str
 ) -> DataFrame:
-    """Return the rows that ``work`` computes from each part, every part in a task of its own.
+    """Return the rows that ``work`` computes from the parts, each part in a separate task.
 
     Parts and work are pickled into the tasks, so that no plan and no web page shows them.
     """
@@ -54,8 +54,8 @@ def spread(
 
 
 def to_send(thing: object) -> bytes:
-    """Pickle an object for tasks; if that fails, the error names the cause, which Spark
-    would hide.
+    """Pickle an object for tasks. It is pickled here, because Spark would hide the cause of a
+    failure.
     """
     dumps: Callable[[object], bytes] = cloudpickle.dumps
     return dumps(thing)
@@ -72,13 +72,15 @@ def _run_parts(
 
 
 def tasks_at_once(spark: SparkSession) -> int:
-    """Return the number of tasks that the session can run at a time; a default if it is unknown."""
+    """Return the number of tasks that the session can run at the same time; 64 if it is unknown."""
     context = classic_context(spark)
     return _WHERE_UNKNOWN if context is None else int(context.defaultParallelism)
 
 
 def classic_context(spark: SparkSession) -> SparkContext | None:
-    """Return the context of a session; None with Spark Connect, which has none in this process."""
+    """Return the context of a session; None with Spark Connect, which has no context in this
+    process.
+    """
     from pyspark.errors import PySparkException
 
     try:
@@ -90,11 +92,11 @@ def classic_context(spark: SparkSession) -> SparkContext | None:
 def pack(
     pieces: Sequence[tuple[T, int]], *, at_once: int, target_bytes: int, least_bytes: int
 ) -> list[list[T]]:
-    """Group ``pieces``, each with its size in bytes, into one part per task, the largest part
-    first.
+    """Group ``pieces``, each with its size in bytes, into parts, one for each task, the largest
+    part first.
 
-    Parts have about ``target_bytes`` each. They are smaller if otherwise fewer than ``at_once``
-    tasks had work. A piece counts as at least ``least_bytes``.
+    A part has about ``target_bytes``, or less if there would be fewer than ``at_once`` parts. A
+    piece counts as at least ``least_bytes``.
     """
     weighed = sorted(
         ((piece, max(size, least_bytes)) for piece, size in pieces), key=lambda each: -each[1]
@@ -113,7 +115,8 @@ def pack(
 def pack_in_order(
     pieces: Sequence[tuple[T, int]], *, at_once: int, target_bytes: int, least_bytes: int
 ) -> list[list[T]]:
-    """Group ``pieces``, each with its size in bytes, into one part per task, in the given order.
+    """Group ``pieces``, each with its size in bytes, into parts, one for each task, without
+    changing their order.
 
     Parts have the sizes that ``pack`` describes.
     """

@@ -3,7 +3,7 @@
 file.
 
 Spark's shuffle copies each byte about eight times, which costs more than sorting and writing the
-rows. So if all tasks run on one machine, Spark passes on only the name of the file and the range of
+rows. So if all tasks run on one machine, Spark only passes the name of a file, and the range of
 bytes in it.
 """
 
@@ -54,8 +54,8 @@ PIECES = pa.schema(
 
 
 class Packed(NamedTuple):
-    """The rows of a piece as bytes; or the file that holds them, with the first byte and their
-    number.
+    """The rows of a piece as bytes; or the file that has them, with the offset and the number of
+    their bytes.
     """
 
     rows: pa.Buffer | None = None
@@ -65,7 +65,7 @@ class Packed(NamedTuple):
 
 
 class PieceWriter:
-    """Packs the pieces of one attempt of a task; each attempt has a file of its own."""
+    """Packs the pieces of one attempt of a task; each attempt has a separate file."""
 
     def __init__(self, directory: str | None) -> None:
         self._directory = directory
@@ -73,8 +73,8 @@ class PieceWriter:
         self._path = ""
 
     def pack(self, rows: pa.Table) -> Packed:
-        """Write the rows to the file of this attempt; without a shared directory, return them as
-        bytes.
+        """Write the rows to the file of this attempt; without a shared directory return them as
+        bytes. Raise ``UnavailableError`` if the file cannot be written.
         """
         if self._directory is None:
             sink = pa.BufferOutputStream()
@@ -90,7 +90,7 @@ class PieceWriter:
             return Packed(file=self._path, start=start, size=self._file.tell() - start)
 
     def close(self) -> None:
-        """Close the file before the task ends, because other tasks then read it."""
+        """Close the file. Call it before the task ends, because then other tasks read the file."""
         if self._file is not None and self._directory is not None:
             with _naming_the_disk(self._directory):
                 self._file.close()
@@ -99,10 +99,10 @@ class PieceWriter:
 def piece(
     task: int, source: int, number: int, packed: Packed, refused: str | None = None
 ) -> pa.RecordBatch:
-    """Return the row that describes a piece: the ``task`` that writes it, and its order there,
-    first by ``source`` (the packing task), then by ``number``.
+    """Return the row that describes a piece: the ``task`` that writes it, and its order in that
+    task, first by ``source`` (the packing task), then by ``number``.
 
-    ``refused`` is the reason why the packing task cannot pass its rows on.
+    ``refused`` is the reason why the packing task cannot pass its rows; else None.
     """
     values = (task, source, number, None, *packed[1:], refused)
     arrays = [pa.array([value], field.type) for value, field in zip(values, PIECES, strict=True)]
@@ -113,8 +113,8 @@ def piece(
 
 
 def rows_of_pieces(pieces: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of ``pieces``; raise the error that the packing task stored in place of
-    rows.
+    """Yield the rows of ``pieces``; raise ``InvalidRequestError`` with the reason that a packing
+    task has stored instead of rows.
     """
     places = pieces.select(["file", "start", "size", "refused"]).to_pylist()
     for number, place in enumerate(places):
@@ -137,8 +137,8 @@ def is_one_machine(spark: SparkSession) -> bool:
 
 @contextmanager
 def shared_directory(spark: SparkSession) -> Iterator[str | None]:
-    """Yield a directory that all tasks share inside the block; None if tasks run on several
-    machines.
+    """Yield a directory that all tasks share, and delete it after the block; None if tasks run on
+    several machines.
     """
     if not is_one_machine(spark):
         yield None

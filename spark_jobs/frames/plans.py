@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of reads: the part that each task reads, and the function that turns a part into rows."""
+"""Plans of reads: the part that each task reads, and the function that computes the rows of a
+part.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,12 @@ __all__ = [
 ]
 
 AnyScan: TypeAlias = "lake.Scan | IcebergScan | MixedScan"
-"""A scan of a table whose splits tasks can read."""
+"""A scan with splits that tasks can read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """Parts, which can be pickled, and the function that reads the rows of a part."""
+    """The parts of a read, which can be pickled, and the function that reads the rows of a part."""
 
     schema: StructType
     parts: Sequence[Any]
@@ -60,7 +62,9 @@ def has_splits(rows: Results) -> TypeGuard[AnyScan]:
 def plan_splits(
     scan: AnyScan, splits: Sequence[Any], at_once: int, *, with_kind: bool = False
 ) -> ReadPlan:
-    """Return a plan for the splits of a scan; with ``with_kind`` every row has the kind insert."""
+    """Return a plan for the splits of a scan. With ``with_kind`` each row gets the kind ``+I`` in
+    the first column.
+    """
     kind = (ROW_KIND,) if with_kind else ()
     if isinstance(scan, lake.Scan):
         schema = spark_schema((*kind, *scan.fields))
@@ -71,7 +75,7 @@ def plan_splits(
 
 
 def pack_splits(scan: AnyScan, splits: Sequence[Any], at_once: int) -> list[list[Any]]:
-    """Return splits grouped into parts of tasks, of the sizes that the table's options set."""
+    """Group splits into parts, one for each task, with the sizes in the table's options."""
     if isinstance(scan, lake.Scan):
         options = scan.table_schema.table_options
         target = options.source_split_target_size_bytes
@@ -98,11 +102,11 @@ def plan_changes(
     partitions: Partitions | None = None,
     with_kind: bool = True,
 ) -> ReadPlan:
-    """Return a plan for the changes after one snapshot and up to another.
+    """Return a plan for the changes after one snapshot, up to and including another.
 
-    Parts are files in the order of snapshots or, if two states are compared, buckets of both. An
-    Iceberg table, and ``$binlog``, have a single part. Without ``with_kind``, deleted rows are left
-    out.
+    The parts are files in the order of snapshots or, if two states are compared, buckets of both
+    states. An Iceberg table, and ``$binlog``, have a single part. Without ``with_kind`` there is no
+    column of kinds, and only the rows of kind ``+I`` and ``+U`` are returned.
     """
     if not with_kind:
         where = _that_stay(where)
@@ -125,22 +129,21 @@ def plan_changes(
 
 
 def plan_results(results: Results, *, with_kind: bool = True) -> ReadPlan:
-    """Return a plan of one part, for rows that only one task can compute."""
+    """Return a plan of one part, for rows that a single task must compute."""
     schema, skipped = _shape(results.schema, with_kind)
     return ReadPlan(schema, [[results]], partial(_read_results, ToSpark(schema), skipped))
 
 
 def _shape(schema: pa.Schema, with_kind: bool) -> tuple[StructType, int]:
-    """Return the columns of the DataFrame, and the number of leading columns to skip.
-
-    Without ``with_kind`` the first column, the kind of the row, is skipped.
+    """Return the columns of the DataFrame, and the number of leading columns to skip: one without
+    ``with_kind``, the kind of the row.
     """
     skipped = 0 if with_kind else 1
     return schema_of(pa.schema([*schema][skipped:])), skipped
 
 
 def schema_of(schema: pa.Schema) -> StructType:
-    """Return the columns of a DataFrame for an Arrow schema."""
+    """Return the Spark schema for an Arrow schema."""
     return spark_schema(
         DataField(number, field.name, from_arrow_type(field.type, nullable=field.nullable))
         for number, field in enumerate(schema)

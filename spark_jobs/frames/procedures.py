@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paimon's procedures, which ``call.py`` calls by name.
 
-Each procedure is a function of the table, with arguments named as in Paimon's Spark procedures. The
-table's own methods do the work.
+Each procedure is a function of the table, whose arguments have the names of Paimon's Spark
+procedures. Methods of the table do the work.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ _Does = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """One procedure; its arguments are those of the function ``does``."""
+    """A procedure; its arguments are those of the function ``does``."""
 
     name: str
     does: _Does
     of_table: bool = True
     in_tasks: bool = False
-    """True if Spark's tasks do the work."""
+    """True if Spark's tasks can do the work; ``does`` then gets an executor as its second
+    argument.
+    """
 
     @property
     def arguments(self) -> list[str]:
-        """The names of its arguments: ``table`` first, then those without a default."""
+        """The names of the arguments: ``table`` first, then those without a default."""
         parameters = inspect.signature(self.does).parameters.values()
         own = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
         own.sort(key=lambda p: p.default is not p.empty)
@@ -39,18 +41,20 @@ class Procedure:
 
     @property
     def needed(self) -> list[str]:
-        """The arguments without a default."""
+        """The names of the arguments without a default."""
         known = inspect.signature(self.does).parameters
         return [n for n in self.arguments if n not in known or known[n].default is known[n].empty]
 
     @property
     def meaning(self) -> str:
-        """The description of the procedure: one sentence."""
+        """The description of the procedure in one sentence."""
         return (self.does.__doc__ or "").strip()
 
 
 def _partitions(text: str) -> list[dict[str, str]]:
-    """Return the partitions of ``"dt=1,h=2;dt=3"``, each as a dict of its values."""
+    """Return the partitions of ``"dt=1,h=2;dt=3"``, each as a dict of its values. Raise
+    ``InvalidRequestError`` for other text.
+    """
     found = []
     for one in text.split(";"):
         pairs = [pair.partition("=") for pair in one.split(",")]
@@ -109,7 +113,7 @@ def _rescale(
 
 
 def _rewrite_file_index(table: lake.Table, *, where: str | None = None) -> Any:
-    """Build the indexes that the table's options name, for existing files."""
+    """Write the file indexes that the table's options declare, for existing files."""
     return table.rewrite_file_indexes(where=where)
 
 
@@ -147,7 +151,9 @@ def _expire_partitions(
 
 
 def _expire_tags(table: lake.Table, *, older_than: str | int | None = None) -> Any:
-    """Delete the tags whose lifetime is over, or that were created before a time."""
+    """Delete the tags whose lifetime has ended; with ``older_than`` all tags created before that
+    time.
+    """
     return table.tags.expire(older_than=older_than)
 
 
@@ -211,7 +217,7 @@ def _delete_tag(table: lake.Table, *, tag: str) -> Any:
 
 
 def _trigger_tag_automatic_creation(table: lake.Table) -> Any:
-    """Create the automatic tags that are due."""
+    """Create the tags that ``tag.automatic-creation`` requires by now."""
     return table.tags.create_due()
 
 
@@ -222,7 +228,7 @@ def _rollback(
     snapshot: int | None = None,
     tag: str | None = None,
 ) -> Any:
-    """Delete all snapshots after ``snapshot`` or ``tag``; ``version`` may name either."""
+    """Delete all snapshots after ``snapshot`` or ``tag``; ``version`` may be either."""
     if version is not None:
         if snapshot is not None or tag is not None:
             raise lake.InvalidRequestError("give only one of 'version', 'snapshot' and 'tag'")
@@ -232,17 +238,17 @@ def _rollback(
 
 
 def _rollback_to(table: lake.Table, *, snapshot: int | None = None, tag: str | None = None) -> Any:
-    """Delete all snapshots after ``snapshot`` or ``tag``; the name of ``rollback`` in Flink."""
+    """Delete all snapshots after ``snapshot`` or ``tag``; Flink's name of ``rollback``."""
     return table.rollback(snapshot=snapshot, tag=tag, as_latest=False)
 
 
 def _rollback_to_timestamp(table: lake.Table, *, timestamp: str | int) -> Any:
-    """Delete the snapshots after a time."""
+    """Delete the snapshots that were committed after a time."""
     return table.rollback(as_of=timestamp, as_latest=False)
 
 
 def _rollback_to_watermark(table: lake.Table, *, watermark: int) -> Any:
-    """Delete the snapshots whose watermark is above ``watermark``."""
+    """Delete all snapshots after the last one whose watermark is at most ``watermark``."""
     return table.rollback(watermark=watermark, as_latest=False)
 
 
@@ -254,7 +260,7 @@ def _rollback_to_as_latest(
 
 
 def _create_branch(table: lake.Table, *, branch: str, tag: str | None = None) -> Any:
-    """Create a branch at a tag, or an empty branch."""
+    """Create a branch at a tag; without a tag, an empty branch."""
     return table.branches.create(branch, tag=tag)
 
 
@@ -269,7 +275,7 @@ def _delete_branch(table: lake.Table, *, branch: str) -> Any:
 
 
 def _fast_forward(table: lake.Table, *, branch: str) -> Any:
-    """Move the main branch to the newest snapshot of another branch."""
+    """Replace the newer part of the main branch by the snapshots of another branch."""
     return table.branches.fast_forward(branch)
 
 
@@ -285,12 +291,12 @@ def _reset_consumer(
 def _clear_consumers(
     table: lake.Table, *, includingConsumers: str = ".*", excludingConsumers: str | None = None
 ) -> Any:
-    """Delete the consumers whose names match regular expressions."""
+    """Delete the consumers whose whole name matches a regular expression."""
     return table.consumers.clear(including=includingConsumers or ".*", excluding=excludingConsumers)
 
 
 def _mark_partition_done(table: lake.Table, *, partitions: str) -> Any:
-    """Mark partitions as done."""
+    """Mark partitions as done, with the actions of the option ``partition.mark-done-action``."""
     return table.mark_partitions_done(_partitions(partitions))
 
 
@@ -300,12 +306,14 @@ def _drop_partition(table: lake.Table, *, partitions: str) -> Any:
 
 
 def _repair(catalog: lake.Catalog, *, database_or_table: str | None = None) -> Any:
-    """Finish interrupted changes, so that the catalog lists the tables on the storage."""
+    """Finish interrupted changes, so that the catalog lists the tables that the storage has."""
     return catalog.repair(database_or_table)
 
 
 def _repair_earliest_snapshot(table: lake.Table) -> Any:
-    """Correct the files ``EARLIEST`` and ``LATEST``, which name the first and last snapshot."""
+    """Correct the files ``EARLIEST`` and ``LATEST``, which have the first and the last snapshot
+    number.
+    """
     return table.repair()
 
 
@@ -349,4 +357,4 @@ PROCEDURES: Mapping[str, Procedure] = {
     )
     for name in [does.__name__.removeprefix("_")]
 }
-"""Every procedure that can be called, in the order of ``docs/procedures.md``."""
+"""All procedures by name, in the order of ``docs/procedures.md``."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commits the files of all tasks once, in the driver."""
+"""Commits the files that all tasks have written, once, in the driver."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def publish(
     executor: Executor | None = None,
     batch: BegunBatch | None = None,
 ) -> lake.CommitReport:
-    """Commit the files that tasks have written; delete them if the table does not use them.
+    """Commit the files that tasks have written; delete them if the commit fails or does not use
+    them.
 
-    The commit is that of the ``batch``, if any.
-
-    ``upsert_by`` is the key by which rows replace stored rows, and ``executor`` runs the search for
-    the stored rows. Files of a table with unique keys replace them without a search.
+    The commit is that of ``batch``; None makes a separate commit. ``upsert_by`` is the key by which
+    rows replace stored rows; ``executor`` runs the search for the stored rows. A table with unique
+    keys needs no search.
     """
     more: dict[str, Any] = {}
     if upsert_by is not None and not table.has_unique_keys:
@@ -63,8 +63,8 @@ def publish(
 
 
 def _remove(table: lake.Table, messages: list[lake.CommitMessage]) -> None:
-    """Delete the files of ``messages``; if that fails too, only log the failure, so that the error
-    of the commit is raised.
+    """Delete the files of ``messages``. A failure is only logged, so that the error of the commit
+    is raised.
     """
     try:
         table.abort(messages)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a table as a DataFrame: Spark reads files that need no merge, tasks read the rest."""
+"""The rows of a table as a DataFrame: Spark reads files that need no merge, Python tasks read all
+others.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["read_changes", "read_table"]
 
 _SPARK_READS = ("file", "hdfs", "viewfs")
-"""URI schemes of storages whose files Spark reads without further settings."""
+"""URI schemes of storages that Spark reads without further settings."""
 
 
 def read_table(
@@ -45,13 +47,20 @@ def read_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return the rows of the newest snapshot, or of the given snapshot, as in ``Table.scan``.
+    """Return the rows of the newest snapshot as a DataFrame; with ``snapshot``, ``tag``, ``as_of``
+    or ``watermark`` those of an earlier one, as in ``Table.scan``.
 
-    Spark itself reads files that need no merge, with filters and columns pushed down. Python tasks
-    merge the other files. Spark pushes nothing down to these tasks, so ``columns`` and ``where``
-    save work there. ``native=False`` reads everything in Python tasks. ``native=True`` lets Spark
-    also read from object stores, for which it needs its own keys. Iceberg tables are read in Python
-    tasks.
+    ``table`` is ``database.table`` or a table; ``warehouse`` and ``catalog_options`` replace those
+    of ``register``. Spark itself reads files that need no merge, with filters and columns pushed
+    down. Python tasks merge all other files. Spark pushes nothing down to these tasks, so
+    ``columns`` and ``where`` save work there.
+
+    ``native=False`` reads everything in Python tasks. ``native=True`` lets Spark also read from
+    object stores, for which Spark needs its own keys. None lets Spark read only from local disks
+    and HDFS. Iceberg tables are always read in Python tasks.
+
+    Raises ``NotFoundError`` for a missing table, and ``UnsupportedError`` for a column type that
+    Spark lacks.
     """
     found = find_readable_table(spark, table, warehouse, catalog_options)
     asked: dict[str, Any] = {
@@ -84,10 +93,12 @@ def read_changes(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return the changes after one snapshot and up to another, as in ``Table.changes``.
+    """Return the changes after one snapshot, up to and including another, as in ``Table.changes``;
+    ``upto=None`` ends at the newest.
 
     Each task reads files in the order of snapshots or, if two states are compared, whole buckets.
-    The table's options ``source.split.*`` set how much each task reads.
+    The table's options ``source.split.*`` set how much each task reads. ``table``, ``warehouse``
+    and ``catalog_options`` are those of ``read_table``.
     """
     found = find_readable_table(spark, table, warehouse, catalog_options)
     plan = plan_changes(
@@ -107,7 +118,7 @@ def frame_of_scan(spark: SparkSession, scan: lake.Scan, *, native: bool | None =
     """Return the rows of ``scan`` as a DataFrame.
 
     Spark itself reads files that need no merge: with ``native=True`` on every storage, with
-    ``native=False`` never, by default on local disks and HDFS.
+    ``native=False`` never, with None on local disks and HDFS.
     """
     splits = scan.splits()
     files: Sequence[PlainFile] = ()
@@ -134,7 +145,9 @@ def _frame(spark: SparkSession, plan: ReadPlan) -> DataFrame:
 
 
 def _native_condition(scan: lake.Scan) -> tuple[Column, ...] | None:
-    """Return the conditions for Spark; None if Spark cannot check them or cannot read a column."""
+    """Return the conditions of a scan as Spark columns; None if Spark cannot check one of them, or
+    cannot read a column.
+    """
     by_name = {field.name: field for field in scan.table_schema.fields}
     if len({name.lower() for name in by_name}) < len(by_name):
         return None  # the names would be ambiguous in Spark
@@ -152,10 +165,10 @@ def _native_condition(scan: lake.Scan) -> tuple[Column, ...] | None:
 
 
 def _can_spark_read(file: PlainFile, native: bool | None) -> bool:
-    """Return True if Spark reads the file itself; it ignores names that begin with a dot or an
+    """Return True if Spark can read the file. Spark ignores names that begin with a dot or an
     underscore.
 
-    Unless ``native`` is True, the scheme of its storage must be in ``_SPARK_READS``.
+    Unless ``native`` is True, the scheme of the storage must be in ``_SPARK_READS``.
     """
     is_hidden = file.path.rpartition("/")[2].startswith((".", "_"))
     return not is_hidden and (native is True or file.storage.scheme in _SPARK_READS)
@@ -181,7 +194,9 @@ def _native_frame(
 
 
 def _address(file: PlainFile) -> str:
-    """Return the file's address for Spark, which reads it as a glob and does not decode it."""
+    """Return the path of a file for Spark, with the characters escaped that Spark would read as a
+    glob.
+    """
     literal = re.sub(r"([\\{}\[\]*?])", r"\\\1", file.path)
     if file.storage.scheme == "file":
         return f"file:{literal}"

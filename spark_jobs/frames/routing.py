@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes rows to tasks. Only one writer may assign sequence numbers in a bucket, so one task gets
-all rows of a bucket.
+"""Routes rows to tasks, so that one task gets all rows of a bucket: only one writer may assign the
+sequence numbers of a bucket.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ __all__ = [
 _TASK = "__lake_task"
 _TASKS_PER_CORE = 2
 _KEY_BUCKETS = 256
-"""Into how many groups the keys of an Iceberg table are divided; a task gets several."""
+"""The number of groups into which the keys of an Iceberg table are divided; a task gets several
+groups.
+"""
 _WIDENED = (
     spark_types.ByteType,
     spark_types.ShortType,
@@ -57,15 +59,15 @@ class Routing:
     """Assigns each row to a bucket of a partition; one task writes all rows of a bucket."""
 
     schema: TableSchema
-    """The columns of the rows, with the key and the number of buckets."""
+    """The columns of the rows, with their key, partition columns and number of buckets."""
     function: BucketFunction | None = None
-    """Returns the buckets of keys, in place of the bucket function of the schema."""
+    """The function that returns the buckets of keys; None for the bucket function of the schema."""
 
 
 def routing_of(table: lake.Table, *, overwrites: bool = False) -> Routing:
-    """Return the routing of the rows of a table: by bucket, or by node of a Mixed table.
+    """Return the routing of the rows of a table: by bucket; in a Mixed table by node.
 
-    With ``overwrites`` the rows are those of an overwrite.
+    ``overwrites`` is True for the rows of an overwrite.
     """
     schema = row_schema(table)
     found = table.writer_buckets(overwrites=overwrites)
@@ -83,25 +85,27 @@ def by_bucket(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return the same rows, with all rows of one bucket of one partition, or of one node of a Mixed
-    table, in one task.
+    """Return the same rows, all rows of one bucket of one partition in the same task; for a Mixed
+    table all rows of one node.
 
-    ``format("lake")`` writes tables with buckets only from such rows, as batch or as stream.
-    ``write_table`` does this by itself. Rows are shuffled, not sorted.
+    ``format("lake")`` writes a table with buckets only from such rows, as batch or as stream.
+    ``write_table`` itself calls this. The rows are shuffled, but not sorted. Raises
+    ``InvalidRequestError`` if a key or partition column is missing or must be cast.
     """
     found = find_table(frame.sparkSession, table, warehouse, catalog_options)
     return routed(frame, routing_of(found))
 
 
 def has_ordered_rows(schema: TableSchema) -> bool:
-    """Return True if the rows of one key have an order, so that one task must write them."""
+    """Return True if rows of the same key have an order, so that one task must write them."""
     return bool(schema.primary_keys) or schema.table_options.bucket != UNAWARE_BUCKET
 
 
 def keyed_rows(table: lake.Table, columns: Collection[str], key: Sequence[str]) -> Routing:
-    """Return the routing of rows to upsert: all rows of a key to one task.
+    """Return the routing of rows to upsert: all rows with the same key to one task.
 
-    Its schema has only the ``columns`` of the rows, because the writer fills in all other columns.
+    Its schema has only the ``columns`` of the rows, because the writer adds all other columns.
+    Raise ``InvalidRequestError`` if ``key`` is not the key of a Mixed table.
     """
     schema, found = row_schema(table), table.writer_buckets()
     if found is not None and {*key} != {*schema.primary_keys}:
@@ -124,8 +128,9 @@ def keyed_rows(table: lake.Table, columns: Collection[str], key: Sequence[str]) 
 def writers_of(schema: TableSchema, at_once: int) -> int:
     """Return the number of tasks that write a table whose rows have an order.
 
-    The number is one per bucket, unless there are many more buckets than concurrent tasks; one per
-    partition if an index assigns buckets; and one for all rows if keys move between partitions.
+    Usually each bucket has a task, but there are at most twice as many tasks as run at the same
+    time. One task writes all rows if keys move between partitions, or if an index assigns the
+    buckets of a table without partitions.
     """
     several, bucket = _TASKS_PER_CORE * at_once, schema.table_options.bucket
     if crosses_partitions(schema):
@@ -136,11 +141,11 @@ def writers_of(schema: TableSchema, at_once: int) -> int:
 
 
 def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
-    """Return the schema by which rows are routed; in it the key of a row always determines a
-    bucket.
+    """Return the schema for the routing of rows: in it the key of a row always determines the
+    bucket, so that one task gets all rows of a key.
 
     A partition whose buckets an index assigns gets one bucket. A partition with postponed buckets
-    gets one per task. So one task gets all rows of a key.
+    gets one bucket for each task.
     """
     routed_as = {UNAWARE_BUCKET: 1, POSTPONE_BUCKET: tasks}.get(schema.table_options.bucket)
     if routed_as is None:
@@ -149,7 +154,9 @@ def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
 
 
 def routed(frame: DataFrame, routing: Routing) -> DataFrame:
-    """Return the rows in the tasks that write them: by bucket, or so that few files are written."""
+    """Return the rows distributed to the tasks that write them: by bucket, or so that tasks write
+    few files.
+    """
     schema = routing.schema
     is_ordered = has_ordered_rows(schema)
     if not is_ordered and frame.isStreaming:
@@ -171,14 +178,18 @@ def routed(frame: DataFrame, routing: Routing) -> DataFrame:
 
 
 def crosses_partitions(schema: TableSchema) -> bool:
-    """Return True if a row may replace a row in another partition."""
+    """Return True if a row may replace a row in another partition, because the primary key lacks a
+    partition column.
+    """
     keys = schema.primary_keys
     return bool(keys) and not {*schema.partition_keys} <= {*keys}
 
 
 def typed_for_routing(frame: DataFrame, schema: TableSchema) -> DataFrame:
-    """Cast the columns that determine the bucket to the table's types, so that equal keys get one
-    bucket; raise ``InvalidRequestError`` for a cast that may change a value.
+    """Cast the columns that determine partition and bucket to the table's types, so that equal keys
+    get the same bucket.
+
+    Raise ``InvalidRequestError`` for a missing column, and for a cast that may change a value.
     """
     given = {field.name: field.dataType for field in frame.schema.fields}
     for field in _deciding(schema):
@@ -202,7 +213,7 @@ def typed_for_routing(frame: DataFrame, schema: TableSchema) -> DataFrame:
 
 
 def _deciding(schema: TableSchema) -> list[DataField]:
-    """Return the columns that determine the partition and bucket of a row."""
+    """Return the columns that determine the partition and the bucket of a row."""
     keys = bucket_key(schema) if has_ordered_rows(schema) else ()
     return [*_partition_fields(schema), *keys]
 
@@ -212,7 +223,7 @@ def _partition_fields(schema: TableSchema) -> list[DataField]:
 
 
 def _is_widened(found: spark_types.DataType, wanted: spark_types.DataType) -> bool:
-    """Return True if every number of the type ``found`` fits the type ``wanted``."""
+    """Return True if every value of the integer type ``found`` fits the integer type ``wanted``."""
     if isinstance(found, _WIDENED) and isinstance(wanted, _WIDENED):
         return _WIDENED.index(type(found)) <= _WIDENED.index(type(wanted))
     return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts or prepares a Spark session: its tables by name, and the format ``lake``."""
+"""Starts or prepares a Spark session: tables of the lake by name, and the format ``lake``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def session(
     warehouse: str = DEFAULT_WAREHOUSE,
     catalog_options: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Start Spark on this machine, or where spark-submit runs it, and ``register`` the lake."""
+    """Start Spark on this machine, or where spark-submit runs it, and ``register`` the warehouse;
+    return the session.
+    """
     return register(start_session(name, master=master), warehouse, catalog_options)
 
 
@@ -34,10 +36,10 @@ def register(
     catalog_options: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Register ``format("lake")`` and the warehouse in a classic or Spark Connect session; return
-    it.
+    the session.
 
-    The options, some of them secret, are sent to the tasks inside the registered class. They appear
-    neither in Spark's configuration nor in a plan.
+    The options, of which some are secrets, are sent to the tasks inside the registered class. They
+    appear neither in Spark's configuration nor in a plan.
     """
     from spark_jobs.source.lake_source import source_in
 
