@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arguments that operators, sensors and decorators share, for editors and type checkers.
 
-A constructor declares its own arguments, and takes all others as ``**kwargs: Unpack[...]`` of a
-class below. So an editor completes every argument, and a type checker finds a wrong one in a DAG
-file. Tests compare these classes with the constructors of this provider and of the installed
-Airflow.
+A constructor declares its own arguments, and takes the rest as ``**kwargs: Unpack[...]`` of a class
+below. So an editor completes every argument, and a type checker finds a wrong one in a DAG file.
+Tests compare these classes with the constructors of this provider and of the installed Airflow.
 """
 
 # Annotations are evaluated here, not kept as text: each text of a TypedDict is compiled on import.

@@ -50,7 +50,7 @@ def check_kinds(kinds: Collection[str]) -> tuple[str, ...]:
 
 def counts(snapshot: TableSnapshot, kinds: Collection[str], *, changelog: bool) -> bool:
     """Return True if a snapshot is of one of ``kinds``; with ``changelog``, if it has changelog
-    rows, whatever its kind.
+    rows, of any kind.
 
     A compaction of a table with ``changelog-producer`` publishes the changelog of earlier commits.
     """

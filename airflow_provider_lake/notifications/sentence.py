@@ -54,7 +54,7 @@ def table_health(table: str, lake_conn_id: str | None) -> dict[str, Any]:
 
 def _safe_text(reason: Exception) -> str:
     """Return the class of an error; its message only if the error is one of this library or of
-    Airflow, because others may contain secrets.
+    Airflow, because any other may contain secrets.
     """
     from lakeformat import LakeError
 

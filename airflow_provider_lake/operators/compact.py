@@ -38,9 +38,9 @@ class LakeCompactOperator(LakeJobOperator):
     :param order_strategy: ``order`` sorts by the first column of ``order_by``, then by the next;
         ``zorder`` and ``hilbert`` (not for Iceberg tables) sort along a curve through all columns.
         Default: ``order``
-    :param max_commits: for an Iceberg table: publish finished groups of files before the others, in
-        at most this many commits. A group whose commit conflicts keeps its old files, and a retry
-        compacts it. Default: all groups in one commit
+    :param max_commits: for an Iceberg table: publish each group of files soon after it is written,
+        in at most this many commits. A group whose commit conflicts keeps its old files, and a
+        retry compacts it. Default: all groups in one commit
     :param bucket_executor: with engine ``python``: ``threads`` compacts as many buckets at a time
         as there are CPUs, ``serial`` one. Default: ``threads``
     :param dry_run: only report what would be compacted

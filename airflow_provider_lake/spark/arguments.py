@@ -101,8 +101,8 @@ class LakeSparkArguments(BaseOperator):
         self.durable = durable
 
     def _spark_given(self) -> dict[str, Any]:
-        """Return the arguments that are not None; ``SparkSubmitOperator`` has defaults for all
-        others.
+        """Return the arguments that are not None; ``SparkSubmitOperator`` has defaults for the
+        rest.
         """
         values = {name: getattr(self, name) for name in SPARK_ARGUMENTS}
         return {name: value for name, value in values.items() if value is not None}

@@ -55,7 +55,7 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     ``hilbert`` (not for Iceberg tables) sort along a curve through all columns. Default: ``order``.
     """
     max_commits: Numbered | None = None
-    """For an Iceberg table: publish finished groups of files before the others, in at most this
+    """For an Iceberg table: publish each group of files soon after it is written, in at most this
     many commits. A group whose commit conflicts keeps its old files, and a retry compacts it.
     Default: all groups in one commit.
     """
