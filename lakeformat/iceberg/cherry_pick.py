@@ -122,7 +122,8 @@ def _source(
         staged = [each for each in loaded.metadata.snapshots if each.summary.get(_WAP) == wap_id]
         if not staged:
             raise NotFoundError(
-                f"{handle.uri} has no snapshot with the wap.id {wap_id!r}: it may have expired"
+                f"{handle.uri} has no snapshot with the wap.id {wap_id!r}: it may have expired; "
+                "snapshots() lists those that are left"
             )
         return staged[-1]
     assert snapshot is not None

@@ -53,7 +53,10 @@ class FilePlaces:
         try:
             found = location_of(address)
         except InvalidRequestError as reason:
-            raise CorruptTableError(f"{self.uri} names a file by {address!r}: {reason}") from None
+            raise CorruptTableError(
+                f"{self.uri} names a file by {address!r}: {reason}; restore the metadata files "
+                "from a backup"
+            ) from None
         if not self.location.holds(found) or found == self.location:
             return None
         return "/".join((self.root, *found.segments[len(self.location.segments) :]))
@@ -85,7 +88,8 @@ def places_of(storage: Storage, root: str, location: str, roots: ExternalRoots) 
         named = location_of(location)
     except InvalidRequestError as reason:
         raise CorruptTableError(
-            f"the metadata of {storage.uri(root)} has the location {location!r}: {reason}"
+            f"the metadata of {storage.uri(root)} has the location {location!r}: {reason}; "
+            "restore the metadata file from a backup"
         ) from None
     if named != here and named.real() != here.real():
         raise InvalidRequestError(

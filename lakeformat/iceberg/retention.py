@@ -95,7 +95,6 @@ def _is_overdue(metadata: TableMetadata, reference: Reference, retention: Retent
 def _kept_for(
     metadata: TableMetadata, reference: Reference, retention: Retention
 ) -> Iterator[Snapshot]:
-    """Yield the snapshots that a branch or tag keeps."""
     least = reference.min_snapshots_to_keep or retention.least
     oldest = retention.oldest_millis
     if reference.max_snapshot_age_ms:

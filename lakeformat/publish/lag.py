@@ -85,10 +85,10 @@ def _finding(
 def _in_catalogs(
     handle: TableHandle, newest: LoadedMetadata, head: int, targets: Targets | None
 ) -> tuple[str | None, int]:
-    """Return the lag of the catalogs as clauses, and the number of the oldest newest snapshot in
-    them.
+    """Return the lag of the catalogs as clauses, and the number of a snapshot.
 
-    Without a lag the clauses are None, and the number is ``head``.
+    The number is the lowest of the newest snapshots that the late catalogs have. Without a late
+    catalog the clauses are None, and the number is ``head``.
     """
     try:
         entries = entries_of(handle, targets)

@@ -200,7 +200,7 @@ def _require_types(column: str, kind: DataType, version: int) -> None:
         case AtomicType(name=name) if name in _PLAIN or name is TypeName.DECIMAL:
             return
         case _:
-            reason = f"version {version} is published without such a type"
+            reason = f"this library does not publish such a type in format version {version}"
             raise _refused(column, kind, reason)
 
 

@@ -27,8 +27,8 @@ _NAME_MAPPING = "schema.name-mapping.default"
 _OF_COLUMNS = ("write.metadata.metrics.column.", "write.parquet.bloom-filter-enabled.column.")
 """The prefixes of properties whose names end with the dotted name of a column."""
 _NOT_SET = {
-    "format-version": "the version of the format is no property of an existing table, and this "
-    "version does not upgrade tables: use ALTER TABLE in Spark",
+    "format-version": "the format version of an existing table is not a property, and this library "
+    "does not upgrade tables: use ALTER TABLE in Spark",
     "uuid": "it identifies the table",
     "snapshot-count": "it is computed from the snapshots",
     "current-snapshot-id": "it is computed from the snapshots",

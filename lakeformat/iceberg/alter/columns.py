@@ -144,7 +144,9 @@ def _with_optional(metadata: TableMetadata, columns: StructType, path: Path) -> 
                 return replace(owner, element_required=False)
             case MapType() if path[-1] == "value":
                 return replace(owner, value_required=False)
-        raise InvalidRequestError(f"{_shown(path)} is the key of a map, so it is never null")
+        raise InvalidRequestError(
+            f"{_shown(path)} is the key of a map, so it is never null: leave this change out"
+        )
 
     return _edited(columns, path[:-1], edit, path)
 
@@ -167,10 +169,11 @@ def _require_free(name: str, fields: list[Field] | tuple[Field, ...], path: Path
     """
     for each in fields:
         if each.name.casefold() == name.casefold():
-            to = " to that" if how == "renamed" else ""
+            subject = "a column cannot be renamed to " if how == "renamed" else ""
+            rest = "" if how == "renamed" else f" cannot be {how}"
             raise InvalidRequestError(
-                f"{_shown(path)} cannot be {how}{to}, because there is a column {each.name!r}: "
-                "choose another name"
+                f"{subject}{_shown(path)}{rest}, because there is a column {each.name!r}: choose "
+                "another name"
             )
 
 
@@ -205,7 +208,8 @@ def _added(row: Type, change: NewColumn, ids: Iterator[int], metadata: TableMeta
     path = change.path
     if not isinstance(row, StructType):
         raise InvalidRequestError(
-            f"{_shown(path)} cannot be added, because {_shown(path[:-1])} is not a struct"
+            f"{_shown(path)} cannot be added, because {_shown(path[:-1])} is not a struct: add a "
+            "column, or a field of a struct"
         )
     _require_free(path[-1], row.fields, path, "added")
     column = pa.field(path[-1], change.type)
@@ -271,7 +275,10 @@ def _edited(kind: Type, path: Path, edit: Callable[[Type], Type], whole: Path) -
             return replace(kind, element=_edited(kind.element, rest, edit, whole))
         case MapType() if name == "value":
             return replace(kind, value=_edited(kind.value, rest, edit, whole))
-    raise InvalidRequestError(f"there is no column {_shown(whole)}")
+    raise InvalidRequestError(
+        f"there is no column {_shown(whole)}: only a struct has named fields; in a list "
+        "write 'element', in a map 'value'"
+    )
 
 
 def _missing(path: Path, name: str, names: Sequence[str]) -> InvalidRequestError:

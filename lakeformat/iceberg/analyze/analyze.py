@@ -171,8 +171,6 @@ def _read(
 
 @dataclass(frozen=True, slots=True)
 class _ColumnSketches:
-    """The sketches of the columns at one snapshot."""
-
     loaded: LoadedMetadata
     snapshot: Snapshot
     fields: Sequence[Field]

@@ -39,7 +39,7 @@ def compact(
     executor: str | Executor | None = None,
     on_progress: OnUnit | None = None,
 ) -> CompactReport:
-    """Replace files by fewer and larger ones with the same rows; writers are not blocked.
+    """Replace files by fewer and larger files with the same rows; writers are not blocked.
 
     A repeated call with the same ``commit`` publishes nothing again. After a conflict everything is
     planned again. With partial progress, only the groups in conflict are left out. Raise
@@ -63,8 +63,6 @@ def compact(
 
 @dataclass(slots=True)
 class _FileGroupCompaction:
-    """One compaction from its first plan to its report."""
-
     handle: TableHandle
     wanted: CompactSelection
     commit: CommitId | None

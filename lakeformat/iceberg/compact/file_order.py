@@ -43,8 +43,6 @@ class FileOrder:
 
 @dataclass(frozen=True, slots=True)
 class _KeyOrder:
-    """Sorts rows by the keys of a sort order."""
-
     order: SortOrder
     compared: Schema
     """The columns that the keys are taken from."""

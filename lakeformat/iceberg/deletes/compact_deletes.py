@@ -71,8 +71,6 @@ def compact_deletes(
 
 @dataclass(slots=True)
 class _DeleteCompaction:
-    """One compaction of delete files, from its plan to its commit."""
-
     handle: TableHandle
     convert_equality: bool
     rewrite_all: bool
@@ -82,7 +80,6 @@ class _DeleteCompaction:
     _published: PublishedChange | None = None
 
     def plan(self) -> DeletePlan:
-        """Plan the compaction of the newest snapshot."""
         return plan_delete_files(
             self.handle, convert_equality=self.convert_equality, rewrite_all=self.rewrite_all
         )

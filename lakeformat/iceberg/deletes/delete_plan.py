@@ -101,7 +101,6 @@ def plan_delete_files(
 
 
 def _files_with_deletes(state: TableState, deletes: tuple[pa.Table, ...]) -> Iterator[FileToChange]:
-    """Yield the data files to which delete files apply."""
     if not deletes:
         return
     plan = replace(plan_files(state), deletes=deletes)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expires snapshots: a commit removes them, then the files that only they needed are deleted.
+"""Expires snapshots: a commit removes the snapshots, then the files that only they needed are
+deleted.
 
 After the commit no writer can use an expired snapshot. If the process crashes before all files are
 deleted, the rest are orphan files, which damage nothing.

@@ -184,7 +184,6 @@ class _UnpackedManifest:
 
     @property
     def count(self) -> int:
-        """The number of entries."""
         return int(self.file.blocks.counts.sum())
 
 

@@ -154,7 +154,7 @@ def remove_snapshots(metadata: TableMetadata, snapshot_ids: Iterable[int]) -> Ta
     if metadata.current_snapshot_id in removed:
         raise InvalidRequestError(
             f"snapshot {metadata.current_snapshot_id} of {metadata.location} is the newest one of "
-            "branch 'main', so it cannot be removed"
+            "branch 'main', so it cannot be removed: leave it out"
         )
     references = metadata.references.items()
     statistics, of_partitions = metadata.statistics, metadata.partition_statistics

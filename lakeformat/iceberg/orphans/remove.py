@@ -203,7 +203,6 @@ def _lag(loaded: LoadedMetadata, files: Sequence[FileInfo]) -> int:
 
 
 def _kind(below: str) -> FileClass:
-    """Return the kind of a file, from its directory and name."""
     name = below.rpartition("/")[2]
     if is_metadata_file(name):
         return FileClass.METADATA

@@ -83,12 +83,15 @@ def _require_start(
     window.
     """
     if not window:
-        raise NotFoundError(f"{metadata.location} has no snapshot {upto}: it may have expired")
+        raise NotFoundError(
+            f"{metadata.location} has no snapshot {upto}: it may have expired; "
+            "snapshots() lists those that are left"
+        )
     if after is not None:
         raise NotFoundError(
             f"snapshot {after} of {metadata.location} is not among the ancestors of {upto}: it "
             "has expired, or belongs to another branch: read all rows with scan(), and then the "
-            "changes after that snapshot"
+            "changes after the snapshot of that scan"
         )
     if window[-1].parent_id is not None:
         raise _expired(metadata)
@@ -97,5 +100,5 @@ def _require_start(
 def _expired(metadata: TableMetadata) -> NotFoundError:
     return NotFoundError(
         f"the first snapshots of {metadata.location} have expired, so their appends are not "
-        "known: read all rows with scan(), and then the changes after that snapshot"
+        "known: read all rows with scan(), and then the changes after the snapshot of that scan"
     )

@@ -129,8 +129,6 @@ def _joined(hashes: Sequence[Hashes]) -> Hashes:
 
 @dataclass(frozen=True, slots=True)
 class _ChangedFileReader:
-    """Reads the rows of changed files."""
-
     files: FileRows
     asked: AskedRows
 

@@ -160,7 +160,9 @@ def value_from_json(value: Any, kind: Type) -> pa.Array:
             elements = pa.concat_arrays([pa.nulls(0, arrow_type.value_type), *parts])
             return pa.ListArray.from_arrays(pa.array([0, len(parts)]), elements).cast(arrow_type)
         case MapType():
-            raise UnsupportedError("this version does not read defaults of map columns")
+            raise UnsupportedError(
+                "this version does not read defaults of map columns: use another engine"
+            )
     return _primitive_value(value, kind)
 
 

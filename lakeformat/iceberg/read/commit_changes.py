@@ -39,6 +39,6 @@ def commit_changes(after: TableState, asked: AskedRows) -> Iterator[pa.RecordBat
             f"snapshot {commit.snapshot_id} of {after.places.uri} is of the operation "
             f"{commit.operation!r}, which deletes or overwrites rows, and the state before it has "
             "expired, so these rows are not known: read all rows with scan(), and then the changes "
-            "after that snapshot"
+            "after the snapshot of that scan"
         )
     return changed_rows(replace(after, snapshot=before), after, asked)

@@ -74,5 +74,5 @@ class FileSplit:
 
     @property
     def size_bytes(self) -> int:
-        """The size of the data file in bytes; scans start large splits first."""
+        """The size of the data file in bytes, by which callers can start large splits first."""
         return self.file.size_bytes

@@ -47,8 +47,6 @@ _FILE_COLUMNS = (
 
 @dataclass(slots=True)
 class _DeletesBySequence:
-    """Delete files, sorted by sequence number."""
-
     files: list[DeleteFile] = field(default_factory=list)
     ranges: list[KeyRanges | None] = field(default_factory=list)
 
@@ -145,7 +143,7 @@ class DeleteIndex:
             if vector.sequence_number < number:
                 raise CorruptTableError(
                     f"the deletion vector of {file.path} has the sequence number "
-                    f"{vector.sequence_number}, which is older than {number}, that of the file; "
+                    f"{vector.sequence_number}, which is lower than {number}, that of the file; "
                     f"{RESTORE}"
                 )
             return (*found, vector)

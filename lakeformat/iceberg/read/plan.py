@@ -146,7 +146,6 @@ def plan_added_files(
 
 
 def _added_manifests(state: TableState, snapshot: Snapshot) -> pa.Table:
-    """Return the manifests of data files that a snapshot added."""
     manifests = read_manifest_list(state.places, snapshot)
     is_data = pc.equal(manifests.column("content"), _DATA)
     is_own = pc.equal(manifests.column("added_snapshot_id"), snapshot.snapshot_id)

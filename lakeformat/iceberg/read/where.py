@@ -64,7 +64,6 @@ def row_filter(
 
 
 def _of_partitions(metadata: TableMetadata, schema: Schema, partitions: Partitions) -> Predicate:
-    """Convert partitions to a condition on their columns."""
     is_list = isinstance(partitions, Sequence) and not isinstance(partitions, str)
     given: Any = partitions if is_list else [partitions]
     names = _partition_columns(metadata, schema)

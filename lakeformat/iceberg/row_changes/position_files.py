@@ -101,8 +101,6 @@ def _groups(
 
 
 class _PositionDeleteWriter:
-    """Writes the delete files of one change."""
-
     def __init__(
         self,
         loaded: LoadedMetadata,

@@ -169,8 +169,6 @@ class RowDelta:
 
 @dataclass(frozen=True, slots=True)
 class _FilesWithIds:
-    """Chooses files by their ids."""
-
     ids: pa.Array
 
     def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:

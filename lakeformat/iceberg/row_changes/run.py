@@ -260,7 +260,6 @@ class _RowDeltaAttempt:
             self._delete_files()
 
     def discard(self, changed: ChangedUnit) -> None:
-        """Delete the new files of one unit."""
         delete_files(self.prepared.work.plan.loaded.places, changed.paths)
 
     @property
@@ -281,7 +280,6 @@ class _RowDeltaAttempt:
         delete_files(places, [*added, *self._deletes.paths])
 
     def report(self) -> RowChangeReport:
-        """Return the report of this attempt."""
         published, work = self._published, self.prepared.work
         if published is not None and published.is_replayed:
             return replayed_report(self.handle, self.request, published)

@@ -34,7 +34,7 @@ __all__ = ["IcebergTable", "load_iceberg_table"]
 
 _INSTEAD: Final[Mapping[str, str]] = {
     "changelog": "it has no changelog files; table.changes(position) reads its changes",
-    "end_batch": "its commits hold no lease, so nothing keeps the next one off",
+    "end_batch": "its commits hold no lease, so there is nothing to release",
     "expire_partitions": "drop_partitions([...]) deletes the partitions that you name",
     "ingest_changes": "read table.changes(…) in a function, and write the rows with table.write",
     "partition_marks": "leave out 'done' to wait for rows, or let the writer tag a snapshot",

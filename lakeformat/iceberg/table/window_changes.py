@@ -176,7 +176,7 @@ def _position_id(loaded: LoadedMetadata, history: BranchHistory, end: Position) 
         why = "has expired" if since.missed else "belongs to a history that a rollback removed"
         raise NotFoundError(
             f"{loaded.places.uri} cannot continue from position {end}, which {why}: read all "
-            "rows with scan(), and then the changes after that snapshot"
+            "rows with scan(), and then the changes after the snapshot of that scan"
         )
     if number < history.snapshots[0].snapshot.sequence_number:
         return history.snapshots[0].snapshot.parent_id

@@ -156,8 +156,8 @@ def _change(
     check_overwritten(loaded.metadata, overwritten)
     if len(entries) > 1:
         raise InvalidRequestError(
-            f"the partitions of {handle.uri} were changed while its writers worked, so its files "
-            "cannot replace rows. Nothing was published: write the rows again"
+            f"the partition spec of {handle.uri} was changed after some of these files were "
+            "written, so they cannot replace rows. Nothing was published: write the rows again"
         )
     [of_spec] = entries or [no_entries(loaded)]
     return replacement(loaded.metadata, overwritten, of_spec, is_recorded=commit is not None)

@@ -39,8 +39,8 @@ __all__ = [
 ]
 
 RowsToOverwrite: TypeAlias = Overwritten | Predicate
-"""The rows that an overwrite replaces; a condition such as ``col("ts") < "2024-01-02"`` selects the
-rows that meet it.
+"""The rows that an overwrite replaces: ``"table"``, ``"partitions"``, ``"dynamic"``, a dict of
+partition values, or a condition such as ``col("ts") < "2024-01-02"``.
 """
 _TABLE = ("table",)
 _OF_NEW_ROWS = ("partitions", "dynamic")

@@ -82,7 +82,6 @@ class PreparedWriter:
             self.abort()
 
     def _messages_of(self, entries: pa.Table) -> list[IcebergCommitMessage]:
-        """Return the messages of the finished files."""
         return [self._message(entries)] if len(entries) else []
 
     def _message(self, entries: pa.Table) -> IcebergCommitMessage:

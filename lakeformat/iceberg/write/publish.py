@@ -194,7 +194,6 @@ class _Attempts:
         return replace(changed, statistics=(*changed.statistics, made.statistics))
 
     def delete_all(self) -> None:
-        """Delete the manifests of all attempts."""
         self._files.delete_all_but(())
 
     def delete_unused(self) -> None:

@@ -58,7 +58,6 @@ def entry_ids(entries: pa.Table) -> pa.ChunkedArray:
 
 
 def _lacking(manifests: pa.Table, others: pa.Table) -> pa.Table:
-    """Return the manifests that the other list does not have."""
     shared = pc.is_in(manifests.column("manifest_path"), others.column("manifest_path"))
     return manifests.filter(pc.invert(shared))
 

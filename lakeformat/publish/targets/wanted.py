@@ -53,7 +53,7 @@ def _names(handle: TableHandle) -> tuple[tuple[str, str], ...]:
         if not database.endswith(DATABASE_SUFFIX):
             raise UnsupportedError(
                 f"the directory of {handle.uri} names no database: set "
-                "'metadata.iceberg.database' to that of the table in the catalog"
+                "'metadata.iceberg.database' to the database of the table in the catalog"
             )
         given = [database.removesuffix(DATABASE_SUFFIX)]
     table = options.iceberg_table or directory

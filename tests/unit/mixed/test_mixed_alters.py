@@ -218,7 +218,10 @@ def test_a_catalog_service_gets_the_changes_of_both_stores(metastore, tmp_path):
         (lake.update_column_nullability("id", nullable=True), "'id' of .* cannot become nullable"),
         (lake.update_column_nullability("a", nullable=False), "cannot become NOT NULL"),
         (lake.add_column("A", "INT"), "there is a column 'a'"),
-        (lake.rename_column("a", "C"), "'C' cannot be renamed to that, because there is a .* 'c'"),
+        (
+            lake.rename_column("a", "C"),
+            "column cannot be renamed to 'C', because there is a .* 'c'",
+        ),
         (lake.add_column("_file_offset", "INT"), "hidden column of this name"),
         (lake.rename_column("a", "_file_offset"), "hidden column of this name"),
         (lake.update_column_type("a", "STRING"), "'a' is int and cannot become string"),
