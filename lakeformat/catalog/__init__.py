@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Catalogs: they map names to tables, by directories alone or by rows in a SQL database."""
+"""Catalogs map the names of tables to the directories of their files. The names are names of
+directories, or rows in a SQL database.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes the schema of a Paimon table unless its publication cannot follow the change."""
+"""Changes the schema of a Paimon table, unless its published Iceberg table cannot have the new
+schema.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ def alter_schema_of(
     environment: Environment,
     publication: IcebergPublication,
 ) -> TableSchema:
-    """Apply all changes to the newest schema, and return the schema file written."""
+    """Apply all changes to the newest schema, write the result as a new schema file, and return it.
+
+    Changes that the published Iceberg table cannot have raise ``UnsupportedError``; then no file is
+    written.
+    """
 
     def checked(before: TableSchema, after: TableSchema) -> TableSchema:
         written = publication.publishable(after, before)

@@ -108,8 +108,8 @@ class Catalog(CatalogPlaces):
     def drop_database(self, name: str, *, cascade: bool = False, missing_ok: bool = False) -> None:
         """Delete a database. With ``cascade`` its tables are deleted first, with all their data.
 
-        Without ``cascade`` a database with tables raises ``InvalidRequestError``. With
-        ``missing_ok`` a missing database is no error.
+        Without ``cascade`` a database with tables raises ``InvalidRequestError``. A missing
+        database raises ``NotFoundError``, unless ``missing_ok`` is True.
         """
         check_name("database", name)
         refuse_system_database(name)
@@ -140,11 +140,14 @@ class Catalog(CatalogPlaces):
         comment: str | None = None,
         exist_ok: bool = False,
     ) -> Table:
-        """Create a table ``database.table``; with ``exist_ok`` return an existing one unchanged.
+        """Create a table ``database.table`` and return it.
 
-        Columns of the primary key become NOT NULL. ``docs/reference/options.md`` lists the options.
-        ``profile="mixed"`` adds options for a stream and batches on one table, unless ``options``
-        or defaults of the catalog set them: ``docs/stream-and-batch.md`` lists them.
+        If the table exists, ``AlreadyExistsError`` is raised, or with ``exist_ok`` the existing
+        table is returned unchanged. Columns of the primary key become NOT NULL.
+
+        ``docs/reference/options.md`` lists the options. ``profile="mixed"`` adds options for a
+        stream and batches on one table, unless ``options`` or defaults of the catalog set them:
+        ``docs/stream-and-batch.md`` lists them.
         """
         parsed = parse_plain_name(name)
         self._require_database(parsed.database)
@@ -169,10 +172,12 @@ class Catalog(CatalogPlaces):
         return self.table(name)
 
     def alter_table(self, name: str, *changes: SchemaChange) -> Table:
-        """Change the schema of ``database.table`` or of a branch: all changes, or none.
+        """Change the schema of ``database.table`` or of a branch, and return the table.
 
-        Make the changes with ``add_column``, ``set_option`` and so on; they are checked in their
-        order. Data files do not change; readers convert them to the new schema.
+        Make the changes with ``add_column``, ``set_option`` and so on. They are checked in their
+        order; if the catalog refuses one, ``InvalidRequestError`` or ``UnsupportedError`` is raised
+        and no change is made. Data files do not change; readers convert their rows to the new
+        schema.
         """
         parsed = parse_name(name)
         if parsed.system_table is not None:
@@ -189,7 +194,10 @@ class Catalog(CatalogPlaces):
         return self.table(name)
 
     def table(self, name: str) -> Table:
-        """Open ``database.table``, its branch ``…$branch_dev``, or its system table ``…$files``."""
+        """Open ``database.table``, its branch ``…$branch_dev``, or its system table ``…$files``.
+
+        A missing database, table or branch raises ``NotFoundError``.
+        """
         parsed = parse_name(name)
         layout = self._existing_table(parsed)
         found = load_table(
@@ -210,8 +218,8 @@ class Catalog(CatalogPlaces):
     def drop_table(self, name: str, *, missing_ok: bool = False) -> None:
         """Delete a table with its data, including its files in external paths.
 
-        Its entries in catalogs of Iceberg tables are removed, too. With ``missing_ok`` a missing
-        table is no error.
+        Its entries in catalogs of Iceberg tables are removed, too. A missing table raises
+        ``NotFoundError``, unless ``missing_ok`` is True.
         """
         parsed = parse_plain_name(name)
         try:
@@ -221,18 +229,20 @@ class Catalog(CatalogPlaces):
                 raise
 
     def drop_new_table(self, name: str) -> bool:
-        """Delete a table that has no snapshot; return False for any other."""
+        """Delete the table and return True if it has no snapshot; otherwise keep it and return
+        False.
+        """
         if self.table(name).latest_snapshot() is not None:
             return False
         self.drop_table(name)
         return True
 
     def rename_table(self, old: str, new: str, *, force: bool = False) -> Table:
-        """Rename a table, in the same database or into another one.
+        """Rename a table, in the same database or into another one, and return it.
 
-        An object store cannot rename a directory. There ``force=True`` is required: it copies every
-        file and then deletes the old one. Rows that a writer commits during the copy are lost, so
-        stop all writers first.
+        An object store cannot rename a directory. There ``force=True`` is required: each file is
+        copied to the new name and then deleted under the old one. Rows that a writer commits during
+        the copy are lost, so stop all writers first.
         """
         source, target = parse_plain_name(old), parse_plain_name(new)
         if source == target:
@@ -334,9 +344,7 @@ class Catalog(CatalogPlaces):
         return plan
 
     def _check_planned(self, name: TableName, plan: DropPlan) -> None:
-        """Raise ``CommitConflictError`` if a new plan differs from ``plan``: the table has changed
-        since.
-        """
+        """Raise ``CommitConflictError`` if the table has changed since ``plan`` was made."""
         self._require_droppable(name)
         if self._plan_drop(name) != plan:
             raise CommitConflictError(

@@ -67,11 +67,11 @@ def compact_tables(
     on_progress: OnUnit | None = None,
     began: Callable[[str], None] | None = None,
 ) -> Iterator[TableOutcome[CompactReport]]:
-    """Compact one table after the other with ``Table.compact``, and yield the result of each.
+    """Compact one table after the other with ``Table.compact``, and yield the outcome of each.
 
-    An error of one table is its result, and the next table follows. ``began`` is called with the
-    name of each table before its compaction. You can pass one ``commit`` for all tables, because
-    each table searches only its own snapshots for it.
+    The error of one table is part of its outcome, and does not stop the tables after it. ``began``
+    is called with the name of each table before its compaction. You can pass one ``commit`` for all
+    tables, because each table searches only its own snapshots for it.
     """
     _require(strategy, idle)
     where_to_work(executor)
@@ -107,7 +107,9 @@ def plan_tables(
 
 
 def _require(strategy: str, idle: Idle | None) -> None:
-    """Raise before the first compaction for an argument that is wrong for every table."""
+    """Raise ``InvalidRequestError`` for a wrong strategy or idle time, before the first
+    compaction.
+    """
     require_strategy(strategy)
     if idle is not None:
         idle_millis(idle)

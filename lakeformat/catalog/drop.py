@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes the files of a dropped table: makes a plan first, then deletes."""
+"""Plans which directories the drop of a Paimon table deletes, and deletes them."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ class DropPlan:
 def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: ExternalRoots) -> DropPlan:
     """Return the directories that a drop of the table deletes.
 
-    ``InvalidRequestError`` is raised for an external path that ``roots`` does not allow, and for
-    one that contains the directory of the table. If the directory of the table is a symbolic link,
-    only the link is deleted.
+    ``InvalidRequestError`` is raised for an external path that ``roots`` does not allow, or that
+    contains another table or the directory of this table. If the directory of the table is a
+    symbolic link, only the link is deleted.
     """
     if is_link(storage, layout.root):
         return DropPlan(table, storage.uri(layout.root), (), identity=_identity(storage, layout))
@@ -106,7 +106,8 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
 def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, TableLayout]]) -> None:
     """Raise ``InvalidRequestError`` if another table has files in an external path of the plan.
 
-    The drop would delete those files. The argument has name, storage and paths of each other table.
+    The drop would delete those files. ``others`` has the name, the storage and the paths of each
+    other table.
     """
     mine = [location_of(path).real() for path in plan.external_paths]
     for name, place, layout in others:
@@ -152,8 +153,9 @@ def _hide(
 ) -> str | None:
     """Rename the directory of a table to ``hidden`` and return ``hidden``.
 
-    None if the directory does not exist, because an earlier attempt renamed it. If it has the
-    schema of another table, the rename is undone and ``CommitConflictError`` is raised.
+    Return None if the directory does not exist, because an earlier attempt renamed it. If the
+    directory has the schema of another table, the rename is undone and ``CommitConflictError`` is
+    raised.
     """
     try:
         at_once.rename_directory(layout.root, hidden)
@@ -169,7 +171,10 @@ def _hide(
 
 
 def _remove_hidden(storage: Storage, directory: str, hidden: str | None, plan: DropPlan) -> None:
-    """Delete the directory ``hidden``, and the hidden directories that interrupted drops left."""
+    """Delete the directory ``hidden``, and the hidden directories that interrupted drops left.
+
+    Raise ``UnavailableError`` if files could not be deleted; the table is dropped even then.
+    """
     try:
         if hidden is not None:
             storage.delete_directory(hidden)

@@ -67,7 +67,8 @@ class FileSystemCatalog(Catalog):
     def repair(self, name: str | None = None) -> RepairReport:
         """Delete the hidden directories that interrupted drops left.
 
-        Databases and tables whose directory has a name that is not allowed are reported as damaged.
+        A table is reported as damaged if the name of its directory, or of its database's directory,
+        is not allowed. If ``name`` is a table, this only checks that it exists.
         """
         from lakeformat.catalog.repair_report import RepairReport
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the newest snapshots of many tables, for callers that check them again and again."""
+"""Finds the newest snapshots of many tables, for sensors that check the same tables repeatedly."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ _ASKED_AT_ONCE = 32
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A table that exists, and its newest snapshot; None before the first commit."""
+    """A table that exists, and its newest snapshot; ``snapshot`` is None before the first
+    commit.
+    """
 
     table: Table
     snapshot: TableSnapshot | None
@@ -33,7 +35,9 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The result of one check, by ``database.table``. A missing table is in neither dict."""
+    """The result of one check, as dicts by ``database.table``. A missing table is in neither
+    dict.
+    """
 
     heads: dict[str, Head] = field(default_factory=dict)
     failed: dict[str, LakeError] = field(default_factory=dict)
@@ -43,7 +47,7 @@ class Look:
 
 
 class Heads:
-    """Checks the newest snapshots of tables; it remembers them, so that a further check costs less.
+    """The newest snapshots of tables, kept so that each further check costs less.
 
     A check costs one list request for each database, however many tables it has, and two small
     requests for each table that exists. A table that is new or has changed costs more.
@@ -76,9 +80,6 @@ class Heads:
         return found
 
     def _heads_of(self, names: Sequence[str]) -> list[Head | LakeError]:
-        """Return the head or the error of each table, in the order of ``names``; tables are read in
-        parallel.
-        """
         if not names:
             return []
         with ThreadPoolExecutor(min(_ASKED_AT_ONCE, len(names))) as pool:

@@ -33,14 +33,15 @@ _DROPPED = ".dropped-"
 def dropped_sibling(directory: str, new_id: Callable[[], str]) -> str:
     """Return a new path ``.dropped-<unique name>`` beside ``directory``.
 
-    A drop renames the directory of the table to it before it deletes the files.
+    A drop renames the directory of the table to this path before it deletes the files.
     """
     return f"{directory.rpartition('/')[0]}/{_DROPPED}{new_id()}"
 
 
 def remove_dropped(storage: Storage, directory: str) -> list[str]:
-    """Delete the hidden directories of interrupted drops in a database's directory; return their
-    names.
+    """Delete the hidden directories of interrupted drops in the directory of a database.
+
+    Return the names of the deleted directories.
     """
     found = [
         info
@@ -66,7 +67,8 @@ def has_leftovers(storage: Storage, layout: TableLayout) -> bool:
 def refuse_leftovers(storage: Storage, layout: TableLayout, name: TableName) -> None:
     """Raise ``AlreadyExistsError`` if the directory of a new table has files of a former table.
 
-    The new table would read them as its own. A table of another format raises, too.
+    The new table would read these files as its own. The error is also raised if the directory has a
+    table of another format.
     """
     refuse_another_kind(storage, layout, str(name))
     found = _leftover(storage, layout)
@@ -102,9 +104,7 @@ def _leftover(storage: Storage, layout: TableLayout) -> str | None:
 
 
 def _first_file(storage: Storage, directory: str) -> str | None:
-    """Return the path of one file below a directory; None if all files are hidden or there are
-    none.
-    """
+    """Return the path of one file below a directory; None if all files there are hidden."""
     for info in storage.list(directory):
         if info.name.startswith("."):
             continue

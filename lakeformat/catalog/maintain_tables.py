@@ -20,10 +20,11 @@ def maintain_tables(
     began: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Iterator[TableOutcome[MaintainReport]]:
-    """Maintain one table after the other with ``Table.maintain``, and yield the result of each.
+    """Maintain one table after the other with ``Table.maintain``, and yield the outcome of each.
 
-    An error of one table is its result, and the next table follows. ``began`` is called with the
-    name of each table before its first step. ``how`` are the arguments of ``Table.maintain``.
+    The error of one table is part of its outcome, and does not stop the tables after it. ``began``
+    is called with the name of each table before its first step. ``how`` are the arguments of
+    ``Table.maintain``.
     """
 
     def maintain(name: str) -> MaintainReport:

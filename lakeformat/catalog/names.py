@@ -48,8 +48,10 @@ class TableName:
 
 
 def parse_name(name: str) -> TableName:
-    """Parse a name of a Paimon table; raise ``InvalidRequestError`` if a part of it is not
-    allowed.
+    """Parse a name of a Paimon table.
+
+    Raise ``InvalidRequestError`` if a part of the name is not allowed, and ``UnsupportedError`` for
+    the database ``sys``.
     """
     if not isinstance(name, str):
         raise InvalidRequestError(f"{name!r} is not a table name: write 'database.table'")
@@ -67,7 +69,8 @@ def parse_name(name: str) -> TableName:
 def parse_nested_name(name: str) -> TableName:
     """Parse a name of an Iceberg table, whose database may be nested, such as ``a.b.table``.
 
-    Other programs choose such names, so only empty parts raise ``InvalidRequestError``.
+    Other programs choose such names, so every character is allowed. ``InvalidRequestError`` is
+    raised for an empty part, and for suffixes other than a branch and a system table.
     """
     given: object = name
     plain, *suffixes = given.split("$") if isinstance(given, str) else [""]
@@ -113,7 +116,7 @@ def is_name(what: str, name: object) -> bool:
 def check_name(what: str, name: object) -> None:
     """Raise ``InvalidRequestError`` if a directory cannot have this name.
 
-    ``what`` is "database" or "table", for the message and the length of the suffix ``.db``.
+    ``what`` is "database" or "table". The directory of a database also has the suffix ``.db``.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidRequestError(

@@ -42,12 +42,13 @@ def open_table(
 ) -> Table | IcebergTable | MixedTable:
     """Open the table at a path or URI, without a catalog.
 
-    The files show the format. For an Iceberg table, ``location`` may also be a metadata file;
-    otherwise the newest metadata file in its directory is read. The directory of the base store of
-    a Mixed table opens both of its stores as one table. A table of another format raises
-    ``UnsupportedError``, which names the format.
+    The files in the directory decide the format. For an Iceberg table, ``location`` may also be a
+    metadata file; otherwise the newest metadata file in its directory is read. The directory of the
+    base store of a Mixed table opens both stores as one table. A directory without a table raises
+    ``NotFoundError``; a table of another format raises ``UnsupportedError``, which names the
+    format.
 
-    ``options`` are those of the storage, and ``metadata.iceberg.*`` for the catalogs in which a
+    ``options`` are options of the storage, and ``metadata.iceberg.*`` for the catalogs in which a
     Paimon table is published.
 
     ``external_roots`` lists directories outside of the table where its files may be. Default: none;
@@ -79,7 +80,7 @@ def open_table(
 
 
 def _explained(storage: Storage, root: str, missing: NotFoundError) -> LakeError:
-    """Return a better error than ``missing`` for a directory without a table."""
+    """Return an error for a directory without a table that explains more than ``missing``."""
     from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
 
     change = f"{root}{CHANGE_SUFFIX}"
@@ -130,9 +131,9 @@ def alter_table_at(
     environment: Environment = SYSTEM,
     external_roots: Iterable[str] = (),
 ) -> None:
-    """Change the schema of the table of any format at a path or URI.
+    """Change the schema of a table of any format at a path or URI.
 
-    It takes no lock of a catalog. Changes of ``data-file.external-paths`` raise
+    No lock of a catalog is taken. Changes of ``data-file.external-paths`` raise
     ``InvalidRequestError``.
     """
     from lakeformat.catalog.altered_schema import alter_schema_of

@@ -20,10 +20,11 @@ def remove_orphans_of(
     began: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Iterator[TableOutcome[OrphanReport]]:
-    """Remove the orphan files of one table after the other, and yield the result of each.
+    """Remove the orphan files of one table after the other, and yield the outcome of each.
 
-    An error of one table is its result, and the next table follows. ``began`` is called with the
-    name of each table before its search. ``how`` are the arguments of ``Table.remove_orphans``.
+    The error of one table is part of its outcome, and does not stop the tables after it. ``began``
+    is called with the name of each table before its search. ``how`` are the arguments of
+    ``Table.remove_orphans``.
     """
 
     def remove(name: str) -> OrphanReport:

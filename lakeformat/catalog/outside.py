@@ -50,7 +50,7 @@ def refuse_places_of_tables(
     """Raise ``InvalidRequestError`` if an external path overlaps with a directory of tables.
 
     Directories of tables are the warehouse itself, each ``<name>.db`` below it, and the locations
-    of databases outside of it. Any other directory below the warehouse may hold external files.
+    of databases outside of it. Any other directory below the warehouse may have external files.
     ``databases`` has the name and the location of each database.
     """
     found = location_of(address).real()

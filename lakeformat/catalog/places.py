@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The places of the databases and tables of a catalog, and the checks of its names."""
+"""Finds the directories of the databases and tables of a catalog, and checks their names."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ __all__ = ["CatalogPlaces"]
 
 
 class CatalogPlaces(ABC):
-    """The names in one warehouse directory, and their storages and directories."""
+    """The databases and tables of one warehouse, with the storage and the directory of each."""
 
     table_class = Table
-    """The class of new tables; its ``instead`` names the operations that they lack."""
+    """The class of the catalog's tables. Its ``instead`` has the operations that the format
+    lacks.
+    """
 
     def __init__(
         self,
@@ -64,8 +66,9 @@ class CatalogPlaces(ABC):
         return self._database_place(database)[0]
 
     def _publishing(self, name: TableName) -> Storage:
-        """Return the storage through which a table publishes snapshots; in a SQL catalog it may
-        take a lock.
+        """Return the storage through which a table publishes snapshots.
+
+        In a SQL catalog this storage may take a lock.
         """
         return self._storage_of(name.database)
 
@@ -101,8 +104,9 @@ class CatalogPlaces(ABC):
         )
 
     def _names_like(self, name: TableName) -> str:
-        """Return the end of a message with the most similar table name, or "". It costs one list
-        request.
+        """Return the end of a message with the most similar table name, or "".
+
+        This costs one list request.
         """
         storage, directory = self._database_place(name.database)
         with suppress(LakeError):
@@ -132,9 +136,7 @@ class CatalogPlaces(ABC):
             )
 
     def _databases_like(self, name: str) -> str:
-        """Return the end of a message about a missing database, with the most similar name,
-        or "".
-        """
+        """Return the end of a message about a missing database: the most similar name, or ""."""
         return closest(name, self.list_databases())
 
     def _check_new(self, what: str, name: str) -> None:

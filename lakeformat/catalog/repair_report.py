@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of repairing a catalog."""
+"""The report of a repair of a catalog."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ __all__ = ["RepairReport"]
 
 @dataclass(frozen=True, slots=True)
 class RepairReport(Report):
-    """The tables that a repair changed or found damaged; all empty if no repair was needed."""
+    """The tables that a repair changed or found damaged. All fields are empty if no repair was
+    needed.
+    """
 
     registered: tuple[str, ...] = ()
     """Tables that had files but were not listed; they are listed now."""
@@ -23,8 +25,8 @@ class RepairReport(Report):
     renamed to a hidden directory has the name of that directory.
     """
     synchronized: tuple[str, ...] = ()
-    """Tables whose options in the SQL database differed from their newest schema; they were copied
-    from it.
+    """Tables whose options in the SQL database differed from those of their newest schema; they are
+    equal now.
     """
     without_files: tuple[str, ...] = ()
     """Listed tables that have no files: restore the files, or drop the table."""

@@ -27,7 +27,9 @@ class _Format:
     name: str
     sign: str
     advice: str
-    """The end of an error message: how to read such a table; ``{uri}`` stands for its URI."""
+    """The end of a message: how to read such a table. ``{uri}`` is replaced by the URI of the
+    table.
+    """
 
 
 def _other(name: str, sign: str, reader: str) -> _Format:
@@ -60,10 +62,10 @@ _WRITTEN = (".csv", ".json")
 
 
 def sign_of_another_kind(storage: Storage, directory: str) -> str | None:
-    """Return the path, in ``directory``, that shows an Iceberg, Delta or Hudi table; None without
-    one.
+    """Return the path below ``directory`` that shows an Iceberg, Delta or Hudi table.
 
-    Any Iceberg metadata file counts: only catalogs of plain directories also write a version hint.
+    Return None if the directory has no such table. Each Iceberg metadata file is such a path,
+    because many catalogs write no version hint.
     """
     found = _other_format(storage, directory)
     return None if found is None else found[1]
@@ -81,10 +83,10 @@ def is_iceberg(storage: Storage, root: str) -> bool:
 
 
 def explain_missing(storage: Storage, root: str, missing: NotFoundError) -> LakeError:
-    """Return a better error than ``missing`` for a directory without a Paimon table.
+    """Return an error for a directory without a Paimon table that explains more than ``missing``.
 
-    It names the table of another format, the tables below the directory, or the command that makes
-    a table of plain files. An empty directory returns ``missing``.
+    The error names the table of another format, the tables below the directory, or the command that
+    makes a table of plain files. For an empty directory ``missing`` is returned.
     """
     try:
         # The usual cases: the place is empty, or a Paimon table lacks this branch.
@@ -116,7 +118,7 @@ def _other_format(storage: Storage, directory: str) -> tuple[_Format, str] | Non
 def _hint_for_tables(storage: Storage, root: str) -> str | None:
     """Return a sentence that names the tables below the directory of a database or warehouse.
 
-    None if no table is among the first directories.
+    Return None if no table is among the first directories.
     """
     below = [info.path for info in storage.list(root) if info.is_directory][:_SEARCHED]
     kind, tables = "a database", [path for path in below if _is_table(storage, path)]
@@ -157,9 +159,9 @@ def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
 
 
 def _first_data_file(storage: Storage, directory: str) -> str | None:
-    """Return the name of one data file in a directory; None if there is none.
+    """Return the name of one data file in a directory; None if no file is found.
 
-    It may be in a partition directory; only the first one of each level is searched.
+    The file may be in a partition directory; only the first directory of each level is searched.
     """
     partition = None
     for info in storage.list(directory):

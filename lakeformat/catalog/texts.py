@@ -25,8 +25,8 @@ def require_mapping(what: str, given: object) -> dict[str, str]:
 def require_texts(what: str, given: object) -> dict[str, str]:
     """Return a copy of a mapping from str to str; empty for None.
 
-    A key or value that is no str, or that UTF-8 cannot hold, raises ``InvalidRequestError``.
-    ``what`` is the name of the argument, for the message.
+    A key or value that is not a str, that has a null character, or that cannot be encoded as UTF-8
+    raises ``InvalidRequestError``. ``what`` is the name of the argument, for the message.
     """
     said = require_mapping(what, given)
     for key, value in said.items():
@@ -38,7 +38,8 @@ def require_texts(what: str, given: object) -> dict[str, str]:
 def require_keys(what: str, given: object) -> list[str]:
     """Return a list of str; ``what`` is the name of the argument, for the message.
 
-    A single str raises ``InvalidRequestError``, because it would be read as a list of letters.
+    ``InvalidRequestError`` is raised for a single str, which would be read as a list of letters,
+    and for a key that ``require_texts`` would refuse.
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InvalidRequestError(

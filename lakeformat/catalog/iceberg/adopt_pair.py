@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives an Iceberg table a change store, so that both are a Mixed table.
+"""Makes an Iceberg table the base store of a Mixed table, and creates its change store.
 
-The change store is created first, because the table becomes a Mixed table by its own next commit.
-If a process dies in between, readers see the same Iceberg table, and a repeated call continues.
+The change store is created first; the next commit to the table then makes it a base store. If the
+process dies between these two steps, readers still see an Iceberg table. A repeated call completes
+the adoption.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ def adopt_pair(
     *,
     dry_run: bool,
 ) -> AdoptReport:
-    """Make the Iceberg table ``name`` a Mixed table with a key; by default its identifier fields.
+    """Make the Iceberg table ``name`` a Mixed table with the key columns ``key``.
 
-    A Mixed table with this key is left as it is.
+    If ``key`` is None, the key is the identifier fields of the table. A Mixed table with this key
+    is not changed; one with another key raises ``AlreadyExistsError``.
     """
     handle = TableHandle(metastore.pointer(name), environment=environment)
     loaded = handle.load()
@@ -84,8 +86,9 @@ def adopt_pair(
 def _publish(
     metastore: Metastore, name: TableName, change: TableName, adoption: Adoption, *, exists: bool
 ) -> None:
-    """Create the change store unless it exists, then make the table its base store; if that is
-    refused, drop the new change store.
+    """Create the change store unless it exists, then make the table its base store.
+
+    If the second step fails, the change store that the first one created is dropped.
     """
 
     is_made = not exists and metastore.make_table(
@@ -121,8 +124,11 @@ def _described(adoption: Adoption, location: str) -> TableMetadata:
 
 
 def _key(metadata: TableMetadata, name: TableName, given: Sequence[str] | None) -> list[str]:
-    """Return the names of the key columns; raise ``InvalidRequestError`` if none is given and the
-    table has none.
+    """Return the names of the key columns: ``given``, or the identifier fields if ``given`` is
+    None.
+
+    Raise ``InvalidRequestError`` for an empty key, for a str, and for a table without identifier
+    fields.
     """
     if given is not None and (isinstance(given, str) or not given):
         raise InvalidRequestError(
@@ -163,9 +169,10 @@ def _load(metastore: Metastore, change: TableName, base: TableName) -> TableMeta
 
 
 def _require_own(change: TableName, found: TableMetadata, adoption: Adoption) -> None:
-    """Raise ``AlreadyExistsError`` unless the table with the name of the change store is an empty
-    change store. If its columns, partitions or key are not those of this table, raise
-    ``UnsupportedError``.
+    """Raise unless ``found`` is an empty change store that fits the adopted table.
+
+    ``AlreadyExistsError``: it is another table, it has rows, or an interrupted detach left it.
+    ``UnsupportedError``: its columns, partitions, key or sequence numbers differ.
     """
     if (detaching := found.properties.get(DETACHING)) is not None:
         raise AlreadyExistsError(

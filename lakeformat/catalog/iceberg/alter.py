@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts the changes of ``alter_table`` to those that an Iceberg table takes."""
+"""Converts the changes of ``alter_table`` to changes of an Iceberg table."""
 
 from __future__ import annotations
 
@@ -55,8 +55,10 @@ _PLACES: Final[dict[ColumnPlace, Literal["first", "last", "after", "before"]]] =
 
 
 def alteration_of(table: str, changes: Sequence[SchemaChange]) -> Alteration:
-    """Return the changes as one alteration; raise ``InvalidRequestError`` if there are none, or for
-    a change that an Iceberg table does not take.
+    """Return the changes as one alteration.
+
+    Raise ``InvalidRequestError`` if ``changes`` is empty, or has a change that Iceberg tables
+    refuse.
     """
     if not changes:
         raise InvalidRequestError(
@@ -80,7 +82,7 @@ def alteration_of(table: str, changes: Sequence[SchemaChange]) -> Alteration:
 
 
 def alter_opened(table: IcebergTable | MixedTable, alteration: Alteration) -> None:
-    """Make all changes of an opened table, or none; of a Mixed table in both stores."""
+    """Make all changes of an opened table, or none; both stores of a Mixed table are changed."""
     if isinstance(table, IcebergTable):
         alter(table._handle, alteration)
         return

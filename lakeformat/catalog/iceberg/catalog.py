@@ -50,7 +50,7 @@ __all__ = ["IcebergCatalog"]
 
 @offer_arguments
 class IcebergCatalog(IcebergDatabases):
-    """The databases and Iceberg tables that one metastore lists."""
+    """The databases, Iceberg tables and Mixed tables that one metastore lists."""
 
     format = "iceberg"
     table_class = IcebergTable
@@ -69,9 +69,9 @@ class IcebergCatalog(IcebergDatabases):
     def table(self, name: str) -> IcebergTable | IcebergSystemTable | MixedTable | MixedSystemTable:
         """Open ``database.table``, its branch ``…$branch_dev``, or its system table ``…$files``.
 
-        The name of the base store of a Mixed table opens both of its stores as one table.
-
-        Each operation on the table asks the catalog for the current metadata file.
+        The name of the base store of a Mixed table opens both stores as one table. Each operation
+        on the table asks the catalog for the current metadata file. A missing table raises
+        ``NotFoundError``.
         """
         parsed = parse_nested_name(name)
         try:
@@ -95,12 +95,16 @@ class IcebergCatalog(IcebergDatabases):
         format_version: int | None = None,
         exist_ok: bool = False,
     ) -> IcebergTable | MixedTable:
-        """Create a table ``database.table``; with ``exist_ok`` return an existing one unchanged.
+        """Create a table ``database.table`` and return it.
+
+        If the table exists, ``AlreadyExistsError`` is raised, or with ``exist_ok`` the existing
+        table is returned unchanged.
 
         ``partition_by`` lists columns and transforms such as ``day(ts)`` and ``bucket(16, id)``.
         ``sort_by`` lists columns and transforms, too, each optionally followed by ``desc`` or
         ``nulls last``. ``primary_key`` lists the identifier fields, whose values identify a row.
         ``options`` are table properties. ``format_version`` is 1, 2 or 3; default: 2.
+
         ``format="mixed"`` creates a Mixed table: a base store with this name, and a change store
         ``<name>_change_``; ``primary_key`` is then its key.
         """
@@ -151,9 +155,12 @@ class IcebergCatalog(IcebergDatabases):
         """Change the columns and the properties of ``database.table``: all changes, or none.
 
         Make the changes with ``add_column``, ``drop_column``, ``set_option`` and the like. A new
-        column has nulls in existing rows. A type changes from INT to BIGINT, from FLOAT to DOUBLE,
-        or from DECIMAL to one of a higher precision and the same scale. A column that makes
-        partitions, sorts or identifies rows is not dropped, and none becomes NOT NULL.
+        column has nulls in existing rows. A type can change from INT to BIGINT, from FLOAT to
+        DOUBLE, or from DECIMAL to one of a higher precision and the same scale.
+
+        A column of the partition spec, the sort order or the identifier fields cannot be dropped.
+        No column can become NOT NULL. A change that the table refuses raises
+        ``InvalidRequestError``.
 
         Both stores of a Mixed table are altered; a repeated call completes an interrupted one.
         """
@@ -174,7 +181,10 @@ class IcebergCatalog(IcebergDatabases):
         ``purge`` also deletes the files. A catalog of directories deletes the directory of the
         table, and requires ``purge``. A REST service deletes the files itself. In any other catalog
         this library deletes the files that the metadata names, if they are below the table or in an
-        allowed directory. Stop all writers first. Both stores of a Mixed table are dropped.
+        allowed directory.
+
+        Stop all writers first. Both stores of a Mixed table are dropped. A missing table raises
+        ``NotFoundError``, unless ``missing_ok`` is True.
         """
         parsed = self._plain_name(name)
         try:
@@ -215,8 +225,9 @@ class IcebergCatalog(IcebergDatabases):
         )
 
     def drop_new_table(self, name: str) -> bool:
-        """Remove a table without a snapshot and without files other than metadata; else return
-        False.
+        """Remove a table that has no snapshot and no files other than metadata, and return True.
+
+        Any other table is kept, and False is returned.
         """
         parsed = self._plain_name(name)
         stores = stores_to_drop(self._metastore, parsed)
@@ -307,7 +318,7 @@ class IcebergCatalog(IcebergDatabases):
         return open_stored(self._handle(name), beside)
 
     def _require_no_store(self, name: TableName) -> None:
-        """Refuse to rename or alter one store of a Mixed table."""
+        """Raise ``UnsupportedError`` for one store of a Mixed table: it cannot be changed alone."""
         properties = self._open(name).properties
         if TABLE_STORE not in properties or not is_keyed_store(properties):
             return

@@ -28,7 +28,7 @@ __all__ = ["Answer", "CatalogFiles"]
 class Answer:
     """The answer of a catalog about one table: its current metadata file, and storage options.
 
-    Its repr leaves out the storage options, because some are secrets.
+    The repr leaves out the storage options, because some are secrets.
     """
 
     metadata_file: str
@@ -50,7 +50,8 @@ class CatalogFiles:
     def load(self, table: str, answer: Answer, known: LoadedMetadata | None) -> LoadedMetadata:
         """Return the content of the metadata file that the catalog names.
 
-        ``known`` is returned again if it was read from the same file; None reads the file.
+        If ``known`` was read from this file, its content is used again; None always reads the file.
+        A file outside of the allowed directories raises ``InvalidRequestError``.
         """
         near = self._near(answer)
         storage, path = self._place(answer.metadata_file, near, table)
@@ -114,7 +115,7 @@ class CatalogFiles:
 
 
 def _require_own_file(table: str, address: str, metadata: TableMetadata) -> None:
-    """Raise ``InvalidRequestError`` if the file is outside of the directory that its content
+    """Raise ``InvalidRequestError`` if the file is not in the metadata directory that its content
     names.
     """
     directory = metadata_directory(metadata)

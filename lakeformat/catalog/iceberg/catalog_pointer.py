@@ -30,16 +30,17 @@ class Names(Protocol):
     def publish(
         self, name: TableName, current: Answer, base: LoadedMetadata, metadata: TableMetadata
     ) -> tuple[Answer, LoadedMetadata] | None:
-        """Publish metadata if the catalog still names ``current``, the metadata file of ``base``.
+        """Publish ``metadata`` if the catalog still names ``current``, the metadata file of
+        ``base``.
 
-        Otherwise return None: another writer was first. It raises the same errors as
-        ``MetadataPointer.publish``.
+        Return the catalog's new answer and the published metadata; None if another writer was
+        first. It raises the same errors as ``MetadataPointer.publish``.
         """
         ...
 
 
 class CatalogPointer:
-    """Asks the catalog for the current metadata file of one table at each call."""
+    """The pointer to the metadata of one table; each call asks the catalog for the current file."""
 
     def __init__(self, names: Names, name: TableName, files: CatalogFiles) -> None:
         self._names = names
@@ -83,7 +84,10 @@ class CatalogPointer:
         return self._names.leases(key) if isinstance(self._names, KeepsLeases) else None
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> LoadedMetadata | None:
-        """Publish metadata; None if another writer has published since ``base`` was loaded."""
+        """Publish ``metadata`` and return it with its file.
+
+        Return None if another writer has published since ``base`` was loaded.
+        """
         if self._known is None or self._known[1].path != base.path:
             return None
         found = self._names.publish(self._name, self._known[0], base, metadata)

@@ -40,7 +40,7 @@ class ClientMetastore(Metastore):
     @abstractmethod
     def _find(self, client: Any, name: TableName, doing: str) -> Answer:
         """Ask the metastore for the metadata file of a table; ``doing`` names the request in
-        errors.
+        messages.
         """
 
     def databases(self) -> list[str]:

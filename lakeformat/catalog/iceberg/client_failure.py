@@ -55,8 +55,7 @@ _KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[LakeErro
     ((RequestException, OSError), UnavailableError, _RETRY),
 )
 _OF_SERVICES = ("botocore", "hive_metastore", "thrift")
-"""Packages whose errors mean that the service failed or was not reached; they may not be
-installed."""
+"""Packages, perhaps not installed, whose errors mean that the service failed or was not reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ class Failures:
             raise
 
     def require_success(self, response: Response, doing: str, subject: str) -> None:
-        """Return if the status is below 400; raise the ``LakeError`` that belongs to the status.
+        """Raise the ``LakeError`` that belongs to the status of a response; below 400 do nothing.
 
         ``doing`` completes the message "cannot ... in <address>". ``subject`` is the table or
         database that does not exist after status 404.

@@ -20,13 +20,15 @@ __all__ = ["ClientNamedFilesMetastore", "Sent"]
 
 @dataclass(slots=True)
 class Sent:
-    """Records that a change was sent: if its answer is then lost, the change may have succeeded."""
+    """A record that a change was sent: if the answer is then lost, the change may have
+    succeeded.
+    """
 
     is_sent: bool = False
 
 
 class ClientNamedFilesMetastore(ClientMetastore, NamedFilesMetastore):
-    """Sends changes with a client. If an answer is lost, it checks if the change succeeded."""
+    """A metastore to which a client sends changes. After a lost answer, the file is looked up."""
 
     _ending = ".db"
 
@@ -39,10 +41,11 @@ class ClientNamedFilesMetastore(ClientMetastore, NamedFilesMetastore):
     def _send(
         self, doing: str, name: TableName, file: str, change: Callable[[Any, Sent], bool]
     ) -> bool:
-        """Send a change that makes ``file`` the metadata file of a table.
+        """Send a change that makes ``file`` the metadata file of a table; return True if it did.
 
-        ``change`` sends it, and returns False if the metastore refuses it because another writer
-        was first. ``doing`` names the request in errors.
+        ``change`` sends the request, records that in ``Sent``, and returns False if another writer
+        was first. ``doing`` names the request in messages. If the answer is lost and ``file`` is
+        not found, ``CommitOutcomeUnknownError`` is raised.
         """
         sent = Sent()
         try:

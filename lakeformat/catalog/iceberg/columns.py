@@ -19,7 +19,7 @@ Columns: TypeAlias = "pa.Schema | Sequence[tuple[str, str]]"
 
 
 def arrow_columns(columns: Columns) -> pa.Schema:
-    """Return the columns as an Arrow schema."""
+    """Return the columns as an Arrow schema; raise ``InvalidRequestError`` for any other value."""
     if isinstance(columns, pa.Schema):
         return columns
     try:

@@ -19,8 +19,8 @@ __all__ = ["is_mixed", "require_no_role", "require_no_version_field"]
 
 
 def is_mixed(table_format: object) -> bool:
-    """Return True for ``mixed``; raise ``InvalidRequestError`` unless the format is one that the
-    catalog creates.
+    """Return True for ``mixed`` and False for ``iceberg``; any other format raises
+    ``InvalidRequestError``.
     """
     if table_format not in ("iceberg", "mixed"):
         raise InvalidRequestError(
@@ -31,7 +31,7 @@ def is_mixed(table_format: object) -> bool:
 
 
 def require_no_role(properties: Mapping[str, str]) -> None:
-    """Refuse properties that make a table a store of a Mixed table."""
+    """Raise ``InvalidRequestError`` for properties that make a table a store of a Mixed table."""
     for name in (TABLE_STORE, CHANGE_IDENTIFIER, PRIMARY_KEY, RENAMED_TO, CLONING):
         if name in properties:
             raise InvalidRequestError(
@@ -42,7 +42,7 @@ def require_no_role(properties: Mapping[str, str]) -> None:
 
 
 def require_no_version_field(properties: Mapping[str, str]) -> None:
-    """Refuse the property that only Mixed tables have."""
+    """Raise ``InvalidRequestError`` for the property that only Mixed tables have."""
     if VERSION_FIELD in properties:
         raise InvalidRequestError(
             f"{VERSION_FIELD!r} orders the changes of Mixed tables, and an Iceberg table has none: "

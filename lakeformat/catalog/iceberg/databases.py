@@ -46,7 +46,7 @@ class IcebergDatabases(ABC):
         return self._metastore.is_directory
 
     def require_exists(self) -> None:
-        """Raise NotFoundError if the SQL database has other catalogs, but not this one."""
+        """Raise ``NotFoundError`` if the SQL database has other catalogs, but not this one."""
         self._metastore.require_exists()
 
     def list_databases(self) -> list[str]:
@@ -100,7 +100,8 @@ class IcebergDatabases(ABC):
 
         Without ``cascade`` a database with tables raises ``InvalidRequestError``. ``purge`` also
         deletes the files of the tables, as in ``drop_table``. All tables are checked before the
-        first one is dropped.
+        first one is dropped. A missing database raises ``NotFoundError``, unless ``missing_ok`` is
+        True.
         """
         _check_database_name(name)
         if missing_ok and not self._metastore.has_database(name):
@@ -119,7 +120,7 @@ class IcebergDatabases(ABC):
 
     @abstractmethod
     def plan_drop_table(self, name: str, *, purge: bool = False) -> IcebergDropPlan:
-        """Return what ``drop_table`` would do; nothing is changed."""
+        """Return the effect that ``drop_table`` would have; nothing is changed."""
 
     def _require_database(self, name: str) -> None:
         _check_database_name(name)

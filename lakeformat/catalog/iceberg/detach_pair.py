@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a Mixed table an ordinary Iceberg table, and drops its change store.
 
-The steps are: merge, if the caller asks for it; mark the change store; take the properties of a
-base store off the table; drop the change store. A repeated call continues after each of them.
+The steps are: merge the changes, if the caller wants that; mark the change store; remove the
+properties of a base store from the table; drop the change store. A repeated call continues after
+the last complete step.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def detach_pair(
 ) -> DetachReport:
     """Make the Mixed table ``name`` an Iceberg table; complete an interrupted call.
 
-    Raise ``InvalidRequestError`` if changes are not merged, unless ``merge`` is given, and while a
-    batch or a consumer needs the change store.
+    Raise ``InvalidRequestError`` if changes are not merged and ``merge`` is False, or while a batch
+    or a consumer needs the change store.
     """
     base = handle(name)
     properties = base.load().metadata.properties
@@ -88,8 +89,10 @@ def _complete(
     *,
     dry_run: bool,
 ) -> DetachReport:
-    """Drop the change store that an interrupted call has left; raise ``InvalidRequestError`` if
-    there is none.
+    """Drop the change store that an interrupted call has left.
+
+    Raise ``InvalidRequestError`` if no such store exists, and ``UnsupportedError`` if ``name`` is
+    itself a change store.
     """
     change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
     exists = change.table in metastore.tables(name.database)
@@ -112,8 +115,10 @@ def _complete(
 
 
 def _is_left_over(metastore: Metastore, change: TableName, name: TableName) -> bool:
-    """Return True for a change store that an interrupted detach of ``name`` has marked, and for one
-    without data: an interrupted removal deletes its files before its metadata.
+    """Return True if ``change`` is a change store that an interrupted detach of ``name`` has left.
+
+    The detach has marked the store; or the store has no data, because a removal deletes data before
+    metadata.
     """
     has_files = not metastore.is_directory or metastore.has_other_files(change)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drops one table, or both stores of a Mixed table, after both are checked."""
+"""Drops one table, or both stores of a Mixed table, after all are checked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def drop_stores(
 ) -> None:
     """Remove the stores in their order; with ``purge`` also delete the files of each.
 
-    If one of them cannot be dropped, ``InvalidRequestError`` is raised before anything is deleted.
+    If a store cannot be dropped, ``InvalidRequestError`` or ``UnsupportedError`` is raised before
+    anything is deleted.
     """
     for store in stores:
         metastore.require_removable(store, purge=purge)

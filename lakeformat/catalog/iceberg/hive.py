@@ -45,7 +45,7 @@ after 300 seconds, and another writer may have it.
 """
 _LOCK_WAIT = {"least_millis": 50, "longest_millis": 2000}
 _LOCK_ATTEMPTS = 40
-"""The number of times that a writer checks for the lock; the pauses between add up to over a
+"""The number of times that a writer checks for the lock. The pauses add up to more than a
 minute.
 """
 
@@ -114,7 +114,7 @@ class HiveMetastore(ClientNamedFilesMetastore):
         return self._options.client.get("hive.hive2-compatible", "").lower() == "true"
 
     def _columns(self, metadata: TableMetadata, before: list[FieldSchema]) -> list[FieldSchema]:
-        """Return the current columns; ``before`` if the metastore lacks the type of one of them."""
+        """Return the current columns; ``before`` if the metastore lacks the type of a column."""
         try:
             schema = client_schema(metadata, "a Hive metastore cannot list the new columns")
         except UnsupportedError:

@@ -55,19 +55,23 @@ class Metastore(ABC):
 
     @abstractmethod
     def pointer(self, name: TableName) -> MetadataPointer:
-        """Return an object that reads and publishes the metadata of a table, even before the table
-        exists.
+        """Return an object that reads and publishes the metadata of a table.
+
+        The table need not exist yet.
         """
 
     def beside(self, base: TableName, table: str, database: str) -> TableName:
-        """Return the name of the change store ``table`` of a base store; ``database`` is the one
-        that the base store names, "" if it names none.
+        """Return the name of the change store ``table`` of a base store.
+
+        ``database`` is the database of the change store that the base store records, or "".
         """
         return TableName(database or base.database, table)
 
     def pointer_beside(self, name: TableName, base: TableName) -> MetadataPointer:
-        """Return ``pointer`` of the change store of a base store; raise ``InvalidRequestError`` if
-        one of them is a link, which can lead to another table.
+        """Return the ``pointer`` of the change store ``name`` of the base store ``base``.
+
+        A catalog of directories raises ``InvalidRequestError`` if the directory of one of the
+        stores is a link, because a link can lead to another table.
         """
         return self.pointer(name)
 
@@ -81,7 +85,9 @@ class Metastore(ABC):
     def require_removable(  # noqa: B027 - most metastores remove any table
         self, name: TableName, *, purge: bool
     ) -> None:
-        """Raise ``InvalidRequestError`` if ``remove_table`` with this ``purge`` is not allowed."""
+        """Raise ``InvalidRequestError`` or ``UnsupportedError`` if ``remove_table`` would refuse
+        the table.
+        """
 
     @abstractmethod
     def remove_table(self, name: TableName, *, purge: bool) -> None:
@@ -90,32 +96,34 @@ class Metastore(ABC):
         """
 
     def has_other_files(self, name: TableName) -> bool:
-        """Return True if ``remove_new_table`` would keep the table, because of its other files."""
+        """Return True if the table has files other than metadata, so ``remove_new_table`` keeps
+        it.
+        """
         return False
 
     def remove_new_table(self, name: TableName) -> bool:
-        """Remove a table without snapshots; keep it and return False if it has other files."""
+        """Remove a table without snapshots, and return True; return False if it has files of
+        data.
+        """
         self.remove_table(name, purge=False)
         return True
 
     def require_renamable(  # noqa: B027 - most metastores rename any table
         self, old: TableName, new: TableName
     ) -> None:
-        """Raise ``UnsupportedError`` if the metastore renames no table."""
+        """Raise ``UnsupportedError`` if the metastore cannot rename tables."""
 
     @abstractmethod
     def rename_table(self, old: TableName, new: TableName) -> None:
         """Rename a table; its files are not moved."""
 
     def more_about_missing(self) -> str:
-        """Return the end of a message about a missing database, such as a hint; "" if there is
-        none.
-        """
+        """Return the end of a message about a missing database, such as a hint; by default ""."""
         return ""
 
     def require_exists(self) -> None:  # noqa: B027 - a service or a directory is one catalog
-        """Raise ``NotFoundError`` if this catalog is certainly not there.
+        """Raise ``NotFoundError`` if this catalog certainly does not exist.
 
-        Either the metastore has only other catalogs, or a SQL database lacks the tables of Iceberg
-        catalogs.
+        That is so if the metastore has only other catalogs, or if a SQL database lacks the tables
+        of Iceberg catalogs.
         """

@@ -37,7 +37,10 @@ _log = logging.getLogger(__name__)
 
 
 class NamedFilesMetastore(Metastore):
-    """Commits with a compare-and-swap of the metadata file's address in the metastore."""
+    """A metastore that stores only the address of each table's metadata file.
+
+    A commit writes a new file, and replaces the address if no other writer has replaced it.
+    """
 
     deletes_files = False
 
@@ -92,7 +95,10 @@ class NamedFilesMetastore(Metastore):
     def publish(
         self, name: TableName, current: Answer, base: LoadedMetadata, metadata: TableMetadata
     ) -> tuple[Answer, LoadedMetadata] | None:
-        """Write a metadata file and make it the current one; None if another writer was first."""
+        """Write a metadata file, make it the current one, and return its address and content.
+
+        Return None if another writer was first; then the file is deleted.
+        """
         places, old = base.places, current.metadata_file
         address, written = write_catalog_file(places, metadata, base.path, self._environment)
 
@@ -111,7 +117,8 @@ class NamedFilesMetastore(Metastore):
     def _is_named(self, name: TableName, new: str, lost: UnavailableError) -> bool:
         """Return True if the metastore made a change although its answer was lost.
 
-        If that cannot be found out, ``CommitOutcomeUnknownError`` is raised.
+        If ``new`` is not found, or the metastore cannot be read, ``CommitOutcomeUnknownError`` is
+        raised.
         """
         with suppress(LakeError):
             if self._was_named(name, new):

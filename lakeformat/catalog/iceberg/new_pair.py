@@ -39,12 +39,16 @@ __all__ = ["make_pair", "require_same_key", "required_keys"]
 
 _WITH_SEQUENCES = 2
 _DescribeStore = Callable[[Mapping[str, str]], Describe]
-"""Returns the description of a store with these properties."""
+"""A function that takes properties, and returns the description of a store with these
+properties.
+"""
 
 
 def required_keys(columns: pa.Schema, key: Sequence[str]) -> pa.Schema:
-    """Return the columns with those of the key as required ones; raise ``InvalidRequestError`` if
-    one does not exist or cannot be a key.
+    """Return the columns, of which those of the key become required.
+
+    Raise ``InvalidRequestError`` for an empty key, for a key with repeated or unknown columns or
+    with names that the property cannot store, and for a column with the reserved name.
     """
     if not key or len({*key}) < len(key):
         raise InvalidRequestError(
@@ -73,7 +77,10 @@ def required_keys(columns: pa.Schema, key: Sequence[str]) -> pa.Schema:
 def make_pair(
     metastore: Metastore, name: TableName, key: Sequence[str], describe: _DescribeStore
 ) -> bool:
-    """Create both stores; return False if the base store exists."""
+    """Create both stores and return True; return False if the base store exists.
+
+    Raise ``AlreadyExistsError`` if the name of the change store belongs to another table.
+    """
     if name.table in metastore.tables(name.database):
         return False
     change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
@@ -122,7 +129,10 @@ def require_same_key(
 
 
 def _differences(found: TableMetadata, wanted: TableMetadata) -> list[str]:
-    """Return in which respects a change store differs; a service may have added properties."""
+    """Return the parts in which the change store ``found`` differs from the wanted one.
+
+    Properties that only ``found`` has are ignored, because a service may add them.
+    """
     columns = [[*map(to_arrow_field, each.schema.fields)] for each in (found, wanted)]
     compared = {
         "format version": found.format_version == wanted.format_version,

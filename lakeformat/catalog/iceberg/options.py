@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declares every option of catalogs of Iceberg tables, once, with the metastores that have it."""
+"""Declares the options of catalogs of Iceberg tables, each with the metastores that have it."""
 
 from __future__ import annotations
 
@@ -130,10 +130,11 @@ class IcebergOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> IcebergOptions:
-        """Check the given options, which may include ``metastore`` and ``uri``.
+        """Check the given options, which may include ``metastore`` and ``uri``, and return them.
 
-        Those of the storage, of the metastore's client and the external roots are separated. An
-        option that the metastore does not have raises ``InvalidRequestError``.
+        They are divided into options of the storage, options of the metastore's client, and
+        external roots. An option that the metastore does not have raises ``InvalidRequestError``;
+        an option of Paimon catalogs raises ``UnsupportedError``.
         """
         pairs: Iterable[tuple[object, object]] = given.items()
         for key, value in pairs:
@@ -214,7 +215,10 @@ def _check_metastore(metastore: str, uri: str) -> None:
 
 
 def _check(key: str, metastore: str) -> None:
-    """Raise ``InvalidRequestError`` for an option that the metastore does not have."""
+    """Raise ``InvalidRequestError`` for an option that the metastore does not have.
+
+    An option of Paimon catalogs raises ``UnsupportedError``.
+    """
     if (metastore == SQL and key.startswith(_JDBC)) or (
         metastore == REST and key.startswith(_HEADER)
     ):

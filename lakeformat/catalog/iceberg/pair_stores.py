@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of a catalog that are listed and dropped as one: both stores of a Mixed table."""
+"""Lists, finds and drops both stores of a Mixed table as one table."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ CHANGE_SUFFIX = "_change_"
 def without_change_stores(
     metastore: Metastore, database: str, tables: Collection[str]
 ) -> list[str]:
-    """Return the tables of a database without the change stores that their base stores name.
+    """Return the tables of a database without the change stores of Mixed tables.
 
-    Only the metadata of a table ``t`` and of a table ``t_change_`` beside it is read. A change
-    store without its base store is kept, also one whose base store cannot be read, and a plain
-    table with such a name.
+    A table ``t_change_`` is left out if the table ``t`` names it as its change store. It is kept if
+    ``t`` is missing or cannot be read, or if it is a plain table. Only the metadata of such two
+    tables is read.
     """
     names = {*tables}
 
@@ -63,7 +63,10 @@ def without_change_stores(
 
 
 def base_store_of(metastore: Metastore, name: TableName) -> TableName | None:
-    """Return the base store of a change store; None for any other table, and if there is none."""
+    """Return the base store of a change store.
+
+    Return None for any other table, and for a change store without a base store.
+    """
     properties = _properties(metastore, name)
     base = TableName(name.database, name.table.removesuffix(CHANGE_SUFFIX))
     if properties.get(TABLE_STORE) != CHANGE or base == name:
@@ -76,9 +79,12 @@ def base_store_of(metastore: Metastore, name: TableName) -> TableName | None:
 def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     """Return the tables to drop for a name: with a base store also its change store, in this order.
 
-    A crash in between leaves a change store without a base store, which can be dropped alone. Any
-    other table that the properties name is kept. Raise ``UnsupportedError`` for a change store that
-    has a base store, and ``CorruptTableError`` if the metadata of the change store is damaged.
+    A crash between the two drops leaves a change store without a base store, which can be dropped
+    alone. If the properties name a table that is not a change store of this table alone, it is
+    kept.
+
+    Raise ``UnsupportedError`` for a change store that has a base store, and ``CorruptTableError``
+    if the metadata of the change store is damaged.
     """
     base = base_store_of(metastore, name)
     if base is not None:
@@ -101,8 +107,10 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
 
 
 def about_half_a_pair(name: TableName, tables: Collection[str]) -> str:
-    """Return the end of the message that a table does not exist, if its change store does: the
-    commands that complete or drop the pair. "" if the change store does not exist, either.
+    """Return a hint for the message that table ``name`` does not exist.
+
+    If its change store exists, the hint names the commands that complete or drop the Mixed table.
+    Otherwise it is "".
     """
     change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
     if change.table not in tables:
@@ -116,10 +124,10 @@ def about_half_a_pair(name: TableName, tables: Collection[str]) -> str:
 
 
 def _is_own(metastore: Metastore, change: TableName, base: TableName) -> bool:
-    """Return True for a change store with the key of ``base`` that no other table names.
+    """Return True if ``change`` is a change store of ``base``, and of no other table.
 
-    Tables whose name is not that of ``base`` with the suffix can belong to any table of the
-    database, so the metadata of all of them is read.
+    A change store named ``<base>_change_`` with the key of ``base`` is its own. With another name
+    any table could name it, so the metadata of all tables in the databases of both is read.
     """
     has_usual_name = change == TableName(base.database, f"{base.table}{CHANGE_SUFFIX}")
     try:
@@ -149,8 +157,9 @@ def _is_own(metastore: Metastore, change: TableName, base: TableName) -> bool:
 
 
 def _change_store(metastore: Metastore, name: TableName) -> TableName | None:
-    """Return the table that a base store names as its change store; None for any other table, and
-    for a property that is no name.
+    """Return the table that a base store names as its change store.
+
+    Return None for any other table, and if the property is not a name.
     """
     properties = _properties(metastore, name)
     try:
@@ -173,8 +182,10 @@ def _may_be_change_store(metastore: Metastore, name: TableName) -> bool:
 
 
 def _properties(metastore: Metastore, name: TableName) -> Mapping[str, str]:
-    """Return the properties of a table; none if its metadata cannot be read, because such a table
-    can be listed and dropped, too: it is damaged, missing, newer, or outside of the warehouse.
+    """Return the properties of a table; an empty dict if its metadata cannot be read.
+
+    A table can be listed and dropped even if its metadata is damaged, missing, of a newer version,
+    or outside of the warehouse.
     """
     try:
         return metastore.pointer(name).load().metadata.properties

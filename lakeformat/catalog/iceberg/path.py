@@ -51,8 +51,10 @@ class PathMetastore(Metastore):
         self._environment = environment
 
     def databases(self) -> list[str]:
-        """Return the names of the directories in the warehouse that are no Paimon database and no
-        table.
+        """Return the names of the directories in the warehouse that are databases of Iceberg
+        tables.
+
+        Directories of Paimon databases, and tables beside the databases, are left out.
         """
         return [
             entry.name
@@ -95,7 +97,7 @@ class PathMetastore(Metastore):
             )
 
     def tables(self, database: str) -> list[str]:
-        """Return the directories of the database that contain Iceberg metadata."""
+        """Return the names of the directories in the database that contain Iceberg metadata."""
         storage = self._storage
         return [
             entry.name
@@ -143,7 +145,9 @@ class PathMetastore(Metastore):
         return _has_data(self._storage, self._root_of(name))
 
     def remove_new_table(self, name: TableName) -> bool:
-        """Delete the directory of a table if it contains only metadata; else return False."""
+        """Delete the directory of a table and return True if it contains only metadata; else return
+        False.
+        """
         if self.has_other_files(name):
             return False
         self.remove_table(name, purge=True)
@@ -154,7 +158,7 @@ class PathMetastore(Metastore):
         self.require_renamable(old, new)
 
     def require_renamable(self, old: TableName, new: TableName) -> NoReturn:
-        """Raise ``UnsupportedError``: the metadata names every file by its URI, so none can be
+        """Raise ``UnsupportedError``: the metadata names every file by its URI, so no file can be
         moved.
         """
         raise UnsupportedError(
@@ -171,8 +175,9 @@ class PathMetastore(Metastore):
         )
 
     def beside(self, base: TableName, table: str, database: str) -> TableName:
-        """Return the name of the directory beside the base store: directories can be copied, but
-        the property still has the old database.
+        """Return the name of the change store, in the database of its base store.
+
+        ``database`` is ignored: in a copied directory the property still names the old database.
         """
         return TableName(base.database, table)
 
@@ -224,7 +229,6 @@ class PathMetastore(Metastore):
 
 
 def _has_data(storage: Storage, root: str) -> bool:
-    """Return True if the directory of a table contains files other than metadata."""
     return any(_has_file(storage, info) for info in storage.list(root) if info.name != METADATA)
 
 

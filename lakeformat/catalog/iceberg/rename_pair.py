@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Renames both stores of a Mixed table, in steps that a repeated call completes.
 
-The base store records the new name before the first rename, and is itself renamed last. So a crash
-in between leaves the table under its old name, with the record of the name that it gets.
+Before the first rename the base store records the new name. The change store is renamed first, the
+base store last. So after a crash the table is still found under its old name, and the record shows
+the new one.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ class _Rename:
         return TableHandle(self.metastore.pointer(name), environment=self.environment)
 
     def is_recorded(self, *, with_identifier: bool) -> bool:
-        """Return True if the base store records this rename, and already names the new change
-        store.
+        """Return True if the base store records this rename.
+
+        ``with_identifier`` also requires that the base store already names the new change store.
         """
         found = self.base(self.old).load().metadata.properties
         is_named = found.get(CHANGE_IDENTIFIER) == self.new_identifier
@@ -71,7 +73,8 @@ def rename_pair(
 ) -> None:
     """Rename the Mixed table whose base store is ``old``; complete an interrupted rename.
 
-    If the metastore refuses the first rename, nothing has changed.
+    If the metastore refuses to rename the change store, the record of the rename is removed, and
+    the metastore's error is raised.
     """
     metastore.require_renamable(old, new)
     rename = _Rename(metastore, old, new, environment)
@@ -83,7 +86,10 @@ def rename_pair(
 
 
 def _rename_change_store(rename: _Rename) -> None:
-    """Rename the change store, unless an interrupted call has."""
+    """Rename the change store, unless an interrupted call has already renamed it.
+
+    Raise ``AlreadyExistsError`` if a table has the new name of the change store.
+    """
     metastore, old = rename.metastore, rename.old
     properties = rename.base(old).load().metadata.properties
     name = change_store_name(properties, str(old)) or ""

@@ -70,8 +70,9 @@ class RestMetastore(ClientMetastore):
         return CatalogPointer(self, name, self._files)
 
     def make_table(self, name: TableName, describe: Describe) -> bool:
-        """Ask the service to create a table at a location that it chooses; return False if it
-        exists.
+        """Ask the service to create a table, at a location that the service chooses.
+
+        Return False if the table exists.
         """
         doing, metadata = f"create table '{name}'", describe("")
         request = {
@@ -105,10 +106,9 @@ class RestMetastore(ClientMetastore):
         self._failures.require_success(response, doing, f"table '{name}'")
 
     def find_published(self, name: TableName) -> tuple[str, TableMetadata] | None:
-        """Return address and content of a table's metadata, as the service answers; None without a
-        table.
+        """Return the address and the content of a table's metadata, as the service answers.
 
-        The metadata file itself is not read.
+        Return None if the table does not exist. The metadata file itself is not read.
         """
         doing, subject = f"find table '{name}'", f"table '{name}'"
         response = self._ask(doing, lambda client: _send(client, "GET", _url(client, name)))
@@ -118,10 +118,11 @@ class RestMetastore(ClientMetastore):
         return read_published(response, f"the answer of {self._failures.address} about {subject}")
 
     def register(self, name: TableName, address: str, *, overwrite: bool = False) -> bool:
-        """Ask the service to add a table whose metadata file has the given address.
+        """Ask the service to add a table whose metadata file has the given address; return True if
+        it did.
 
-        Return False if the service refuses because the table exists; ``overwrite`` asks it to
-        replace an existing table.
+        Return False if the service refuses because the table exists. ``overwrite`` asks the service
+        to replace an existing table.
         """
         doing = f"register table '{name}'"
         request: dict[str, Any] = {"name": name.table, "metadata-location": address}
@@ -139,9 +140,9 @@ class RestMetastore(ClientMetastore):
         return True
 
     def send_changes(self, name: TableName, base: TableMetadata, changed: TableMetadata) -> bool:
-        """Ask the service to change a table from ``base`` to ``changed``.
+        """Ask the service to change a table from ``base`` to ``changed``; return True if it did.
 
-        Return False if the service no longer has the state ``base``. If its answer is lost,
+        Return False if the service no longer has the state ``base``. If the answer is lost,
         ``CommitOutcomeUnknownError`` is raised.
         """
         doing = f"publish table '{name}'"
@@ -179,8 +180,9 @@ class RestMetastore(ClientMetastore):
     ) -> tuple[Answer, LoadedMetadata] | None:
         """Send the changes from ``base`` to ``metadata``; the service writes the metadata file.
 
-        Return the published metadata, and where it is; None if another writer was first. If the
-        answer is lost and the commit is not found, raise ``CommitOutcomeUnknownError``.
+        Return the address of the new file, and the published metadata. Return None if another
+        writer was first. If the answer is lost and the commit is not found, raise
+        ``CommitOutcomeUnknownError``.
         """
         doing = f"publish table '{name}'"
         request = {

@@ -38,8 +38,9 @@ _STATISTICS = ("statistics", "partition-statistics")
 
 
 def commit_request(base: TableMetadata, changed: TableMetadata) -> dict[str, Any]:
-    """Return the members ``requirements`` and ``updates`` of a commit from ``base`` to
-    ``changed``.
+    """Return the members ``requirements`` and ``updates`` of a commit from ``base`` to ``changed``.
+
+    Raise ``UnsupportedError`` if the two have different UUIDs.
     """
     before, after = metadata_to_json(base), metadata_to_json(changed)
     return {

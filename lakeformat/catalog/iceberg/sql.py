@@ -155,7 +155,6 @@ class SqlMetastore(NamedFilesMetastore):
             connection.execute(update(_TABLES).where(self._place(old)).values(**row))
 
     def _forget(self, name: TableName) -> None:
-        """Delete the row of a table."""
         with self._database.writing(f"drop table '{name}'") as connection:
             self._is_set_up(connection)
             connection.execute(delete(_TABLES).where(self._place(name)))
@@ -210,12 +209,14 @@ class SqlMetastore(NamedFilesMetastore):
         return is_sent
 
     def leases(self, key: str) -> SqlLeases:
-        """Return the leases of the table with the uuid ``key``, which are a row of their own."""
+        """Return the leases of the table with the uuid ``key``, which one row of the SQL database
+        stores.
+        """
         return SqlLeases(self._database, self._catalog, key)
 
     def more_about_missing(self) -> str:
-        """Return the end of a message that names the other catalogs in the SQL database; "" if
-        none.
+        """Return the end of a message that names other catalogs in the SQL database; "" without
+        others.
         """
         with self._database.reading("list the catalogs") as connection:
             others = sorted(self._catalogs(connection) - {self._catalog})
@@ -227,7 +228,10 @@ class SqlMetastore(NamedFilesMetastore):
         )
 
     def require_exists(self) -> None:
-        """Raise ``NotFoundError`` if the SQL database has only rows of other catalogs."""
+        """Raise ``NotFoundError`` if the SQL database lacks the SQL tables of Iceberg catalogs.
+
+        The same error is raised if these tables have only rows of other catalogs.
+        """
         with self._database.reading("list the catalogs") as connection:
             if not self._is_set_up(connection):
                 raise NotFoundError(
@@ -262,7 +266,7 @@ class SqlMetastore(NamedFilesMetastore):
         return and_(self._is(_TABLES, name.database), _TABLES.c.table_name == name.table)
 
     def _is(self, table: Table, database: str) -> ColumnElement[bool]:
-        """Return the SQL condition for the rows of tables in a database; rows of views are left
+        """Return the SQL condition for the rows of a database in ``table``; rows of views are left
         out.
         """
         column = table.c.table_namespace if table is _TABLES else table.c.namespace
@@ -272,10 +276,10 @@ class SqlMetastore(NamedFilesMetastore):
         return found
 
     def _is_set_up(self, connection: Connection) -> bool:
-        """Return True if the SQL tables exist, and find out if they have the column that marks
-        views.
+        """Return True if both SQL tables exist.
 
-        SQL tables that an older version of another library made lack that column.
+        Then ``_has_types`` is True if they have the column that marks views. Older programs made
+        the tables without that column.
         """
         if self._has_types is None:
             found = inspect(connection)

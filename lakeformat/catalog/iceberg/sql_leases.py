@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The leases of Mixed tables as rows in the SQL database of an Iceberg catalog.
 
-A table has one row, by the uuid of its base store, so that a rename keeps it. Each change compares
-the number of the lease, so only one of two holders can take the next one.
+A table has one row, found by the uuid of its base store, so a renamed table keeps its lease. Each
+change compares the number of the lease, so only one of two holders can take the next lease.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ class SqlLeases:
         self._table_uuid = table_uuid
 
     def newest(self) -> StoredLease | None:
-        """Return the lease in the row; None if there is no row."""
+        """Return the lease in the row; None if there is no row.
+
+        Raise ``CorruptTableError`` for values that no batch has written.
+        """
         with self._database.reading(f"read {self._name}") as connection:
             if not inspect(connection).has_table(_LEASES.name):
                 return None
@@ -69,8 +72,11 @@ class SqlLeases:
         return StoredLease(number, str(found[1]), expires_millis)
 
     def take(self, lease: StoredLease) -> bool:
-        """Store a lease in the row if the row has the lease before it, or if it is the first
-        one.
+        """Store ``lease`` if the row has the number before it, or if there is no row; then return
+        True.
+
+        Return False if another holder was first. Raise ``LockUnavailableError`` if the answer of
+        the SQL database is lost.
         """
         is_sent = False
         try:
@@ -101,14 +107,16 @@ class SqlLeases:
         return True
 
     def renew(self, lease: StoredLease) -> bool:
-        """Store the new end of a lease if the row still has its number and owner."""
+        """Store the new end of a lease if the row still has its number and owner; else return
+        False.
+        """
         mine = and_(self._here, _LEASES.c.number == lease.number, _LEASES.c.owner == lease.owner)
         with self._database.writing(f"renew {self._name}") as connection:
             done = connection.execute(update(_LEASES).where(mine).values(**_values(lease)))
         return done.rowcount == 1
 
     def place(self, number: int) -> str:
-        """Return the row and the database of a lease."""
+        """Return the row and the SQL database of a lease, as text for messages."""
         return f"{number} of table_uuid={self._table_uuid!r} in {_LEASES.name!r} of {self._address}"
 
     def _unusable(self, number: object, owner: object, expires_millis: object) -> CorruptTableError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of a table in Hive and Glue; ``metadata_location`` is its current metadata
+"""The parameters of a table in Hive and Glue; ``metadata_location`` names the current metadata
 file.
 """
 
@@ -22,7 +22,7 @@ _COUNTS = {"numFiles": "data-files", "numRows": "records", "totalSize": "files-s
 def metadata_file_in(parameters: Mapping[str, str] | None, name: TableName) -> str:
     """Return the URI of the metadata file that the parameters of a table name.
 
-    A table of another format raises ``InvalidRequestError``.
+    Raise ``InvalidRequestError`` if the parameters are not those of an Iceberg table.
     """
     found = parameters or {}
     if found.get(_TYPE, "").lower() != _ICEBERG or not found.get(_FILE):
@@ -39,8 +39,8 @@ def parameters_after(
 ) -> dict[str, str]:
     """Return the parameters of a table after a commit, with ``new`` as its metadata file.
 
-    Changed table properties are copied, and parameters of other programs are kept. Those that Java
-    writes about the newest snapshot are updated if the table has them.
+    Changed table properties are copied, and parameters of other programs are kept. Parameters with
+    which Java describes the newest snapshot are updated if the table has them.
     """
     found = {
         key: value
@@ -63,7 +63,7 @@ def first_parameters(address: str, metadata: TableMetadata) -> dict[str, str]:
 
 
 def _facts(metadata: TableMetadata) -> dict[str, str]:
-    """Return the parameters that Java writes about the newest snapshot."""
+    """Return the parameters with which Java describes the newest snapshot."""
     facts = {"snapshot-count": str(len(metadata.snapshots))}
     if (snapshot := metadata.current_snapshot) is not None:
         summary = snapshot.summary

@@ -35,7 +35,8 @@ _CLIENT_CLASS = "metadata.iceberg.hive-client-class"
 
 
 def client_settings(options: TableOptions, kind: str, given: Mapping[str, str]) -> IcebergOptions:
-    """Return the checked options for a kind of catalog; ``given`` are those of the connection.
+    """Return the checked options for a kind of catalog; ``given`` are the options of the
+    connection.
 
     A missing address, two different addresses, and a credential in the table's options raise
     ``UnsupportedError``.
@@ -74,7 +75,9 @@ def _require_hive(options: Mapping[str, str]) -> None:
 
 
 def _below(metastore: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a client without their prefix; Java alone reads other keys with it."""
+    """Return the options of the client without their prefix; keys that only Java reads are left
+    out.
+    """
     before = client_prefix(metastore)
     found = {
         key.removeprefix(before): value for key, value in options.items() if key.startswith(before)

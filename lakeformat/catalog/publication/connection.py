@@ -18,7 +18,7 @@ __all__ = ["PublishingConnection"]
 
 
 class PublishingConnection:
-    """Opens the entries of published tables in catalogs of Iceberg tables.
+    """A connection that opens the entries of published tables in catalogs of Iceberg tables.
 
     A client is imported only for a table that has an entry. The repr shows no values, because some
     are secrets.
@@ -59,7 +59,6 @@ class PublishingConnection:
 def _open_entry(
     options: IcebergOptions, handle: TableHandle, database: str, table: str
 ) -> CatalogEntry:
-    """Return the entry of ``database.table``; the catalog is not contacted yet."""
     from lakeformat.catalog.iceberg.catalog_files import CatalogFiles
     from lakeformat.catalog.iceberg.open import named_files_metastore, rest_metastore
     from lakeformat.catalog.iceberg.options import REST, WAREHOUSE

@@ -17,10 +17,10 @@ _URI = "uri"
 
 
 def with_address(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options with ``uri``: if it is missing, hive-site.xml in ``hive-conf-dir`` has it.
+    """Return the options without ``hive-conf-dir``.
 
-    The result has no ``hive-conf-dir``. A file that cannot be read or has no address raises
-    ``UnsupportedError``.
+    If ``uri`` is missing, it is read from hive-site.xml in the directory ``hive-conf-dir``. A file
+    that cannot be read or has no address raises ``UnsupportedError``.
     """
     found = {key: value for key, value in options.items() if key != CONF_DIR}
     if CONF_DIR in options and not found.get(_URI):

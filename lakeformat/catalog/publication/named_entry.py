@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of published tables in a SQL database or a Hive metastore, which store only an
-address.
+"""Entries of published tables in a SQL database or a Hive metastore, which store only the address
+of the metadata file.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class NamedEntry:
         return f"table '{self._name}' in {self._address}"
 
     def find(self) -> Named | None:
-        """Return the metadata file that the catalog names; None if the catalog does not have the
-        table.
+        """Return the address and the content of the metadata file that the catalog names.
 
-        Its content is None if the file is missing or is not a published one.
+        Return None if the catalog does not have the table. The content is None if the file is
+        missing, or if it is not a published metadata file of this table.
         """
         try:
             address = self._metastore.answer(self._name).metadata_file
@@ -65,23 +65,26 @@ class NamedEntry:
         return one_spelling(named.address) == one_spelling(newest.metadata_file)
 
     def create(self, newest: LoadedMetadata) -> bool:
-        """Add the table to the catalog, and its database if it is missing; return False if it
-        exists.
+        """Add the table to the catalog, and its database if it is missing.
+
+        Return False if the table exists.
         """
         if not self._has_database():
             self._metastore.make_database(self._name.database, {})
         return self._metastore.name_first(self._name, newest.metadata_file, newest.metadata)
 
     def _has_database(self) -> bool:
-        """Return True if the database exists; False also if the SQL database has no catalog yet."""
+        """Return True if the database exists; False also if the SQL database has no SQL tables
+        yet.
+        """
         try:
             return self._metastore.has_database(self._name.database)
         except NotFoundError:
             return False
 
     def move(self, named: Named, newest: LoadedMetadata) -> bool:
-        """Make the newest file the current one; return False if the catalog no longer names
-        ``named``.
+        """Make the newest file the current one; return False if ``named`` is no longer the current
+        one.
         """
         before = named.metadata or newest.metadata
         return self._metastore.name_next(

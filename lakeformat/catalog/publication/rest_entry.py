@@ -35,8 +35,8 @@ class RestEntry:
         return f"table '{self._name}' in {self._address}"
 
     def find(self) -> Named | None:
-        """Return the current metadata of the table in the service; None if it does not have the
-        table.
+        """Return the current metadata of the table in the service; None if the table does not
+        exist.
         """
         found = self._metastore.find_published(self._name)
         return None if found is None else Named(*found)
@@ -50,8 +50,9 @@ class RestEntry:
         return not commit_request(named.metadata, wanted)["updates"]
 
     def create(self, newest: LoadedMetadata) -> bool:
-        """Register the newest file, and create the database if it is missing; return False if it
-        exists.
+        """Register the newest file, and create the database if it is missing.
+
+        Return False if the table exists.
         """
         database = self._name.database
         if not self._metastore.has_database(database):
@@ -59,10 +60,10 @@ class RestEntry:
         return self._metastore.register(self._name, newest.metadata_file)
 
     def move(self, named: Named, newest: LoadedMetadata) -> bool:
-        """Send the changes from ``named`` to ``newest``; return False if the service has another
-        state.
+        """Send the changes from ``named`` to ``newest``.
 
-        If changes cannot lead there, the newest file is registered in place of the table.
+        Return False if the service no longer has the state ``named``. If no changes lead to
+        ``newest``, its file is registered in place of the table.
         """
         assert named.metadata is not None
         if _follows(named.metadata, newest.metadata):
@@ -79,7 +80,7 @@ class RestEntry:
 
 
 def _with_their_properties(there: TableMetadata, newest: TableMetadata) -> TableMetadata:
-    """Return the newest state with the table properties that only the service has."""
+    """Return the newest state, with the table properties that only the service has."""
     return replace(newest, properties={**there.properties, **newest.properties})
 
 

@@ -90,7 +90,7 @@ class SqlCatalog(Catalog):
         return f"<SqlCatalog {self.location} in {self._listing.address}>"
 
     def require_exists(self) -> None:
-        """Raise NotFoundError if the SQL database has other catalogs, but not this one."""
+        """Raise ``NotFoundError`` if the SQL database has other catalogs, but not this one."""
         found = self._listing.catalogs()
         if found and self._listing.catalog_key not in found:
             raise no_such_catalog(
@@ -116,7 +116,10 @@ class SqlCatalog(Catalog):
     def alter_database(
         self, name: str, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = ()
     ) -> None:
-        """Change the properties of a database; its location cannot be changed."""
+        """Change the properties of a database.
+
+        The property ``location`` cannot be changed: it raises ``InvalidRequestError``.
+        """
         self._require_database(name)
         said, removed = require_texts("set", set), require_keys("remove", remove)
         for key in (*said, *removed):
@@ -285,7 +288,11 @@ class SqlCatalog(Catalog):
     # ------------------------------------------------------------------ repair
 
     def repair(self, name: str | None = None) -> RepairReport:
-        """Finish changes that a crash interrupted: in all databases, in one, or for one table."""
+        """Finish changes that a crash interrupted, and return the tables that were repaired or are
+        damaged.
+
+        ``name`` is a database or a table ``database.table``; None repairs all databases.
+        """
         if name is not None and not isinstance(name, str):
             parse_plain_name(name)  # raises for a name that is not a str or not valid
         self._make_tables()  # a lost database is filled again

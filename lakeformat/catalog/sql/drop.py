@@ -43,7 +43,8 @@ class Drops:
     def run(self, name: TableName, plan: DropPlan, check: Callable[[], None]) -> None:
         """Drop a table under its lock.
 
-        ``check`` is called first; it raises if the table has changed since ``plan`` was made.
+        ``check`` is called first; it raises ``CommitConflictError`` if the table has changed since
+        ``plan`` was made.
         """
         old = self._listing.renamed_from(name)
         with self._locks.hold_all(name, *(() if old is None else (old,))):
@@ -59,8 +60,8 @@ class Drops:
     def run_leftovers(self, name: TableName, plan: DropPlan, check: Callable[[], None]) -> None:
         """Delete the files of a former table that the catalog does not list and that has no schema.
 
-        ``check`` is called first, under the lock; it raises if the files have changed since
-        ``plan``.
+        ``check`` is called first, under the lock; it raises ``CommitConflictError`` if the files
+        have changed since ``plan`` was made.
         """
         with self._locks.hold(name):
             check()
@@ -68,9 +69,10 @@ class Drops:
             run_drop(*self._places.of_table(name), plan, self._new_id)
 
     def finish(self, name: TableName) -> bool:
-        """Finish an interrupted drop of ``name``; return False if there was none.
+        """Finish an interrupted drop of ``name`` and return True; return False if no drop was
+        interrupted.
 
-        False also if another program has created the table again: its files are then kept.
+        If another program has created the table again, its files are kept, and False is returned.
         """
         with self._locks.hold(name):
             return self.finish_held(name)

@@ -61,8 +61,9 @@ class Listing:
             self._rows.set_database_properties(connection, name, properties)
 
     def remove_database(self, name: str) -> list[str]:
-        """Remove a database and return an empty list; if it has tables, keep it and return their
-        names.
+        """Remove a database and return an empty list.
+
+        If the database has tables, it is kept, and their names are returned.
         """
         with self._sql.writing(f"drop the database {name!r}") as connection:
             self._rows.keep_database(connection, name)
@@ -136,6 +137,7 @@ class Listing:
         deletion.
 
         After an interrupted rename ``places`` has two names: the old directory also has files.
+        Raise ``NotFoundError`` if the table is no longer listed.
         """
         with self._sql.writing(f"drop the table '{name}'") as connection:
             if not self._rows.remove_table(connection, name.database, name.table):
@@ -145,7 +147,10 @@ class Listing:
                 self._rows.set_mark(connection, place.database, place.table, DROPPED, str(name))
 
     def begin_rename(self, old: TableName, new: TableName) -> None:
-        """List a table under its new name, and record its old name until its files are moved."""
+        """List a table under its new name, and record its old name until its files are moved.
+
+        Raise ``NotFoundError`` if the table or the database of the new name is no longer listed.
+        """
         with self._sql.writing(f"rename the table '{old}'") as connection:
             self._keep_database(connection, new)
             before, after = (old.database, old.table), (new.database, new.table)
@@ -173,20 +178,16 @@ class Listing:
         return {*self._marked(DROPPED)}
 
     def renames(self) -> dict[TableName, TableName]:
-        """Return the unfinished renames: the old name by the new name."""
+        """Return the unfinished renames, as a dict from the new name to the old name."""
         marked = {new: _named(old) for new, old in self._marked(RENAMED_FROM).items()}
         return {new: old for new, old in marked.items() if old is not None}
 
     def unreadable_renames(self) -> set[TableName]:
-        """Return the new names of unfinished renames whose recorded old name is not a valid
-        name.
-        """
+        """Return the new names of unfinished renames whose recorded old name is not valid."""
         return {new for new, old in self._marked(RENAMED_FROM).items() if _named(old) is None}
 
     def renamed_from(self, name: TableName) -> TableName | None:
-        """Return the old name of a table whose rename is unfinished; None if it has no unfinished
-        rename.
-        """
+        """Return the old name of a table whose rename is unfinished; None for any other table."""
         with self._sql.reading(f"look for unfinished work on '{name}'") as connection:
             said = self._rows.properties(connection, name.database, name.table)
         return _named(said[RENAMED_FROM]) if RENAMED_FROM in said else None

@@ -43,8 +43,9 @@ class TableLocks:
             yield {name: stack.enter_context(self.hold(name)) for name in sorted(names, key=str)}
 
     def publishing(self, storage: Storage, name: TableName) -> Storage:
-        """Return the storage through which a table or branch publishes; it takes the lock if
-        needed.
+        """Return the storage through which a table or a branch publishes snapshots.
+
+        The storage takes the lock if ``lock.enabled`` or the kind of storage requires it.
         """
         if not self._is_needed(storage):
             return storage
@@ -52,7 +53,7 @@ class TableLocks:
         return LockedCreation(storage, self._lock, f"{name}{branch}")
 
     def creating(self, storage: Storage, held: Held) -> Storage:
-        """Return the storage through which a caller publishes that already has the lock ``held``.
+        """Return the storage for a caller that already holds the lock ``held``.
 
         With the storage of ``publishing`` the caller would wait for its own lock.
         """

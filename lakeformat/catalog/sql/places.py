@@ -16,11 +16,11 @@ from lakeformat.storage.location import one_spelling
 __all__ = ["LOCATION", "Places"]
 
 LOCATION = "location"
-"""The property of a database with its location; Java's catalog has the same one."""
+"""The property of a database with its location; Java's catalog uses the same key."""
 
 
 class Places:
-    """Finds the storage and the directory of each name; each storage is opened once."""
+    """The storage and the directory of each name; each storage is opened once."""
 
     def __init__(self, storage: Storage, root: str, listing: Listing) -> None:
         self._storage = storage
@@ -56,11 +56,11 @@ class Places:
         return storage, path
 
     def refuse_shared(self, database: str, location: str) -> None:
-        """Raise ``InvalidRequestError`` if a location overlaps with another database or has the
-        warehouse.
+        """Raise ``InvalidRequestError`` if a location overlaps with another database, or contains
+        the warehouse.
 
-        Both databases would list the same tables, and a drop would delete them with all their
-        files.
+        Both databases would list the same tables, and a drop of one would delete files of the
+        other.
         """
         mine = location_in(*self.at(database, location))
         above = location_in(self._storage, self._root)
@@ -85,7 +85,9 @@ class Places:
             )
 
     def _guarded(self, storage: Storage) -> Storage:
-        """Return the storage with a lock of the same kind as the warehouse, if that has a lock."""
+        """Return the storage with a lock of the warehouse's kind; unchanged if the warehouse has no
+        lock.
+        """
         near = self._storage
         if not isinstance(near, LockedCreation) or isinstance(storage, LockedCreation):
             return storage
@@ -115,7 +117,7 @@ class Places:
     def databases_with_tables(self) -> list[str]:
         """Return the names of the databases that have a table in their default directory.
 
-        Only the storage is asked, so databases that the catalog does not list are found, too.
+        Only the storage is searched, so databases that the catalog does not list are found, too.
         """
         return [
             entry.name.removesuffix(DATABASE_SUFFIX)

@@ -33,6 +33,9 @@ class Renames:
     def run_held(self, old: TableName, new: TableName, held: Held) -> None:
         """Rename a table; the caller has the locks of both names, and ``held`` is the lock of
         ``new``.
+
+        Raise ``AlreadyExistsError`` if ``new`` is listed or has files. If the storage fails while
+        files are moved, the new name is kept, and ``repair`` moves the rest.
         """
         self.refuse_files_on_their_way(new)
         if self._listing.has_table(new) or self._places.has_files(new):
@@ -53,8 +56,9 @@ class Renames:
             ) from error
 
     def unfinished(self, new: TableName) -> TableName | None:
-        """Return the old name of table ``new`` if the old directory may still have its files; else
-        None.
+        """Return the old name of table ``new`` if the old directory may still have its files.
+
+        Otherwise return None.
         """
         old = self._listing.renamed_from(new)
         if old is None or not self._listing.has_table(new):
@@ -72,8 +76,10 @@ class Renames:
         return old if old is not None and self._places.has_files(old) else name
 
     def finish(self, new: TableName, old: TableName) -> bool:
-        """Finish the interrupted rename from ``old`` to ``new``; return False if it needed no files
-        moved.
+        """Finish the interrupted rename from ``old`` to ``new``, and return True.
+
+        Return False if another call has finished it, if ``old`` is a table again, if ``new`` is no
+        longer listed, or if no files are found.
         """
         with self._locks.hold_all(old, new) as held:
             if self._listing.renamed_from(new) != old:
@@ -97,7 +103,7 @@ class Renames:
         """Raise ``AlreadyExistsError`` if the directory of ``name`` still has files of a renamed
         table.
 
-        A new table in this directory would mix with them.
+        A new table in this directory would mix its files with them.
         """
         for new, old in self._listing.renames().items():
             if old != name or self.unfinished(new) is None:

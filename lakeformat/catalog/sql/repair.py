@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repairs the list of tables: finishes interrupted changes, and adds tables that are not listed.
 
-Tables that it cannot repair are in the report.
+Tables that cannot be repaired are in the report.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ from lakeformat.errors import (
 __all__ = ["Repair"]
 
 _REFUSALS = (AlreadyExistsError, CommitConflictError, CorruptTableError, InvalidRequestError)
-"""Errors of a single table: it is reported as damaged, and the repair continues."""
+"""Errors that concern one table only: the table is reported as damaged, and the repair
+continues.
+"""
 
 
 class Repair:
-    """Repairs the tables for which ``covers`` returns True."""
+    """A repair of the tables for which ``covers`` returns True."""
 
     def __init__(
         self,

@@ -56,7 +56,7 @@ _log = logging.getLogger(__name__)
 _CHUNK = 8 << 20
 _EVERYTHING = "everything"
 _NAMES = ("snapshot", "tag", "changelog", "branch")
-"""Directories of the clone that a resumed clone copies again: their files refer to other files."""
+"""Directories that a resumed clone copies again, because their files name other files."""
 
 CLONE_MARK = ".cloning"
 """A file in the directory of a clone that names the source until the clone is complete."""
@@ -82,7 +82,8 @@ def clone_table(
 
     ``snapshot`` (a snapshot id) or ``tag`` chooses the snapshot, with its columns and options;
     default: the newest snapshot. ``full`` copies all snapshots, tags, branches and changelogs, but
-    not the progress of consumers. The source is only read.
+    not the progress of consumers. The source is only read. A name that has a table raises
+    ``AlreadyExistsError``.
 
     Of a Mixed table, the merged rows of one state become a new Mixed table in a catalog of Iceberg
     tables; ``snapshot`` is a position or a snapshot id of either store.
@@ -145,7 +146,11 @@ def _clone_mixed(
     dry_run: bool,
     on_progress: OnFiles | None,
 ) -> CloneReport:
-    """Clone a Mixed table; raise for a table of any other format, and for other arguments."""
+    """Clone a Mixed table.
+
+    Raise ``UnsupportedError`` for a table of any other format, for ``tag`` and for ``full``, and
+    ``InvalidRequestError`` for a catalog of Paimon tables.
+    """
     if source.cloned_into is None:
         raise UnsupportedError(
             f"{source.location} is {source.kind}, which clone_table does not copy: create another "
@@ -184,8 +189,9 @@ def _require_blobs_named(handle: TableHandle) -> None:
 
 
 def _require_own_rows(handle: TableHandle) -> None:
-    """Raise ``UnsupportedError`` for one snapshot of a table that also reads rows of other
-    branches.
+    """Raise ``UnsupportedError`` if the table also reads rows of other branches.
+
+    A clone of one snapshot would lack these rows.
     """
     if (key := read_through(handle.options.to_dict(), handle.layout.branch)) is not None:
         raise UnsupportedError(
@@ -252,7 +258,7 @@ class _Clone:
     def finished(self) -> CloneReport | None:
         """Complete a clone whose earlier attempt already copied a schema, and return the report.
 
-        None if there is no schema yet, or if the table there is not a clone.
+        Return None if there is no schema yet, or if the table there is not a clone.
         """
         listed = self.storage.list(self.layout.schema_directory)
         found = (numbered(info.name, "schema-") for info in listed)
@@ -385,8 +391,9 @@ class _Clone:
             )
 
     def _finish(self) -> None:
-        """Add the table to the catalog's list, delete the mark file, and publish the table for
-        readers of Iceberg if its options ask for it.
+        """Add the table to the catalog's list, and delete the mark file.
+
+        If the options of the table publish it as an Iceberg table, publish it, too.
         """
         self.catalog.repair(self.name)
         self.storage.delete(self._mark)

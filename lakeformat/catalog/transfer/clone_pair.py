@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies one state of a Mixed table to a new pair of stores: its merged rows and its description.
+"""Copies the merged rows and the description of one state of a Mixed table to a new pair of stores.
 
-Metadata of Iceberg names each file by its URI, so rows are copied, not files. They are written to
-the base store in one commit. A mark in the properties of both stores names the source until the
-clone is complete and compared; with it no table is opened. A repeated call begins again, or only
-removes the mark if the rows were compared.
+Iceberg metadata names each file by its URI, so rows are copied, not files. One commit writes them
+to the base store. Then the rows of both tables are compared.
+
+Until the clone is complete, a mark in the properties of both stores names the source, and the clone
+cannot be opened. A repeated call begins again; if the rows were already compared, it only removes
+the mark.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ _PLACES = (
     "write.metadata.path",
     "write.object-storage.path",
 )
-"""Properties by which the clone would write into the directories of the source."""
+"""Properties that would make the clone write into the directories of the source."""
 _VERSION_3 = 3
 
 
@@ -72,7 +74,6 @@ class _Content:
     hashes: list[int] = field(default_factory=lambda: [0, 0])
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Count the rows of a batch."""
         self.rows += batch.num_rows
         if batch.num_rows:
             sums = row_hashes(batch.columns).sum(axis=0, dtype=np.uint64)
@@ -83,7 +84,7 @@ class _Content:
 
 @dataclass(frozen=True, slots=True)
 class _PairClone:
-    """The clone of one state of ``source`` as ``name``."""
+    """The clone of one state of ``source`` under the name ``name``."""
 
     source: MixedTable
     catalog: IcebergCatalog
@@ -106,12 +107,14 @@ class _PairClone:
         )
 
     def table(self) -> MixedTable:
-        """Return the clone, also while it has the mark."""
+        """Open the clone, even if it has the mark."""
         return MixedTable(StorePair(self.handle(self.name), self.handle(self.change).pointer))
 
     def is_compared(self) -> bool:
-        """Return True if an earlier attempt has compared all rows, which then removes the mark of
-        the change store first; drop what any other earlier attempt of this clone has left.
+        """Return True if an earlier attempt has compared all rows.
+
+        Such an attempt has already removed the mark of the change store. Stores that any other
+        attempt of this clone has left are dropped.
         """
         left = self.require_free()
         if len(left) > 1 and CLONING not in self.handle(self.change).load().metadata.properties:
@@ -121,8 +124,9 @@ class _PairClone:
         return False
 
     def require_free(self) -> list[TableName]:
-        """Return the stores that an earlier attempt of this clone has left; raise
-        ``AlreadyExistsError`` if another table or another clone has the name.
+        """Return the stores that an earlier attempt of this clone has left.
+
+        Raise ``AlreadyExistsError`` if another table or another clone has the name.
         """
         there = {*self.catalog._metastore.tables(self.name.database)}
         left = [each for each in self.stores if each.table in there]
@@ -166,7 +170,11 @@ class _PairClone:
             )
 
     def copy_rows(self) -> None:
-        """Write all rows in one commit, and compare them with those that the clone then has."""
+        """Write all rows in one commit, read them again, and compare them with the rows of the
+        source.
+
+        Raise ``CorruptTableError`` if they differ.
+        """
         read, stored = _Content(), _Content()
         rows = pa.RecordBatchReader.from_batches(self.scan.schema, self._rows(read))
         clone = self.table()
@@ -193,14 +201,14 @@ class _PairClone:
                 self.on_progress(files, done)
 
     def finish(self) -> None:
-        """Remove the mark: that of the base store last, because it hides the table."""
+        """Remove the mark, from the base store last, because the mark there hides the table."""
         for store in reversed(self.stores):
             commit_metadata(
                 self.handle(store), lambda base: remove_properties(base.metadata, [CLONING])
             )
 
     def report(self, *, dry_run: bool, outcome: str) -> CloneReport:
-        """Return the report; in a dry run its numbers are those of the files that are read."""
+        """Return the report. In a dry run it counts the source files that would be read."""
         files: list[int] = []
         ids: tuple[int, ...] = ()
         if dry_run:
@@ -237,8 +245,9 @@ def clone_pair(
 ) -> CloneReport:
     """Copy the merged rows of one state into a new Mixed table ``database.table``.
 
-    ``snapshot`` is a position or the id of a snapshot of either store; default: the newest state.
-    A repeated call completes an interrupted clone. ``dry_run`` only counts rows and files.
+    ``snapshot`` is a position or the id of a snapshot of either store; default: the newest state. A
+    repeated call completes an interrupted clone. ``dry_run`` only counts rows and files. If another
+    table has the name, ``AlreadyExistsError`` is raised.
     """
     target = catalog._plain_name(name)
     catalog._require_database(target.database)
@@ -270,8 +279,8 @@ def _empty_copy(
     properties: Mapping[str, str],
     environment: Environment,
 ) -> TableMetadata:
-    """Return the metadata of a new store with the columns, ids, partitions and sort order of the
-    source.
+    """Return the metadata of a new, empty store: columns, ids, partitions and sort order are the
+    source's.
     """
     order = base.sort_order
     return TableMetadata(

@@ -38,17 +38,18 @@ class Contents:
     """The files that a clone copies, by path relative to the table."""
 
     files: dict[str, int | None] = field(default_factory=dict)
-    """The size in bytes of each data file, index file and metadata file; None if it is not
-    known.
+    """The size in bytes of each data file, index file and metadata file; None if the size is
+    unknown.
     """
     names: dict[str, bytes] = field(default_factory=dict)
-    """The content of each snapshot, tag and changelog file, and of schemas of branches. They refer
-    to ``files``, so they are written after them.
+    """The content of each snapshot, tag and changelog file, and of each schema of a branch.
+
+    These files refer to ``files``, so they are written after them.
     """
     schemas: dict[int, bytes] = field(default_factory=dict)
     """The content of each schema of the clone's main branch, by schema id.
 
-    They are written last, the newest first: with one schema the copy is a table.
+    Schemas are written last, the newest first, because the copy is a table as soon as it has one.
     """
     snapshot_ids: dict[str, list[int]] = field(default_factory=dict)
     """The ids of the copied snapshots by branch, ascending."""
@@ -62,10 +63,11 @@ class Contents:
 def contents_of_snapshot(
     handle: TableHandle, snapshot: Snapshot | None, *, all_schemas: bool
 ) -> Contents:
-    """Return the files of one snapshot, without those of tags.
+    """Return the files of one snapshot, without files that only tags need.
 
     With ``snapshot=None``, for a table without snapshots, the result has only schemas.
     ``all_schemas`` also includes schemas that are newer than the snapshot's schema.
+    ``UnsupportedError`` is raised for files outside of the directory of the table.
     """
     reader = _BranchFiles(handle, handle.layout, Contents())
     if snapshot is not None:
@@ -88,8 +90,10 @@ def contents_of_snapshot(
 
 
 def contents_of_table(handle: TableHandle) -> Contents:
-    """Return the files of all snapshots, tags, branches and changelogs; progress of consumers is
-    left out.
+    """Return the files of all snapshots, tags, branches and changelogs, without the progress of
+    consumers.
+
+    ``UnsupportedError`` is raised for files outside of the directory of the table.
     """
     found = Contents()
     main = handle.layout.on_branch(MAIN_BRANCH)
@@ -160,7 +164,7 @@ class _BranchFiles:
         self._add_entries(self._added(snapshot, ListKind.CHANGELOG))
 
     def add_metadata(self, snapshot: Snapshot, lists: Sequence[ListKind]) -> None:
-        """Add the manifests that ``lists`` of a snapshot name, and its index files and
+        """Add the manifests that ``lists`` of a snapshot name, its index files and its
         statistics.
         """
         files, layout = metadata_of(self.handle, snapshot, lists), self.layout
@@ -190,9 +194,9 @@ class _BranchFiles:
     def _add_changelog(self, changelog: Snapshot) -> None:
         """Add the files of a changelog whose snapshot has expired.
 
-        The data files of the snapshot may have expired, so only files of changes are added:
-        changelog files, and without a changelog list the data files that were written and not
-        compacted.
+        The data files of the snapshot may have expired, so only files of changes are added. These
+        are the changelog files; without a changelog list, they are the data files that no
+        compaction wrote.
         """
         kinds = lists_of_changelog(self.handle, changelog)
         for kind in kinds:
@@ -221,7 +225,8 @@ class _BranchFiles:
     def _add(self, path: str, size: int | None) -> None:
         """Add a file with the larger of two known sizes.
 
-        Several parts of a packed changelog are one file; the last part has its full size.
+        Several entries of a packed changelog name one file; the last of these entries has the full
+        size.
         """
         known = self.found.files.setdefault(_below(self.layout, path), size)
         if size is not None and known is not None and size > known:

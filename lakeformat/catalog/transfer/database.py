@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clones the tables of a database one after the other; after an error the next table follows."""
+"""Clones the tables of a database one after the other; the error of one table does not stop the
+rest.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +35,14 @@ def clone_database(
     dry_run: bool = False,
     on_progress: OnFiles | None = None,
 ) -> Iterator[TableOutcome[CloneReport]]:
-    """Clone tables of a database into database ``to``, and yield the result of each.
+    """Clone tables of a database into database ``to``, and yield the outcome of each.
 
     ``to`` is created if it does not exist; default: the same name. The regular expression
     ``including`` must match the whole name of a table; tables that ``excluding`` matches are left
-    out. An error, such as a table that already exists, is the result of its table, and the next
-    table follows. Repeat the call to clone the tables that are missing.
+    out.
+
+    An error, such as a table that already exists, is part of the outcome of its table, and does not
+    stop the tables after it. Repeat the call to clone the tables that are missing.
     """
     wanted = name_pattern("including", including)
     refused = None if excluding is None else name_pattern("excluding", excluding)

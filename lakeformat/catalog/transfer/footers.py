@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Takes column statistics from the footers of files of other programs, if they are reliable.
 
-Only integers, dates and timestamps get a minimum and maximum: in footers those of strings may be
-cut, and those of floats ignore NaN.
+Only integers, dates and timestamps get a minimum and maximum. In footers the bounds of strings may
+be cut, and the bounds of floats ignore NaN.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ _BOUNDED = {
 def footer_statistics(
     known: SoundStatistics | None, fields: Sequence[DataField | None]
 ) -> list[ColumnStatistics]:
-    """Return the statistics of each field, in their order; ``known`` is None for an ORC file.
+    """Return the statistics of each field, in the order of ``fields``.
 
-    A field that is None is not in the file; its statistics are empty.
+    ``known`` is None for an ORC file; then no field has statistics. A field that is None is not in
+    the file, and has none either.
     """
     if known is None:
         return [NO_STATISTICS] * len(fields)

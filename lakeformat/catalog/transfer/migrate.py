@@ -88,8 +88,10 @@ def migrate_directory(
 
     Directories ``key=value`` become partition columns of type STRING, or of the SQL type in
     ``partition_types``. Files are registered in place; with ``copy`` they are copied into the
-    table. Files whose columns differ from those of the table are always rewritten. To resume an
-    interrupted migration, repeat the call.
+    table. Files whose columns differ from those of the table are always rewritten.
+
+    To resume an interrupted migration, repeat the call. A name that has another table raises
+    ``AlreadyExistsError``. ``dry_run`` only lists the files, and what would be done with each.
     """
     storage, root = open_storage(source, storage_options)
     directory = find_plain_files(storage, root)
@@ -124,8 +126,8 @@ def migrate_directory(
 def _naming_source(catalog: Catalog, name: str, schema: TableSchema, source: str) -> TableSchema:
     """Return the schema with the source directory as ``data-file.external-paths``.
 
-    If the catalog does not allow that path, ``InvalidRequestError`` is raised. The strategy of
-    external paths is not set, so the table writes no new files to the source directory.
+    If the catalog does not allow that path, ``InvalidRequestError`` is raised. The option
+    ``data-file.external-paths.strategy`` is not set, so the table writes no new files there.
     """
     key = TableOptions.data_file_external_paths.key
     if key in schema.options:
@@ -144,7 +146,7 @@ def _naming_source(catalog: Catalog, name: str, schema: TableSchema, source: str
 
 
 def _owner(catalog: Catalog, name: str) -> Owner | None:
-    """Return the owner for the mark file if the table exists, as after an interrupted attempt."""
+    """Return the owner for the mark file if an earlier attempt created the table; else None."""
     try:
         return Owner.of(catalog.table(name)._handle)
     except NotFoundError:
@@ -153,9 +155,9 @@ def _owner(catalog: Catalog, name: str) -> Owner | None:
 
 @contextmanager
 def _owned(table: Table, source: Storage, root: str) -> Iterator[None]:
-    """Mark the source directory as owned by the table in a with block.
+    """Mark the source directory as owned by the table while the files are committed.
 
-    If the block fails and nothing was committed, the mark is deleted, unless it existed before.
+    If nothing was committed, the mark is deleted, unless it existed before.
     """
     made = claim(source, root, Owner.of(table._handle))
 
@@ -169,8 +171,9 @@ def _owned(table: Table, source: Storage, root: str) -> Iterator[None]:
 
 
 def _identity(source: str, name: str) -> CommitId:
-    """Return a commit identity that is the same in each attempt, so that files are committed
-    once.
+    """Return the commit identifier of the migration, which is the same in each attempt.
+
+    So the files are committed once.
     """
     return CommitId(f"migrate-{hashlib.sha256(f'{source} {name}'.encode()).hexdigest()[:32]}", 1)
 
@@ -182,7 +185,7 @@ def _made_table(
     schema: TableSchema,
     identity: CommitId,
 ) -> Table:
-    """Return the new table, or the one that an interrupted attempt created.
+    """Create the table, or return the table that an interrupted attempt created.
 
     Any other table of this name raises ``AlreadyExistsError``.
     """
@@ -207,7 +210,7 @@ def _made_table(
 
 @dataclass(slots=True)
 class _Migration:
-    """Commits all files to the table in one commit."""
+    """The commit of all files of a migration to its table."""
 
     table: Table
     source: Storage
@@ -219,7 +222,9 @@ class _Migration:
         return self.table._handle
 
     def run(self, identity: CommitId) -> CommitReport:
-        """Commit all files in one snapshot; if that fails, delete the files that were written."""
+        """Commit all files in one snapshot; if the commit fails, delete the files that were
+        written.
+        """
         writer = self.table.new_writer()
         try:
             messages = [*self._messages(), *self._converted(writer)]

@@ -38,8 +38,9 @@ _UNSTORABLE = "its path has a character that data-file.external-paths cannot hol
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A source file, how it gets into the table (``CONVERTED``, ``COPIED`` or ``REGISTERED``), and
-    why.
+    """A source file, how it gets into the table, and why.
+
+    ``how`` is ``CONVERTED``, ``COPIED`` or ``REGISTERED``.
     """
 
     file: MigratedFile
@@ -48,8 +49,7 @@ class SourceFile:
 
 
 def columns_of(directory: PlainDirectory, partition_types: Mapping[str, str]) -> pa.Schema:
-    """Return the columns of the new table: the union of all files' columns, then the partition
-    columns.
+    """Return the columns of the new table: all columns of the files, then the partition columns.
 
     ``partition_types`` maps partition columns to SQL types; default: STRING. Columns with types
     that do not fit together raise ``InvalidRequestError``.
@@ -102,7 +102,7 @@ def _partition_type(key: str, text: str) -> pa.DataType:
 def partition_columns(schema: TableSchema, file: MigratedFile) -> dict[str, pa.Array]:
     """Return the value of each partition column for a file, as an array with one element.
 
-    A directory name that is not a value of the column's type raises ``InvalidRequestError``.
+    A directory whose name is not a value of the column's type raises ``InvalidRequestError``.
     """
     by_name = {field.name: field for field in schema.fields}
     found = {}
@@ -123,8 +123,7 @@ def partition_columns(schema: TableSchema, file: MigratedFile) -> dict[str, pa.A
 def choose(
     storage: Storage, root: str, schema: TableSchema, files: Sequence[MigratedFile], *, copy: bool
 ) -> list[SourceFile]:
-    """Return for each file below ``root`` if it is registered in place, copied or rewritten, and
-    why.
+    """Decide for each file below ``root``: register it in place, copy it, or rewrite it.
 
     A file is registered in place only if every reader can read it, and if it is in the directory of
     its partition: see ``lakeformat/paimon/file_places.py``.
@@ -158,8 +157,8 @@ def address_of(storage: Storage, path: str) -> str:
 
 
 def _has_address(storage: Storage, path: str) -> bool:
-    """Return True if the option ``data-file.external-paths``, which has commas, can hold the
-    URI.
+    """Return True if ``data-file.external-paths``, a list with commas, can contain the URI of the
+    path.
     """
     address = address_of(storage, path)
     try:

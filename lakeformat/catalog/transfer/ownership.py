@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks directories of registered files with their table, so that no two tables own the same file.
+"""Marks directories of registered files with their table, so that two tables never own the same
+file.
 
 The table deletes a registered file when the snapshots that use it have expired. A second table with
 the same file would then lose rows. Readers of plain directories ignore the mark file, because its
@@ -38,8 +39,9 @@ class Owner:
     table: str
     """The URI of the table when it registered the files."""
     made_millis: int
-    """The creation time of its first schema, in milliseconds since 1970-01-01 UTC. A rename keeps
-    it; a later table with the same URI has another one.
+    """The creation time of the table's first schema, in milliseconds since 1970-01-01 UTC.
+
+    A rename does not change it. A later table with the same URI has another creation time.
     """
 
     @classmethod
@@ -60,8 +62,8 @@ def parents(root: str) -> Iterator[str]:
 def refuse_owned(storage: Storage, root: str, below: Sequence[str], owner: Owner | None) -> None:
     """Raise ``InvalidRequestError`` if a mark file names another owner than ``owner``.
 
-    The mark files of ``root`` and of all directories above are read, and those in ``below``, which
-    are paths. With None any mark file raises.
+    The mark files of ``root`` and of all directories above are read, and the mark files at the
+    paths ``below``. If ``owner`` is None, any mark file raises.
     """
     above = [f"{directory}/{MARK}" for directory in (root, *parents(root))]
     for path in dict.fromkeys((*above, *below)):
@@ -78,9 +80,10 @@ def refuse_owned(storage: Storage, root: str, below: Sequence[str], owner: Owner
 
 
 def claim(storage: Storage, root: str, owner: Owner) -> bool:
-    """Write the mark file of ``owner`` into a directory; return False if it exists already.
+    """Write the mark file of ``owner`` into a directory, and return True.
 
-    The mark file of another owner raises ``InvalidRequestError``.
+    Return False if the same mark exists already. The mark file of another owner raises
+    ``InvalidRequestError``; a mark that cannot be written raises ``UnavailableError``.
     """
     path, content = f"{root}/{MARK}", _content(owner)
     try:
@@ -98,7 +101,7 @@ def claim(storage: Storage, root: str, owner: Owner) -> bool:
 
 
 def withdraw(storage: Storage, root: str) -> None:
-    """Delete the mark file of a directory of which no file is registered."""
+    """Delete the mark file of a directory, none of whose files is registered."""
     storage.delete(f"{root}/{MARK}")
 
 

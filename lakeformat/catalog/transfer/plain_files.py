@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the data files of a plain directory, as Hive and Spark write it.
 
-A directory ``key=value`` holds the rows with this value in column ``key``. Names that begin with a
-dot or an underscore are ignored, as Hive does: they are marks, logs and unfinished files.
+A directory ``key=value`` has the rows with this value in column ``key``. Names that begin with a
+dot or an underscore are ignored, as in Hive: they are marks, logs and unfinished files.
 """
 
 from __future__ import annotations
@@ -34,14 +34,12 @@ _LONGEST_MAGIC = 4
 
 @dataclass(frozen=True, slots=True)
 class MigratedFile:
-    """A plain file, its partition, and the columns and rows that its footer names."""
+    """A plain file, its partition values, and the columns and row count in its footer."""
 
     info: FileInfo
     uri: str
     values: tuple[str, ...]
-    """The partition values, in the order of the partition columns, as the names of directories have
-    them.
-    """
+    """The partition values in the order of the partition columns, as the directories are named."""
     format: FileFormat
     names_format: bool
     """True if the suffix of the file's name is that of its format."""
@@ -60,14 +58,15 @@ class PlainDirectory:
     """The partition columns, from the outermost directory to the innermost."""
     skipped: tuple[str, ...]
     marks: tuple[str, ...] = ()
-    """The paths of mark files below the directory: tables own the files beside them."""
+    """The paths of the mark files below the directory; tables own the files around each mark."""
 
 
 def find_plain_files(storage: Storage, root: str) -> PlainDirectory:
     """Return all Parquet and ORC files below a directory, with their partitions.
 
-    ``InvalidRequestError`` is raised if the directory is a table, has one below it or is inside of
-    one, if its files have different partition columns, and if it has no data file.
+    ``InvalidRequestError`` is raised if a table is in the directory, below or above it, if the
+    files have different partition columns, or if there is no data file. ``NotFoundError`` is raised
+    for a missing directory, and ``UnsupportedError`` for a file of another format.
     """
     if not storage.directory_exists(root):
         raise NotFoundError(f"{storage.uri(root)} is not a directory: check the address")
@@ -186,10 +185,9 @@ def _names(name: str, uri: str, found: FileFormat) -> bool:
 
 
 def _plain(field: pa.Field) -> pa.Field:
-    """Return a column as nullable, because footers do not guarantee NOT NULL, and not as
-    dictionary.
+    """Return the column as nullable, not as dictionary, and not as large string or binary.
 
-    Large strings and binaries become the types that the table has.
+    Footers do not guarantee NOT NULL, and tables lack the other types.
     """
     kind = field.type
     if pa.types.is_dictionary(kind):

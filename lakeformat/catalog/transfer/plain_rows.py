@@ -21,11 +21,11 @@ __all__ = ["read_plain_rows"]
 def read_plain_rows(
     storage: Storage, file: MigratedFile, schema: pa.Schema, partition: Mapping[str, pa.Array]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file, with those columns of ``schema`` that the file or ``partition``
-    has.
+    """Yield the rows of a file, with the columns of ``schema`` that the file or ``partition`` has.
 
-    ``partition`` has the value of each partition column, as an array with one element. The writer
-    checks the values.
+    ``partition`` has the value of each partition column, as an array with one element. Values are
+    not checked here; the writer checks them. A file that cannot be read raises
+    ``InvalidRequestError``.
     """
     try:
         with storage.open_input(file.info.path) as stream:

@@ -17,12 +17,16 @@ class CloneReport(Report):
     source: str
     target: str
     what: str
-    """The part of the table that was copied: ``everything``, or ``snapshot`` with its id."""
+    """The part of the table that was copied: ``everything``, ``snapshot <id>``, the schema of an
+    empty table, or ``position <position>`` of a Mixed table.
+    """
     dry_run: bool
     files: int
     """The number of data, index and metadata files of the clone."""
     copied: int
-    """The number of files that this call copied; an earlier attempt copied the remaining files."""
+    """The number of files that this call copied. The remaining files were copied by an earlier
+    attempt, or would be copied without ``dry_run``.
+    """
     bytes: int
     snapshot_ids: tuple[int, ...]
     """The ids of the snapshots in the main branch of the clone."""
