@@ -45,7 +45,7 @@ def adopt(
     """Make an Iceberg table a Mixed table; only metadata changes.
 
     The keys of all rows are read first, and must be unique. Stop other writers until the command
-    ends. `lake detach` makes it an Iceberg table again.
+    ends. `lake detach` undoes the change.
 
     An example: lake adopt shop.orders --primary-key id --dry-run
     """
@@ -71,7 +71,7 @@ def detach(
     """Make a Mixed table an ordinary Iceberg table with the same rows; asks first, because its
     change store is deleted.
 
-    Its changes must be merged, and its batches and readers of changes must have ended.
+    All changes must be merged, and all batches and readers of changes must have ended.
 
     An example: lake detach shop.orders --merge --yes
     """

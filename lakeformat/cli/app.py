@@ -181,7 +181,7 @@ def main() -> None:
 
 
 class _WithoutPandas(MetaPathFinder):
-    """Import hook that reports pandas as not installed.
+    """An import hook that reports pandas as not installed.
 
     Arrow imports pandas only to check if a list is a pandas series. The import takes as long as a
     small command, and no command uses pandas.
@@ -193,7 +193,7 @@ class _WithoutPandas(MetaPathFinder):
 
 
 def _print_error(error: Exception, *more: str) -> None:
-    """Print an error to stderr as one line, even if its message has several."""
+    """Print an error to stderr as one line, even if its message has several lines."""
     message = str(error)
     if isinstance(error, LakeError):
         message = in_words_of_commands(message, typer.main.get_command(app))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Archives for a cluster: one with this project's packages, one with the packages that they need.
+"""Makes archives for a cluster: one of this project's packages, one of the packages that they need.
 
 The same sources give the same bytes: names are sorted, times and owners are left out.
 """
@@ -49,7 +49,7 @@ exec "${LAKE_PYTHON:-python%s}" "$@"
 
 
 def write_packages(target: Path) -> int:
-    """Write ``PACKAGES`` as a zip file for ``spark-submit --py-files``; return the number of its
+    """Write ``PACKAGES`` as a zip file for ``spark-submit --py-files``; return the number of packed
     files.
 
     The archive is also a program: ``python lake.zip compact …``.
@@ -69,10 +69,10 @@ def write_packages(target: Path) -> int:
 
 
 def write_environment(target: Path, distributions: Iterable[Distribution], python: str) -> int:
-    """Write an archive for ``spark-submit --archives``; return the number of its files.
+    """Write an archive for ``spark-submit --archives``; return the number of packed files.
 
-    It has the distributions and a ``bin/python`` that finds them. ``python`` is a version such as
-    ``3.11``; the machines of the cluster must have the same version.
+    The archive has the distributions and a ``bin/python`` that finds them. ``python`` is a version
+    such as ``3.11``; the machines of the cluster must have the same version.
     """
     files: dict[str, tuple[bytes | Path, int]] = {
         "bin/python": ((_PYTHON % python).encode(), _RUNNABLE)
@@ -94,7 +94,8 @@ def needed_distributions(name: str, extras: Iterable[str] = ()) -> list[Distribu
     """Return all installed distributions that ``name`` with its ``extras`` requires, also
     indirectly.
 
-    Spark is left out, because the cluster has it. A missing one raises ``NotFoundError``.
+    Spark is left out, because the cluster has it. A distribution that is not installed raises
+    ``NotFoundError``.
     """
     found: dict[str, Distribution] = {}
     waiting = [(name, frozenset(extras))]
@@ -133,7 +134,9 @@ def _requirements(
 
 
 def _installed(there: Distribution) -> Iterator[tuple[str, Path]]:
-    """Yield path in site-packages and path on disk of each file, without command scripts."""
+    """Yield the path in site-packages and the path on disk of each file, without command
+    scripts.
+    """
     for file in there.files or ():
         name = PurePosixPath(file)
         path = Path(str(there.locate_file(file)))

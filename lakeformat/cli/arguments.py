@@ -35,8 +35,6 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be
 
 
 def order_of(read_snapshot: str | None, conflict: str | None) -> dict[str, Any]:
-    """Return the arguments ``read_snapshot`` and ``conflict`` of a change, without those that are
-    None.
-    """
+    """Return the arguments ``read_snapshot`` and ``conflict`` of a change, if they are not None."""
     given = {"read_snapshot": read_snapshot, "conflict": conflict}
     return {name: value for name, value in given.items() if value is not None}

@@ -161,7 +161,7 @@ def compact(
 
 
 def compacted(table: lake.Table, **how: Any) -> tuple[CompactReport, LakeError | None]:
-    """Compact a table, and return the report and the error that stopped the compaction early.
+    """Compact a table; return the report, and the error that stopped the compaction early.
 
     The error is None if the compaction is complete. An error without a report is raised.
     """
@@ -182,9 +182,10 @@ def goes_on_beside(
     yes: bool,
     declined: str = "nothing was changed",
 ) -> bool:
-    """Warn of each other program that compacts a table, and return True to compact it anyway.
+    """Warn of each other program that compacts a table; return True if the compaction may start.
 
-    Only a person at a terminal is asked. ``declined`` is printed if the answer is no.
+    Only a person at a terminal is asked, and only without ``yes``. ``declined`` is printed after
+    the answer no.
     """
     warnings = [
         copyable(context, other.warning, other.table) for other in others if other is not None
@@ -193,7 +194,7 @@ def goes_on_beside(
 
 
 def why_unfinished(report: CompactReport) -> LakeError | None:
-    """Return ``CommitConflictError`` with the reason if a compaction stopped early; else None."""
+    """Return a ``CommitConflictError`` with the reason if a compaction stopped early; else None."""
     if report.unfinished is None:
         return None
     return CommitConflictError(f"{report.table}: {report.unfinished}")
@@ -210,7 +211,7 @@ def _named_table(context: typer.Context, name: str) -> Any:
 
 
 def _keys(order_by: list[str]) -> list[str]:
-    """Return the sort keys; a comma inside of parentheses does not separate them."""
+    """Return the sort keys. Commas separate them, except commas inside of parentheses."""
     return [key.strip() for key in re.split(r",(?![^(]*\))", ",".join(order_by))]
 
 
@@ -302,9 +303,9 @@ def _print_outcomes(
 
 
 def other_compactors(catalog: Any, names: Sequence[str]) -> Iterator[OtherCompactor | None]:
-    """Yield for each table the other program that compacts it, or None.
+    """Yield for each table the other program that compacts it; None without one.
 
-    A table that cannot be opened also gives None: its compaction reports the error.
+    A table that cannot be opened also gives None, because its compaction reports the error.
     """
     for name in names:
         found = None
@@ -314,7 +315,7 @@ def other_compactors(catalog: Any, names: Sequence[str]) -> Iterator[OtherCompac
 
 
 def _is_left(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:
-    """Return True if a table could not be planned, or was not compacted completely."""
+    """Return True if the plan failed, or if the table was not compacted completely."""
     if outcome.report is None:
         return outcome.error is not None
     return not is_plan and why_unfinished(outcome.report) is not None

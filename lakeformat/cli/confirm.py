@@ -20,8 +20,8 @@ def is_wanted(what: str, *, yes: bool, undo: str | None = None) -> bool:
     """Return True if ``what`` may be deleted: with ``yes``, or if the person at the terminal
     agrees.
 
-    Without a terminal, ``InvalidRequestError`` asks for --yes. ``undo`` is the command that
-    restores ``what``; None if no command does.
+    Without a terminal and without ``yes``, ``InvalidRequestError`` is raised. ``undo`` is the
+    command that restores ``what``; None if no command does.
     """
     if yes:
         return True
@@ -36,9 +36,9 @@ def is_wanted(what: str, *, yes: bool, undo: str | None = None) -> bool:
 
 
 def goes_on(warnings: Sequence[str], question: str, *, yes: bool, declined: str) -> bool:
-    """Print warnings and return True to continue; only a person at a terminal is asked.
+    """Print warnings, and return True to continue; only a person at a terminal is asked.
 
-    A script continues, because its log has the warnings. ``declined`` is printed if the answer is
+    A script continues, because its log has the warnings. ``declined`` is printed after the answer
     no.
     """
     for warning in warnings:

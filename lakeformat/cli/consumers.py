@@ -94,8 +94,9 @@ def set_consumer(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set the snapshot that a consumer reads next. This snapshot and all later ones are kept for
-    it.
+    """Set the snapshot that a consumer reads next.
+
+    This snapshot and all later ones are kept for the consumer.
 
     An example: lake consumer set shop.orders job --next 5
     """

@@ -32,8 +32,9 @@ def copyable(context: typer.Context, text: str, table: str | None = None) -> str
     """Return the text with catalog options added to its commands, so that you can copy and run
     them.
 
-    Options from the environment are left out. A secret is shown as ``…``. If the table was given by
-    its directory, ``table`` is its name in the text, and the commands get the directory.
+    Options from the environment are left out. A secret is shown as ``…``. ``table`` is the name of
+    the table in the text. If the user typed the directory of the table, the commands get the
+    directory.
     """
     root = context.find_root()
     names = root.command.commands if isinstance(root.command, TyperGroup) else {}
@@ -50,10 +51,10 @@ def copyable(context: typer.Context, text: str, table: str | None = None) -> str
 
 
 def _given(context: typer.Context) -> Iterator[str]:
-    """Yield the typed options that name the catalog, and their values.
+    """Yield the typed options that name the catalog, each followed by its value.
 
-    A warehouse may be typed before or after the command; the one after it wins. All other options
-    are typed before it.
+    A warehouse may be typed before or after the command; the one after the command wins. All other
+    options are typed before the command.
     """
     for parameter, option in _OPTIONS.items():
         for place in (context, context.find_root()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake end-batch``: ends a batch of a Mixed table that hangs, or whose lease is forged."""
+"""``lake end-batch``: ends a batch of a Mixed table that hangs, or whose lease has a wrong time."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def end_batch(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """End the batch that runs on a Mixed table, so that another can begin; its commit is refused.
+    """End the batch that runs on a Mixed table, so that another batch can begin.
 
-    A batch whose process died ends by itself after 60 seconds. Use this command if a batch hangs,
-    or if its lease has a wrong time.
+    The commit of the ended batch is refused. A batch whose process died ends by itself after 60
+    seconds. Use this command if a batch hangs, or if its lease has a wrong time.
 
     An example: lake end-batch /data/warehouse/shop/orders --dry-run
     """

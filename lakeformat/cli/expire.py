@@ -94,15 +94,17 @@ def expire(
     need.
 
     Time travel and rollback to them are no longer possible. The newest snapshot is always kept, and
-    everything that a tag, a branch or a consumer needs. Default for each option: the table's
-    options, which default to snapshot.num-retained.min 10, snapshot.num-retained.max without a
-    bound, snapshot.time-retained 1 h, snapshot.expire.limit 50. The next expiry finishes one that
-    was interrupted. An Iceberg table follows its properties history.expire.max-snapshot-age-ms (5
-    d) and history.expire.min-snapshots-to-keep (1), a Mixed table change.data.ttl.minutes (7 d) and
+    everything that a tag, a branch or a consumer needs. The next expiry finishes an interrupted
+    one.
+
+    The default of each option is an option of the table: snapshot.num-retained.min (10),
+    snapshot.num-retained.max (no bound), snapshot.time-retained (1 h), snapshot.expire.limit (50).
+    An Iceberg table follows its properties history.expire.max-snapshot-age-ms (5 d) and
+    history.expire.min-snapshots-to-keep (1), a Mixed table change.data.ttl.minutes (7 d) and
     snapshot.keep.duration (12 h); both refuse --retain-max and --limit.
 
-    For a database the output has one line a table; --save FILE has the files of
-    all tables.
+    For a database the output has one line for each table; --save FILE lists the files of all
+    tables.
 
     An example: lake expire shop.orders --retain-max 20 --dry-run
     """
@@ -200,8 +202,9 @@ def _print(report: ExpireReport | IcebergExpireReport, shown: list[Removal], nam
 
 @contextmanager
 def _saving(path: Path | None) -> Iterator[Callable[[Removal], None]]:
-    """Yield a function that writes each deleted file to ``path`` as a line of JSON; no-op
-    for None.
+    """Yield a function that writes each deleted file to ``path`` as a line of JSON.
+
+    If ``path`` is None, the function does nothing.
     """
     if path is None:
         yield lambda removal: None

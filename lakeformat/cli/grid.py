@@ -21,16 +21,16 @@ from rich.text import Text
 __all__ = ["GridColumn", "print_grid"]
 
 UNBOUNDED_WIDTH: Final = 10_000
-"""The width for files and pipes, in characters: long lines are not wrapped, so that you can search
+"""The width for files and pipes, in characters. Long lines are not wrapped, so that a search finds
 them.
 """
 
 _ENOUGH = 16
-"""The narrowest width to which a column is folded; if that is still too wide, each row becomes a
-block.
+"""The smallest width, in characters, to which a column is folded. If the columns are then still too
+wide, each row is printed as a block.
 """
 _TOO_NARROW = 8
-"""A text is never folded to fewer characters than this: a line beyond the edge is easier to
+"""A text is never folded to fewer characters than this, because a line beyond the edge is easier to
 read.
 """
 _GAP = "  "
@@ -82,7 +82,7 @@ class _Cells:
         self._styled = {text: _styled(console, text, style) for text, style in styles.items()}
 
     def pieces(self, text: str) -> list[str]:
-        """Return the lines of a cell, each no wider than the column."""
+        """Return the lines of a cell, none wider than the column."""
         if _width(text) <= self.width:
             return text.split("\n")
         return [piece for line in text.split("\n") for piece in _folded(line, self.width)]
@@ -100,8 +100,8 @@ class _Cells:
 
 
 def _shrink(cells: Sequence[_Cells], room: int) -> None:
-    """Lower the widths of the widest columns until all columns together fit into ``room``
-    characters.
+    """Lower the widths of the widest columns until all columns fit into ``room`` characters
+    together.
     """
     if sum(column.width for column in cells) <= room:
         return
@@ -126,7 +126,7 @@ def _rows(cells: Sequence[_Cells]) -> Iterator[str]:
 
 
 def _blocks(cells: Sequence[_Cells], width: int) -> Iterator[str]:
-    """Yield the lines of each row as a block: one cell below the other, each after its heading."""
+    """Yield the lines of each row as a block: each cell on a line of its own, after its heading."""
     left = max(cell_len(column.heading) for column in cells)
     room = width - left - len(_GAP)
     names = [
@@ -151,7 +151,7 @@ def _width(text: str) -> int:
 
 
 def _folded(line: str, width: int) -> list[str]:
-    """Return ``line`` in pieces no wider than ``width``, cut at spaces if it has any."""
+    """Return ``line`` in pieces no wider than ``width``, cut at spaces if the line has spaces."""
     if _width(line) <= width:
         return [line]
     if line.isascii() and " " not in line:
@@ -171,7 +171,9 @@ def _styled(console: Console, text: str, style: str) -> str:
 
 
 def _write(lines: Iterable[str]) -> None:
-    """Write many lines with each call, because a terminal takes the same time for one line."""
+    """Write many lines with each call, because a terminal takes as long for one line as for
+    many.
+    """
     left = iter(lines)
     while some := list(islice(left, _LINES_AT_ONCE)):
         sys.stdout.write("\n".join(some) + "\n")

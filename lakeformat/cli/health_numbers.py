@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats numbers of a health report, for Paimon and Iceberg tables."""
+"""Formats numbers of health reports of Paimon and Iceberg tables."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def held_bytes(storage: StorageNumbers) -> str:
 
 
 def _age(seconds: float | None) -> str:
-    """Return a time such as ``3 hours old``; a negative one, from clocks that differ, counts as
-    zero.
+    """Return an age such as ``3 hours old``. A negative age, from clocks that differ, counts as
+    0.
     """
     left = max(seconds or 0, 0)
     for length, unit in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that do not work on Iceberg or Mixed tables, and what to do instead."""
+"""Advice for commands that do not work on Iceberg or Mixed tables."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ _BY_FORMAT: Final[Mapping[str, Mapping[str, str]]] = {"iceberg": INSTEAD}
 
 
 def advice_for(table_format: str, command: str) -> str:
-    """Return what to do instead of a command that works only on Paimon tables."""
+    """Return the advice for a command that works only on Paimon tables."""
     known = _BY_FORMAT.get(table_format, {})
     return known.get(command, "`lake scan`, `lake snapshots` and `lake files` read it")

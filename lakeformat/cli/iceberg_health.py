@@ -29,7 +29,7 @@ PARTITIONS = (
 
 
 def iceberg_facts(report: IcebergHealthReport) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each number."""
+    """Yield the name and the text of each number of the report."""
     files, deletes, manifests = report.files, report.deletes, report.manifests
     snapshots, storage = report.snapshots, report.storage
     yield "files", f"{files.files} in {counted(files.partitions, 'partition')}"

@@ -67,7 +67,7 @@ def print_iceberg_metadata(
 ) -> None:
     """Print the system table that ``command``, such as ``files``, shows of a table.
 
-    ``UnsupportedError`` with the command to use is raised if the format has no such table.
+    If the format has no such table, ``UnsupportedError`` is raised; it names the command to use.
     """
     rows = _rows(table, command, snapshot, tag)
     if limit is not None:
@@ -81,8 +81,8 @@ def print_iceberg_metadata(
 
 
 def _with_short_paths(rows: pa.Table, table: lake.IcebergTable | lake.MixedTable) -> pa.Table:
-    """Return the rows with the paths of files relative to the table's directory, or to that of
-    both stores.
+    """Return the rows with shorter paths: relative to the directory of the table, or of both
+    stores.
     """
     directories = [unquote(urlsplit(each).path) for each in table.locations]
     root = re.escape(os.path.commonpath(directories))

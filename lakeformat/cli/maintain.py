@@ -93,14 +93,13 @@ def maintain(
 ) -> None:
     """Run all maintenance that a table, or each table of a database, needs.
 
-    Deletes expired partitions if 'partition.expiration-time' is set, compacts the buckets that are
-    due, expires all snapshots and changelogs beyond the table's retention, and deletes orphan files
-    older than a day. Of an Iceberg table it merges delete files, data files and manifests that are
-    due, expires snapshots, and deletes orphan files older than three days.
+    Deletes expired partitions if 'partition.expiration-time' is set, compacts the buckets that need
+    it, expires all snapshots and changelogs beyond the table's retention, and deletes orphan files
+    older than a day. For an Iceberg table, merges delete files, data files and manifests where
+    needed, expires snapshots, and deletes orphan files older than three days.
 
-    Run it at any time: it does what is due. Exit code: 0 healthy (or you
-    declined at the question), 4 an obstacle remains or a table of a database was skipped, 1 a step
-    failed.
+    Run it at any time: a step that is not needed does nothing. Exit code: 0 healthy, or you
+    answered no; 4 an obstacle remains, or a table of a database was skipped; 1 a step failed.
 
     An example: lake maintain shop.orders --dry-run
     """
@@ -211,7 +210,9 @@ def _show_command(context: typer.Context) -> None:
 
 
 def _reasons(context: typer.Context, report: MaintainReport) -> list[str]:
-    """Return one sentence for each step; that of a failed step refers to the list of obstacles."""
+    """Return one sentence for each step; for a failed step, a reference to the list of
+    obstacles.
+    """
     return [
         _worded(context, step.reason, report.table)
         if step.error is None
@@ -271,9 +272,9 @@ def _cells(report: MaintainReport) -> dict[str, Any]:
 
 
 def _change(report: MaintainReport, key: str) -> str | None:
-    """Return the number before and after as ``300 to 6``, or one number if it has not changed.
+    """Return the numbers ``key`` of the report, as ``300 to 6``, or one number if both are equal.
 
-    None if both numbers are unknown. ``key`` is the name of the number in the report.
+    Return None if both numbers are unknown.
     """
     before, after = getattr(report.before, key), getattr(report.after, key)
     texts = [

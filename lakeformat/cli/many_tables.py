@@ -42,12 +42,16 @@ NameArgument = Annotated[
 
 
 def is_database(name: str) -> bool:
-    """Return True if a name has neither a dot nor a slash, so that it can only name a database."""
+    """Return True if a name can only be the name of a database: it has neither a dot nor a
+    slash.
+    """
     return "." not in name and "/" not in name
 
 
 def tables_of(catalog: lake.Catalog | IcebergCatalog, database: str) -> list[str]:
-    """Return the tables of a database as ``database.table``."""
+    """Return the tables of a database as ``database.table``; a missing one raises
+    ``NotFoundError``.
+    """
     try:
         return [f"{database}.{table}" for table in catalog.list_tables(database)]
     except NotFoundError as reason:
@@ -89,7 +93,7 @@ def show_outcomes(
     as_json: bool,
     heading: str = "what was done",
 ) -> None:
-    """Print one line for each table: its cells and outcome, its error, or why it was skipped.
+    """Print one line for each table: its cells and outcome, or its error, or why it was skipped.
 
     ``heading`` is the heading of the outcome. If a table failed, the exit code is 1.
     """
@@ -110,8 +114,9 @@ def show_outcomes(
 
 
 def outcome_text(context: typer.Context, outcome: TableOutcome[Any]) -> str:
-    """Return the class and message of a table's error, or the reason for a skipped one, with
-    arguments written as options of commands.
+    """Return the class and message of a table's error, or the reason why the table was skipped.
+
+    Arguments in the text are written as options of commands.
     """
     program = context.find_root().command
     if outcome.skipped is not None:

@@ -39,8 +39,8 @@ def _in_braces(partition: str) -> str:
 
 
 def _instant(text: str) -> str:
-    """Return an ISO time in UTC as ``2024-01-31 10:00:00Z``; a number of milliseconds is returned
-    as is.
+    """Return an ISO time in UTC as ``2024-01-31 10:00:00Z``. A number of milliseconds is not
+    changed.
     """
     return text if text.endswith("ms") else f"{text.replace('T', ' ')}Z"
 
@@ -59,7 +59,7 @@ def _columns(fields: str) -> str:
 
 
 def _type_text(column_type: Any) -> str:
-    """Return the SQL text of a column type, which the system table shows as JSON."""
+    """Return the SQL text of a column type, which is JSON in the system table."""
     if isinstance(column_type, str):
         return column_type
     kind, _, rest = column_type["type"].partition(" ")

@@ -71,9 +71,9 @@ def missing_files(
 ) -> None:
     """Find data files that the table references and that are missing or truncated.
 
-    Only the newest snapshot is checked. With --remove the table can be read again; the rows of
-    those files are lost. Without --remove nothing changes, and the exit code is 1 if such a file is
-    found.
+    Only the newest snapshot is checked. With --remove the table no longer references these files,
+    so it can be read again; their rows are lost. Without --remove nothing changes, and the exit
+    code is 1 if such a file is found.
 
     An example: lake missing-files shop.orders
     """
@@ -137,8 +137,8 @@ def missing_manifests(
     them.
 
     With --remove the files of the remaining manifests can be read again; the rows of the missing
-    ones are lost. `lake rollback` to an intact snapshot or tag loses the later commits instead.
-    Without --remove nothing changes, and the exit code is 1 if a manifest is missing.
+    manifests are lost. `lake rollback` to an intact snapshot or tag keeps them, but loses the later
+    commits. Without --remove nothing changes, and the exit code is 1 if a manifest is missing.
 
     An example: lake missing-manifests shop.orders
     """

@@ -189,8 +189,8 @@ def _warn(report: OrphanReport) -> None:
 def _show_database(
     context: typer.Context, database: str, how: dict[str, Any], *, as_json: bool
 ) -> None:
-    """Print one line for each table. If one fails, its line has the error, and the exit code
-    is 1.
+    """Print one line for each table. If a table fails, its line has the error, and the exit code is
+    1.
     """
     # Arrow takes a while to load, and `lake --help` does not need it.
     from lakeformat.catalog.orphans_of_tables import remove_orphans_of
@@ -222,7 +222,7 @@ def _refuse_shared_paths(catalog: lake.Catalog, name: str) -> None:
     """Raise ``InvalidRequestError`` if another table has files in an external path of table
     ``name``.
 
-    They would be deleted as orphan files of ``name``.
+    These files would be deleted as orphan files of ``name``.
     """
     try:
         catalog.plan_drop_table(name.partition("$")[0])
@@ -234,8 +234,8 @@ def _refuse_shared_paths(catalog: lake.Catalog, name: str) -> None:
 def _saving(save: Path | None) -> Iterator[Callable[[Removal], None] | None]:
     """Yield a function to call with each orphan file.
 
-    It writes a line of JSON to ``save``, and shows the number of files on a terminal. None without
-    ``save`` and without a terminal.
+    The function writes a line of JSON to ``save``, and shows the number of files on a terminal.
+    Without ``save`` and without a terminal, None is yielded.
     """
     with ExitStack() as stack:
         if save is not None:

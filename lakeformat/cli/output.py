@@ -43,7 +43,7 @@ class PrintedReport(Protocol):
 
     @property
     def reason(self) -> str:
-        """One sentence: what the operation did, or why it did nothing."""
+        """One sentence: the work of the operation, or the reason why it did nothing."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class PrintedReport(Protocol):
 
 
 def print_report(report: PrintedReport, *, as_json: bool) -> None:
-    """Print the one-sentence summary of a report, or with ``as_json`` all of it."""
+    """Print the one-sentence summary of a report; with ``as_json`` print the whole report."""
     if as_json:
         print_json([report.to_dict()])
     else:
@@ -84,7 +84,8 @@ def print_json(
 ) -> None:
     """Print a JSON array with one row in each line, each as soon as ``rows`` yields it.
 
-    ``plain`` converts a value that JSON cannot hold.
+    ``plain`` converts values that JSON has no form for; with None such a value raises
+    ``TypeError``.
     """
     encode = json.JSONEncoder(check_circular=False, default=plain).encode
     before = "["

@@ -53,9 +53,7 @@ def arrange(app: typer.Typer) -> None:
 
 
 def _flowing(text: str | None) -> str | None:
-    """Join the lines of each paragraph of a help text; an example becomes a paragraph of its
-    own.
-    """
+    """Join the lines of each paragraph of a help text; an example becomes its own paragraph."""
     if text is None:
         return None
     paragraphs = inspect.cleandoc(text).split("\n\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake plan``: shows the optimizing that is due in a Mixed table."""
+"""``lake plan``: shows the optimizing that Amoro's rules require in a Mixed table."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def plan(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the optimizing that is due in a Mixed table by Amoro's rules; nothing is changed.
+    """Show the optimizing that Amoro's rules require in a Mixed table; nothing is changed.
 
     --json also shows the tasks, with the files of each.
 
@@ -74,7 +74,9 @@ def plan(
 
 
 def _time(text: str | None) -> str | int | None:
-    """Return a time as a call takes it: text, or a number of milliseconds."""
+    """Return a text of digits as a number of milliseconds; any other text and None are not
+    changed.
+    """
     return int(text) if text is not None and text.isdecimal() else text
 
 

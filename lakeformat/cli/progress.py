@@ -42,7 +42,7 @@ def progress_line(begins: str, *, bar: bool = False) -> Iterator[Callable[..., A
 
 
 def progressing(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.RecordBatch]:
-    """Yield the batches unchanged, and show the number of their rows so far after the text
+    """Yield the batches unchanged, and show the number of their rows so far, after the text
     ``what``.
     """
     with progress_line(what) as update:
@@ -56,10 +56,10 @@ def progressing(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.Rec
 
 @contextmanager
 def counting(begins: str, counted: str) -> Iterator[Callable[[], None] | None]:
-    """Yield a function to call for each file; it shows the number of calls and the noun
-    ``counted``.
+    """Yield a function to call for each file; None if stderr is not a terminal.
 
-    ``begins`` is shown before the first call. None if stderr is not a terminal.
+    The function shows the number of calls, followed by the noun ``counted``. ``begins`` is shown
+    before the first call.
     """
     with progress_line(begins) as update:
         if update is None:
@@ -77,7 +77,7 @@ def counting(begins: str, counted: str) -> Iterator[Callable[[], None] | None]:
 
 @contextmanager
 def counting_rows(what: str) -> Iterator[Callable[[int], None] | None]:
-    """Yield a function that shows the given number of rows after ``what``; None without a
+    """Yield a function that shows a number of rows after ``what``; None if stderr is not a
     terminal.
     """
     with progress_line(what) as update:
@@ -89,10 +89,9 @@ def counting_rows(what: str) -> Iterator[Callable[[int], None] | None]:
 
 @contextmanager
 def files_done() -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a function that shows a bar; its arguments are the number of all files and of done
-    files.
+    """Yield a function that shows a bar; None if stderr is not a terminal.
 
-    None if stderr is not a terminal.
+    The function takes the number of all files, and the number of files that are done.
     """
     with progress_line("planning", bar=True) as update:
         if update is None:

@@ -32,8 +32,9 @@ def read_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of all files, one file after the other, with the columns of ``schema``.
 
-    ``kinds`` is the column with the row kinds. ``form`` is csv, json or parquet; None chooses it by
-    the ending of each name.
+    ``kinds`` is the column with the row kinds. ``form`` is csv, json or parquet; None chooses the
+    format by the ending of each name. A file that is missing or has other columns raises
+    ``InvalidRequestError``.
     """
     forms = [_format(path, form) for path in inputs]  # before anything is read
     for path, each in zip(inputs, forms, strict=True):
@@ -47,7 +48,9 @@ def read_rows(
 
 @contextmanager
 def _naming_messages(path: str) -> Iterator[None]:
-    """Add to an error of the block that the file has change messages, which a job applies."""
+    """Add a hint to an error of the with block if the file has change messages, which a job
+    applies.
+    """
     try:
         yield
     except InvalidRequestError as reason:

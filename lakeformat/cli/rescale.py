@@ -48,8 +48,7 @@ def rescale(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rewrite partitions with another number of buckets; each partition is overwritten by one
-    commit.
+    """Rewrite partitions with another number of buckets; one commit overwrites each partition.
 
     An example: lake rescale shop.orders --bucket 8 --where "dt >= '2024-01-31'" --dry-run
     """

@@ -68,7 +68,7 @@ def rollback(
     """Restore the rows of an earlier snapshot: a new snapshot gets the same rows.
 
     All snapshots are kept, so the rollback can be undone. With --cut-history the newer snapshots
-    are deleted instead; asks first.
+    are deleted; the command asks first.
 
     An example: lake rollback shop.orders --tag v1 --dry-run
     """
@@ -95,7 +95,7 @@ def rollback(
 
 
 def _may_delete(report: RollbackReport, table: str, *, yes: bool) -> bool:
-    """Return True if the snapshots may be deleted: ask first, unless the rollback will be
+    """Return True if the snapshots may be deleted. Ask first, unless the rollback will be
     refused.
     """
     what = "" if report.objection else _loses(report)

@@ -91,7 +91,7 @@ def update(
 
 
 def _values(given: list[str], nulls: list[str]) -> dict[str, str | None]:
-    """Return the new value of each column as text, which is then parsed as in SQL; None for
+    """Return the new value of each column as text, which is parsed later, as in SQL; None for
     NULL.
     """
     found: dict[str, str | None] = {}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 SHOWN_ROWS = 100
-"""The number of rows that a table on the terminal has without --limit."""
+"""The number of rows that are printed as a table without --limit."""
 
 TableArgument = Annotated[
     str,
@@ -170,7 +170,7 @@ def changes(
 def _emit(rows: Any, form: Form, output: str | None, limit: int | None) -> int | None:
     """Print rows or write them to ``output``.
 
-    Return the number of rows that were printed as a table, None for any other form.
+    Return the number of rows that were read for a printed table; None for any other form.
     """
     from lakeformat.cli.progress import progressing
     from lakeformat.cli.write_row_files import Form, print_table, write_rows
@@ -195,9 +195,9 @@ def _emit(rows: Any, form: Form, output: str | None, limit: int | None) -> int |
 
 
 def _asked(limit: int | None, form: Form) -> int | None:
-    """Return the number of rows to read; None for all.
+    """Return the number of rows to read; None for all rows.
 
-    Without a limit, a printed table reads one row more than it shows, to know if there are more.
+    Without a limit, a printed table reads one row more than it prints, to detect further rows.
     """
     return SHOWN_ROWS + 1 if limit is None and form.value == "table" else limit
 

@@ -14,7 +14,7 @@ __all__ = ["open_saved"]
 def open_saved(path: Path) -> TextIO:
     """Open the file of --save for writing, before the command deletes anything.
 
-    ``LakeError`` is raised if that is not possible.
+    Raise ``LakeError`` if the file cannot be opened.
     """
     try:
         return path.open("w", encoding="utf-8")

@@ -38,7 +38,7 @@ SettingsArgument = Annotated[
 KeysArgument = Annotated[
     list[str], typer.Argument(metavar="KEY", help="An option, such as snapshot.time-retained.")
 ]
-"""The options of Iceberg and Mixed tables are their table properties."""
+"""The keys of options. Those of Iceberg and Mixed tables are keys of table properties."""
 
 
 def register(app: typer.Typer) -> None:
@@ -48,9 +48,9 @@ def register(app: typer.Typer) -> None:
 
 
 def option_named(text: str, how: str) -> tuple[str, str]:
-    """Return key and value of a text such as ``bucket=4``.
+    """Return the key and the value of a text such as ``bucket=4``.
 
-    Without ``=``, ``InvalidRequestError`` is raised; ``how`` is the syntax in its message.
+    Without ``=``, ``InvalidRequestError`` is raised; its message has the syntax ``how``.
     """
     key, equals, value = text.partition("=")
     if not equals:
@@ -67,8 +67,8 @@ def set_option(
 ) -> None:
     """Set options of a table, or properties of an Iceberg table: all of them, or none.
 
-    `lake options` shows the options that are set. Existing files do not change. Of a Mixed table
-    both stores get them.
+    `lake options` lists the options that are set. Existing files do not change. In a Mixed table
+    both stores get the properties.
 
     An example: lake set-option shop.orders snapshot.time-retained='7 d'
     """

@@ -178,7 +178,7 @@ def delete_tags(
     """Delete tags and the files that only they reference; asks first if there are such files.
 
     Files that a snapshot, another tag or a branch references are kept. The next deletion finishes
-    one that was interrupted.
+    an interrupted one.
 
     An example: lake tag delete shop.orders v1 v2 --dry-run
     """
@@ -229,9 +229,9 @@ def create_due_tags(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create the tags that the option 'tag.automatic-creation' of the table asks for.
+    """Create the tags that the table's option 'tag.automatic-creation' requires by now.
 
-    Run it on a schedule; it creates no tag twice.
+    Run the command on a schedule; it creates no tag twice.
 
     An example: lake tag create-due shop.orders
     """

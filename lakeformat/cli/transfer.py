@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake migrate``, ``lake clone`` and ``lake clone-database``: make tables of files or of
+"""``lake migrate`` makes tables of files; ``lake clone`` and ``lake clone-database`` copy
 tables.
 """
 
@@ -240,9 +240,10 @@ def _sentence(report: CloneReport) -> str:
 
 
 def _target(context: typer.Context, to: str | None, table_format: str | None) -> Any:
-    """Return the catalog of --to, a catalog of directories with the storage options of this one.
+    """Return the catalog of --to: a catalog of directories, with the storage options that were
+    typed.
 
-    None returns the catalog of the source.
+    If ``to`` is None, return the catalog of the source.
     """
     if to is None:
         return catalog_of_any_format(context)
@@ -254,8 +255,8 @@ def _target(context: typer.Context, to: str | None, table_format: str | None) ->
 
 
 def _require_database(target: Any, name: str, to: str) -> None:
-    """Raise ``NotFoundError`` if the target has no database ``name``; it names the command
-    to run.
+    """Raise ``NotFoundError``, with the command that creates it, if the target lacks database
+    ``name``.
     """
     if name not in target.list_databases():
         of = [] if isinstance(target, lake.Catalog) else ["--format", "iceberg"]

@@ -2,7 +2,7 @@
 """Opens the catalog or table that a command names, with ``--warehouse``, ``--format`` and so on.
 
 ``--warehouse`` is given before or after the command, or as LAKE_WAREHOUSE; default: ./warehouse.
-The other options are given before the command, or as LAKE_FORMAT, LAKE_METASTORE and LAKE_URI.
+All other options are given before the command, or as LAKE_FORMAT, LAKE_METASTORE and LAKE_URI.
 """
 
 from __future__ import annotations
@@ -106,9 +106,10 @@ ExternalRootOption = Annotated[
 
 
 def named_warehouse(context: typer.Context) -> str:
-    """Return the warehouse typed after the command, else before it, else in the environment.
+    """Return the warehouse typed after the command, else before the command, else in the
+    environment.
 
-    Default: ``DEFAULT_WAREHOUSE``.
+    Default: ``DEFAULT_WAREHOUSE``. An empty one raises ``InvalidRequestError``.
     """
     given: dict[str, str] = {}
     for place in (context.find_root(), context):  # the later one wins
@@ -122,8 +123,9 @@ def named_warehouse(context: typer.Context) -> str:
 
 
 def named_catalog(context: typer.Context) -> lake.Catalog:
-    """Return the catalog at ``named_warehouse``; raise ``UnsupportedError`` for one of Iceberg
-    tables.
+    """Return the catalog at ``named_warehouse``.
+
+    A catalog of Iceberg tables raises ``UnsupportedError``.
     """
     return _of_paimon(context, catalog_of_any_format(context))
 
@@ -141,14 +143,15 @@ def catalog_of_any_format(context: typer.Context) -> lake.Catalog | IcebergCatal
 
 
 def existing_catalog(context: typer.Context) -> lake.Catalog:
-    """Return the catalog of Paimon tables; raise ``NotFoundError`` if the warehouse does not
-    exist.
+    """Return the catalog of Paimon tables; raise ``NotFoundError`` if the warehouse does not exist.
+
+    A catalog of Iceberg tables raises ``UnsupportedError``.
     """
     return _of_paimon(context, existing_catalog_of_any_format(context))
 
 
 def existing_catalog_of_any_format(context: typer.Context) -> lake.Catalog | IcebergCatalog:
-    """Return the catalog.
+    """Return the catalog at ``named_warehouse``.
 
     ``NotFoundError`` is raised if the warehouse does not exist, or if the SQL database has other
     catalogs, but not this one.
@@ -160,7 +163,10 @@ def existing_catalog_of_any_format(context: typer.Context) -> lake.Catalog | Ice
 
 
 def repairable_catalog(context: typer.Context) -> lake.Catalog:
-    """Return the catalog of Paimon tables, even if its SQL database has lost all its rows."""
+    """Return the catalog of Paimon tables, even if its SQL database has lost all its rows.
+
+    ``NotFoundError`` is raised if the warehouse does not exist.
+    """
     catalog = named_catalog(context)
     _require_warehouse(context, catalog)
     return catalog
@@ -213,8 +219,9 @@ def named_table_of_any_format(
 
 
 def named_table_to_clone(context: typer.Context, name: str) -> Any:
-    """Return the table ``name``; raise ``UnsupportedError`` if ``clone_table`` copies none of its
-    format.
+    """Return the table ``name``.
+
+    Raise ``UnsupportedError`` if ``clone_table`` cannot copy tables of its format.
     """
     found: Any = named_table_of_any_format(context, name)
     if found.cloned_into is None:
@@ -287,9 +294,7 @@ def alter_table_at_path(context: typer.Context, name: str, changes: Sequence[Sch
 
 
 def _address(context: typer.Context, name: str) -> tuple[str, str]:
-    """Return the location and the branch of a table; ``name`` is its path, such as
-    ``…/t$branch_dev``.
-    """
+    """Return the location and the branch of a table from its path, such as ``…/t$branch_dev``."""
     _refuse_options_of_names(context, name)
     folder, slash, last = name.rpartition("/")
     table, *suffixes = last.split("$")
@@ -304,7 +309,7 @@ def _address(context: typer.Context, name: str) -> tuple[str, str]:
 def _refuse_options_of_names(context: typer.Context, name: str) -> None:
     """Raise ``InvalidRequestError`` if catalog options are typed with the path of a table.
 
-    Options from the environment are allowed: they are meant for every command.
+    Options from the environment are allowed, because they apply to every command.
     """
     root = context.find_root()
     of_storage = _storage_options(context)
@@ -345,8 +350,8 @@ def _table_in_catalog(context: typer.Context, name: str) -> Any:
 
 
 def is_listed(catalog: lake.Catalog | IcebergCatalog, name: str) -> bool:
-    """Return True if the catalog lists the table; then its branch or one of its files is
-    missing.
+    """Return True if the catalog lists the table: a branch or a file of the table is missing
+    then.
     """
     database, table = name.partition("$")[0].partition(".")[::2]
     try:
@@ -358,7 +363,7 @@ def is_listed(catalog: lake.Catalog | IcebergCatalog, name: str) -> bool:
 def _refuse_format(
     context: typer.Context, table: lake.IcebergTable | lake.MixedTable
 ) -> UnsupportedError:
-    """Return the error for a table of another format, if a command works only on Paimon tables."""
+    """Return the error for a command that works only on Paimon tables."""
     command = _command_path(context)
     return UnsupportedError(
         f"{table.location} is {table.kind}, on which `lake {command}` does not work: "

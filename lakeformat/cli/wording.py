@@ -29,7 +29,7 @@ _BARE = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)(?![\w=(./])")
 def in_words_of_commands(text: str, program: Any) -> str:
     """Return the text with ``--retain-max 1`` for ``retain_max=1``, if a command has this option.
 
-    Names in quotes and in paths are not changed: they belong to the user.
+    Names in quotes and in paths are not changed, because they are names that the user chose.
     """
     options = {option[2:].replace("-", "_"): option for option in _options(program)}
     options |= _OTHER_NAMES

@@ -186,7 +186,10 @@ def _written(
     upsert_by: list[str] | None,
     order: dict[str, Any],
 ) -> lake.CommitReport | WriteReport:
-    """Write the rows as --overwrite and --upsert-by choose, and return the report."""
+    """Write the rows as --overwrite and --upsert-by choose, and return the report.
+
+    Options that exclude each other raise ``InvalidRequestError``.
+    """
     report: lake.CommitReport | WriteReport
     if not upsert_by:
         what = None if overwrite is None else _what(overwrite)
@@ -207,7 +210,7 @@ def _written(
 def _made_first(context: typer.Context, missing: str) -> str | None:
     """Return the command that creates the missing table, or its missing branch.
 
-    None for a directory, for a missing warehouse, and for a listed table whose files are missing.
+    Return None for a directory, a missing warehouse, and a listed table whose files are missing.
     """
     from lakeformat.catalog.names import BRANCH_PREFIX
 

@@ -84,8 +84,9 @@ def print_table(rows: pa.Table) -> None:
 def write_rows(
     batches: Iterator[pa.RecordBatch], schema: pa.Schema, form: Form, output: str | None
 ) -> None:
-    """Write rows to the file ``output``, which appears when it is complete; None writes to
-    stdout.
+    """Write rows to the file ``output``, which appears when it is complete; None writes to stdout.
+
+    A column that CSV cannot hold raises ``InvalidRequestError``.
     """
     if form is Form.CSV:
         _require_flat(schema)
@@ -109,8 +110,8 @@ def write_rows(
 
 
 def form_of_file(path: str) -> Form:
-    """Return the format that the ending of a path names; raise ``InvalidRequestError`` for any
-    other.
+    """Return the format for the ending of a path; an unknown ending raises
+    ``InvalidRequestError``.
     """
     suffix = PurePath(path).suffix.lower()
     if suffix not in _BY_SUFFIX:
@@ -154,7 +155,7 @@ def _write_parquet(stream: BinaryIO, batches: Iterator[pa.RecordBatch], schema: 
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Return Python values; timestamps become text, because Python's have no nanoseconds or year
+    """Return Python values, but timestamps as text, because Python has no nanoseconds and no year
     10000.
     """
     if pa.types.is_timestamp(column.type):
@@ -172,7 +173,9 @@ def _shown(value: Any) -> str:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value for JSON: a decimal or time as text, bytes in base64."""
+    """Return a value that JSON can hold: a decimal or time as text, bytes in base64. Any other
+    value is returned unchanged.
+    """
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, Decimal):

@@ -20,7 +20,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AgeFloor:
-    """The age limit of a search for orphan files: files changed at this time or later are kept."""
+    """The age limit of a search for orphan files.
+
+    Files changed at ``millis`` (epoch milliseconds) or later are kept; ``reason`` explains the
+    limit.
+    """
 
     millis: int
     reason: str
@@ -39,8 +43,8 @@ class AgeFloor:
     def behind(self, lag_millis: int) -> AgeFloor:
         """Return a limit that is earlier by ``lag_millis``, by which the storage's clock is behind.
 
-        The storage sets the time of each file. If its clock is behind, a new file looks older than
-        it is.
+        The storage sets the time of each file, so a storage whose clock is behind makes new files
+        look older. A lag of at most 5 minutes does not change the limit.
         """
         if lag_millis <= _TOLERATED_LAG_MILLIS:
             return self
@@ -51,8 +55,8 @@ class AgeFloor:
     def before_commit(self, number: int, millis: int) -> AgeFloor:
         """Return a limit that is at least one day before the newest commit.
 
-        ``number`` and ``millis`` are the number and the time of its snapshot. A write that began in
-        that day may still be in progress, because no later commit has finished it.
+        ``number`` and ``millis`` are the number and the time of that commit's snapshot. A write
+        that began in that day may still be in progress, because no later commit has finished it.
         """
         if millis - _DAY_MILLIS >= self.millis:
             return self

@@ -42,12 +42,12 @@ Overwritten: TypeAlias = PartitionSpec | Literal["dynamic", "partitions", "table
 """
 
 Conflict: TypeAlias = Literal["optimistic", "transaction-order"]
-"""The rows that a batch keeps if other commits changed them after the snapshot that it was computed
-from.
+"""The treatment of rows that other commits changed after the snapshot from which a batch was
+computed.
 
-- ``"optimistic"``: none. The commit is refused, and you compute the batch again.
-- ``"transaction-order"``: all. A later change of a key wins over the row of the batch, even if
-  the batch commits after it.
+- ``"optimistic"``: the commit of the batch is refused, and you compute the batch again.
+- ``"transaction-order"``: the later change of a key wins over the row of the batch, even if the
+  batch commits after it.
 """
 
 TRANSACTION_ORDER = "transaction-order"
@@ -62,8 +62,8 @@ time (UTC unless it has a zone).
 def partitions_to_drop(partitions: object) -> list[PartitionSpec]:
     """Return the partitions to drop as a list.
 
-    ``InvalidRequestError`` is raised if the list is empty, or if an entry has no value and so
-    selects all rows.
+    ``InvalidRequestError`` is raised if the list is empty, or if an entry is empty and so selects
+    all rows.
     """
     specs = [*partitions] if is_list(partitions) else []  # type: ignore[misc]
     if not specs or not all(specs):

@@ -2,13 +2,12 @@
 """Records the newest batch of each stream, so that each batch is published exactly once.
 
 A streaming job stores its checkpoint after the commit of a batch. If the job crashes in between, it
-repeats the batch when it restarts. By then the snapshot of the first commit may have expired. So
-before a batch is published,
+repeats the batch when it restarts. By then the snapshot of the first commit may have expired.
 
-1. a consumer is created: it keeps all snapshots from here on, in every engine, and 2. a file
-``stream-<name>`` records the batch and the time of the first attempt.
-
-After the commit the file records that the batch is published, and the consumer is deleted.
+So before a batch is published, a consumer and a file are created. The consumer keeps all snapshots
+from here on, in every engine. The file ``stream-<name>`` records the batch and the time of the
+first attempt. After the commit the file records that the batch is published, and the consumer is
+deleted.
 
 If the consumer was deleted and the snapshot of the first commit may have expired, a repeated commit
 raises ``CommitUndecidableError`` (see ``CommitId``).
@@ -112,8 +111,8 @@ class _LoggedBatch:
     def begun(self) -> CommitId | None:
         """Record that the batch begins, and return the identity to commit it with.
 
-        None if it is already published. A batch that is older than the newest one and was never
-        published raises ``InvalidRequestError``.
+        Return None if the batch is already published. A batch that is older than the newest batch
+        and was never published raises ``InvalidRequestError``.
         """
         note, commit = self._read(), self.commit
         if note is not None and note.identifier > commit.identifier:

@@ -32,7 +32,7 @@ DELETE_FIRST = f"Delete the earlier rows (lake delete TABLE --where ...), then {
 """Advice for error messages: delete the rows of the earlier commit first."""
 
 _MILLIS = range(10**11, 10**14)
-"""Accepted times in epoch milliseconds, from 1973 to 5138; another number is probably in another
+"""Accepted times in epoch milliseconds, from 1973 to 5138. Other numbers are probably in another
 unit.
 """
 
@@ -57,9 +57,10 @@ class CommitId:
 
     ``replaces`` is the number of the snapshot in which the same user published an earlier version
     of the rows, with a lower identifier. The commit removes the rows of that snapshot; in a table
-    with a primary key, or in an upsert, the new row of each key wins instead. If the old rows
-    cannot be removed any more, for example because a compaction has merged them with other rows, an
-    error is raised before anything is written. An overwrite ignores ``replaces``.
+    with a primary key, or in an upsert, the new row of each key wins instead. Sometimes the old
+    rows cannot be removed any more, for example after a compaction has merged them with other rows.
+    Then ``InvalidRequestError`` is raised, and nothing is published. An overwrite ignores
+    ``replaces``.
     """
 
     user: str

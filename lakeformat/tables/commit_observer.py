@@ -19,9 +19,7 @@ Handle_contra = TypeVar("Handle_contra", contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class ObservedFiles:
-    """The directory in which an observer writes files, and the names of those that are still
-    needed.
-    """
+    """The directory in which an observer writes files, and the names of the files still needed."""
 
     storage: Storage
     directory: str
@@ -30,7 +28,7 @@ class ObservedFiles:
 
 @dataclass(frozen=True, slots=True)
 class ObserverLag:
-    """The number of commits whose work is still missing."""
+    """The commits whose work is still missing."""
 
     snapshots: int
     """The number of newest snapshots without this work; all snapshots if no earlier work can be
@@ -41,7 +39,7 @@ class ObserverLag:
 
 
 class CommitObserver(Protocol[Handle_contra]):
-    """Work that must follow each commit; a table calls these methods at its commits."""
+    """Work that must follow each commit. A table calls these methods at its commits."""
 
     def before_commit(self, handle: Handle_contra) -> None:
         """Raise ``UnsupportedError`` if the work cannot be done after this commit."""
@@ -55,9 +53,7 @@ class CommitObserver(Protocol[Handle_contra]):
         ...
 
     def lag(self, handle: Handle_contra) -> ObserverLag | None:
-        """Return the work that is still missing after earlier commits; None for a table without
-        such work.
-        """
+        """Return the work that earlier commits still lack; None for a table without such work."""
         ...
 
     def before_removal(self, handle: Handle_contra) -> None:
@@ -76,8 +72,8 @@ class CommitObserver(Protocol[Handle_contra]):
         ...
 
     def files(self, handle: Handle_contra) -> ObservedFiles | None:
-        """Return the files of the observer, so that orphan files among them are found.
+        """Return the files of the observer, so that a search can find orphans among them.
 
-        None if the observer writes no files for this table.
+        Return None if the observer writes no files for this table.
         """
         ...

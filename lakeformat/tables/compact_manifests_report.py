@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of merging manifests."""
+"""The report of a merge of manifests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["CompactManifestsReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactManifestsReport(Report):
-    """The result of merging manifests, or of its dry run."""
+    """The result of a merge of manifests, or of its dry run."""
 
     table: str
     dry_run: bool

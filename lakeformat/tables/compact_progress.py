@@ -11,11 +11,11 @@ __all__ = ["CompactProgress", "OnUnit"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactProgress:
-    """The units and bytes that a running compaction has completed so far."""
+    """The units and bytes that a running compaction has planned and completed so far."""
 
     table: str
     units: int
-    """The number of units planned so far."""
+    """The number of planned units; ``bytes`` is their size."""
     done: int
     bytes: int
     bytes_done: int

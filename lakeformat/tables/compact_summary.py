@@ -12,17 +12,16 @@ __all__ = ["CompactSummary"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactSummary(Report):
-    """The result of one compaction. Its numbers of rows, bytes and files are totals of all
-    commits.
-    """
+    """The result of one compaction. Rows, bytes and files are totals of all its commits."""
 
     table: str
     strategy: str
     snapshot_ids: tuple[int, ...]
     """The ids of the snapshots that the compaction published; empty if it published none."""
     earlier_snapshot_ids: tuple[int, ...] = ()
-    """The ids of snapshots that earlier attempts with the same commit identity published. Their
-    files and rows are not in the totals.
+    """The ids of snapshots that earlier attempts with the same commit identity published.
+
+    The totals do not include the files and rows of these snapshots.
     """
     rows_in: int = 0
     rows_out: int = 0

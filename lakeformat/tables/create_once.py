@@ -35,9 +35,9 @@ class PublishOutcome(Enum):
 def try_to_create(storage: Storage, path: str, content: bytes) -> PublishOutcome:
     """Create a file whose content no other writer has.
 
-    If the answer of the storage is lost, or if the name is taken, the file is read to see who wrote
-    it: a client library may have repeated a request that had already created it. If this raises,
-    this call has not created the file.
+    If the name is taken, or if the answer of the storage is lost, the file is read to find its
+    writer. A client library may have repeated a request that had already created the file. If a
+    ``LakeError`` is raised, this call has not created the file.
     """
     is_open = False
     for _ in range(_TRIES):
@@ -78,10 +78,10 @@ def create_once(storage: Storage, path: str, content: bytes) -> bool:
 
 
 def create_or_find(storage: Storage, path: str, content: bytes) -> bool:
-    """Create a file that two writers may give the same content; return False if it exists.
+    """Create a file that two writers may give the same content; return False if the file exists.
 
-    If the storage gives no answer, the file is read: one with this content counts as created. If
-    there is none, ``UnavailableError`` is raised.
+    If the storage gives no answer, the file is read, and a file with this content counts as
+    created. If the file is missing, ``UnavailableError`` is raised.
     """
     try:
         return storage.create(path, content)

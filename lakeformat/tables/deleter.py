@@ -37,7 +37,6 @@ class Deleted:
     failures: int = 0
 
     def count(self, removal: Removal) -> None:
-        """Count one deleted file."""
         kind = removal.kind
         self.files[kind] = self.files.get(kind, 0) + 1
         self.sizes[kind] = self.sizes.get(kind, 0) + (removal.size or 0)
@@ -50,7 +49,7 @@ class Deleted:
         _log.warning("could not delete %s: %s. %s", removal.uri, reason, later)
 
     def plus(self, other: Deleted) -> Deleted:
-        """Return the sum of both."""
+        """Return the sum of both counts."""
         return Deleted(
             _sum(self.files, other.files),
             _sum(self.sizes, other.sizes),
@@ -91,7 +90,7 @@ def _sum(one: Mapping[FileClass, int], other: Mapping[FileClass, int]) -> dict[F
 
 
 class Deleter:
-    """Deletes files and counts them; in a dry run it only counts.
+    """Deletes files and counts them; in a dry run only counts them.
 
     A file that does not exist counts as deleted. ``threads`` is the number of parallel deletions;
     default: a multiple of the number of processors. ``later`` is a sentence for the warning about a
@@ -113,10 +112,11 @@ class Deleter:
         self._on_progress = on_progress
 
     def remove(self, removals: Iterable[Removal]) -> bool:
-        """Delete files in parallel; return False if one could not be deleted. Failures are logged.
+        """Delete files in parallel; return False if a file could not be deleted. Failures are
+        logged.
 
-        All deletions have ended when this returns. So delete files that refer to other files with a
-        first call, and those other files with the next.
+        All deletions have ended when this returns. So delete files that refer to other files in a
+        first call, and the other files in the next call.
         """
         before, waiting = self.deleted.failures, iter(removals)
         while batch := list(islice(waiting, _BATCH)):
@@ -126,9 +126,7 @@ class Deleter:
         return self.deleted.failures == before
 
     def remove_now(self, removal: Removal) -> None:
-        """Delete one file. A failure is raised, as a ``LakeError``, because the next deletions must
-        not happen then.
-        """
+        """Delete one file. If that fails, raise the ``LakeError``, so that the caller stops."""
         if not self._dry_run:
             removal.storage.delete(removal.path)
         self._account(removal, None)

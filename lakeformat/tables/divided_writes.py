@@ -35,11 +35,11 @@ class WriterBuckets(Protocol):
 
 
 class BegunBatch(AbstractContextManager["BegunBatch"], Protocol):
-    """A batch of a table, which ends with its commit; as a context manager also without one."""
+    """A batch of a table. Its commit ends it, and so does the end of its with block."""
 
     @property
     def transaction(self) -> int:
-        """The transaction, which writers in other processes need."""
+        """The id of the transaction, which writers in other processes need."""
         ...
 
     def commit(
@@ -50,5 +50,7 @@ class BegunBatch(AbstractContextManager["BegunBatch"], Protocol):
         commit: CommitId | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Any:
-        """Publish the files of messages, and end the batch."""
+        """Publish the files of commit messages, end the batch, and return the report of the
+        commit.
+        """
         ...

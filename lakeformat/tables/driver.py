@@ -44,8 +44,8 @@ class Round(Generic[U, R]):
 
     units: Sequence[U]
     work: Callable[[U], R]
-    """Works on one unit, in any process, and returns its result, which is never None. It must not
-    commit.
+    """Works on one unit, in any process, without a commit. Returns the result, which is never
+    None.
     """
     stop: Event = field(default_factory=Event)
     """Set when the round ends early: then running units should stop."""
@@ -64,7 +64,7 @@ class Steps(Generic[U, R]):
     head: Callable[[], object]
     """Returns a value that identifies the newest state of the table, such as a snapshot number."""
     plan: Callable[[], Round[U, R] | None]
-    """Reads the newest state and returns the due units; None if no unit is due."""
+    """Reads the newest state and returns the units to work on; None if no unit needs work."""
     take: Callable[[R], object]
     """Receives one result, and commits when it has enough results."""
     finish: Callable[[], bool | None] = lambda: None
@@ -76,19 +76,21 @@ class Steps(Generic[U, R]):
     environment: Environment
     executor: str | Executor = "serial"
     at_a_time: int | None = None
-    """The number of units that run in parallel in threads; default: one more than cores."""
+    """The number of units that run in parallel in threads; default: the number of cores plus
+    one.
+    """
     attempts: int = ATTEMPTS
     """The number of conflicts in a row after which the operation stops."""
     rounds: int | None = None
     """The largest number of rounds; None for no limit."""
     must_finish: bool = True
-    """If the operation stops after conflicts: True raises the last conflict, False makes
+    """The behaviour after too many conflicts. True raises the last conflict; False makes
     ``carry_out`` return ``Ended.CONFLICTS``.
     """
 
 
 class Ended(Enum):
-    """The reason why ``carry_out`` returned: no unit is due, too many conflicts, or enough
+    """The reason why ``carry_out`` returned: no unit needs work, too many conflicts, or enough
     rounds.
     """
 
@@ -98,12 +100,14 @@ class Ended(Enum):
 
 
 def carry_out(steps: Steps[U, R]) -> Ended:
-    """Plan, run and commit until no unit is due.
+    """Plan, run and commit until no unit needs work.
 
     After a ``CommitConflictError`` the units are planned again, unless the conflict is final. A
     missing or damaged file counts as a conflict if the table has a newer state, because expiry may
-    have deleted the file. After any other error the files of uncommitted results are deleted, and
-    the error is raised. If the outcome of a commit is unknown, its files are kept.
+    have deleted the file. After too many conflicts in a row ``CommitConflictError`` is raised.
+
+    After any other error the files of uncommitted results are deleted, and the error is raised. If
+    the outcome of a commit is unknown, its files are kept.
     """
     conflicts = rounds = 0
     while True:
@@ -172,11 +176,9 @@ class _DriverRound(Generic[U, R]):
             self._note(error)
 
     def _note(self, error: LakeError) -> None:
-        """Store the error as the conflict of this round if the units can be planned again; else
-        raise it.
+        """Store a conflict, after which the units can be planned again; raise any other error.
 
-        They can after a conflict, and if a file is missing or damaged and the table has a newer
-        state.
+        A missing or damaged file counts as a conflict if the table has a newer state.
         """
         is_conflict = isinstance(error, CommitConflictError) and not error.is_final
         may_have_expired = isinstance(error, CorruptTableError | NotFoundError)

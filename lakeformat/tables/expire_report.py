@@ -27,7 +27,8 @@ class AnyExpireReport(Report, ABC):
         """One line for each change that the expiry made or, in a dry run, would make."""
 
     def advice(self, table: str) -> Sequence[str]:
-        """Return what prevents further expiry and the command that ends it, one sentence each.
+        """Return sentences that name what prevents further expiry, each with the command that ends
+        it.
 
         ``table`` is the name of the table in the commands.
         """

@@ -17,8 +17,9 @@ _TEMPORARY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
 
 
 def suffixed(name: str, prefix: str) -> str | None:
-    """Return the part of a file name after ``prefix``; None without the prefix or for a temporary
-    file.
+    """Return the part of a file name after ``prefix``.
+
+    Return None for a name without the prefix, and for a temporary file.
     """
     rest = name.removeprefix(prefix)
     return rest if rest and rest != name and not _TEMPORARY.search(rest) else None
@@ -27,8 +28,8 @@ def suffixed(name: str, prefix: str) -> str | None:
 def check_new_file_name_part(what: str, name: object) -> None:
     """Raise ``InvalidRequestError`` if a new file cannot have this name.
 
-    ``what`` is the kind of the name for the error. In addition to ``check_file_name_part`` the
-    length is checked; existing files may have longer names.
+    ``what`` is the kind of the name for the message, such as "tag". Unlike
+    ``check_file_name_part``, this also limits the length; existing files may have longer names.
     """
     check_file_name_part(what, name)
     if len(str(name).encode(errors="replace")) > _LONGEST_BYTES:
@@ -41,7 +42,7 @@ def check_new_file_name_part(what: str, name: object) -> None:
 def check_file_name_part(what: str, name: object) -> None:
     """Raise ``InvalidRequestError`` for a name that cannot be part of a file name.
 
-    ``what`` is the kind of the name for the error, such as "consumer id".
+    ``what`` is the kind of the name for the message, such as "consumer id".
     """
     if not isinstance(name, str):
         raise InvalidRequestError(f"a {what} must be a str, got {name!r}")

@@ -37,8 +37,9 @@ def decode_json_file(
 ) -> T:
     """Parse a metadata file, and return what ``build`` makes of its JSON object.
 
-    Each error names the file ``uri``; that of a damaged file is ``CorruptTableError`` and ends with
-    ``remedy``.
+    A damaged file, or a value that ``build`` refuses, raises ``CorruptTableError``, which ends with
+    ``remedy``. ``UnsupportedError`` of ``build`` is raised with the name of the file. ``uri`` names
+    the file in each error.
     """
     try:
         members = json.loads(content)
@@ -63,8 +64,8 @@ def decode_json_file(
 
 
 def newer_version(kind: str, found: int, known: int) -> UnsupportedError:
-    """Return the error for a file whose format version is ``found``, if ``known`` is the highest
-    known.
+    """Return the error for a file of format version ``found``; ``known`` is the highest known
+    version.
     """
     return UnsupportedError(
         f"its {kind} version is {found}, but this library reads up to {known}: a newer version "
@@ -105,10 +106,10 @@ class Member:
 
 
 def read_members(declared: Sequence[Member], members: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the declared members by their Python names.
+    """Return the values of the declared members by their Python names.
 
-    A member that is null counts as missing. A missing required member raises ``KeyError``. Other
-    members are ignored.
+    A member that is null counts as missing; a missing required member raises ``KeyError``. A value
+    of another type raises ``ValueError``. Members that are not declared are ignored.
     """
     return {
         member.name: member.checked(members[member.key])
@@ -126,6 +127,8 @@ def unknown_members(
 
 
 def write_members(declared: Sequence[Member], values: object) -> dict[str, Any]:
-    """Return a JSON object with the declared attributes of ``values``; None is left out."""
+    """Return a JSON object with the declared attributes of ``values``. Attributes that are None are
+    left out.
+    """
     members = {member.key: getattr(values, member.name) for member in declared}
     return {key: value for key, value in members.items() if value is not None}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract of the leases of a table: only the holder of the newest one may work.
+"""The contract of the leases of a table: only the holder of the newest lease may work.
 
-Each holder takes the lease with the next number, which only one can do, and renews it. A lease that
-is not renewed becomes stale, and the next holder takes its place. A holder that was paused for so
-long notices it before its commit, because a newer lease exists.
+A holder takes the lease with the next number, and renews it. Only one holder can take a number. A
+lease that is not renewed becomes stale, and another holder takes the next lease. If the first
+holder was only paused, it finds this newer lease before its commit, and stops.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ class StoredLease:
 
     number: int
     owner: str
-    """A unique id of the holder; "" if it is not readable right now."""
+    """A unique id of the holder; "" if the id cannot be read right now."""
     expires_millis: int
-    """The time at which the lease is stale; 0 if its holder has released it."""
+    """The time at which the lease becomes stale, in epoch milliseconds; 0 if its holder has
+    released it.
+    """
 
     def is_held(self, now_millis: int) -> bool:
-        """Return True if its holder may still work."""
+        """Return True if the holder of the lease may still work."""
         return now_millis < self.expires_millis
 
 
@@ -33,20 +35,22 @@ class Leases(Protocol):
     """The leases of one table: files beside it, or a row in its catalog."""
 
     def newest(self) -> StoredLease | None:
-        """Return the lease with the highest number; None if there never was one."""
+        """Return the lease with the highest number; None if no lease was ever taken."""
         ...
 
     def take(self, lease: StoredLease) -> bool:
-        """Store a lease whose number follows that of ``newest``; return False if another holder has
-        taken this number.
+        """Store a lease whose number follows the number of ``newest``, and return True.
 
-        Raise ``LockUnavailableError`` if it is unknown whether the lease is stored, and
-        ``UnsupportedError`` if two holders could take one number.
+        Return False if another holder has taken this number. Raise ``LockUnavailableError`` if the
+        answer is lost, and ``UnsupportedError`` if the storage would let two holders take one
+        number.
         """
         ...
 
     def renew(self, lease: StoredLease) -> bool:
-        """Store the new end of a lease; return False if another holder has the next one."""
+        """Store the new end of a lease and return True; return False if another holder has the next
+        lease.
+        """
         ...
 
     def place(self, number: int) -> str:
@@ -56,7 +60,7 @@ class Leases(Protocol):
 
 @runtime_checkable
 class KeepsLeases(Protocol):
-    """Finds the metadata of a table, and keeps leases if its catalog can."""
+    """A finder of a table's metadata that keeps leases if its catalog can store them."""
 
     def leases(self, key: str) -> Leases | None:
         """Return the leases of the table with the id ``key``; None if the catalog keeps none."""

@@ -22,7 +22,7 @@ class History(Protocol[S]):
 
     @property
     def snapshots(self) -> Sequence[S]:
-        """All of them."""
+        """All snapshots that have not expired."""
 
     @property
     def beginning(self) -> Position:
@@ -37,10 +37,12 @@ class History(Protocol[S]):
         """The newest position; the beginning if there are no snapshots."""
 
     def between(self, after: AnyPosition, upto: AnyPosition | None) -> list[S]:
-        """Return the snapshots after ``after``, up to and including ``upto``; None: the newest."""
+        """Return the snapshots after ``after``, up to and including ``upto``; None means the
+        newest.
+        """
 
     def since(self, after: AnyPosition, upto: AnyPosition | None) -> Since[S]:
-        """Return the snapshots as ``between`` does, and signs that a reader missed some."""
+        """Return the snapshots as ``between`` does, and the signs that a reader has missed some."""
 
 
 class ListedHistory(Table, Generic[S]):
@@ -49,7 +51,7 @@ class ListedHistory(Table, Generic[S]):
     def snapshots(self, *, after: AnyPosition | None = None) -> list[S]:
         """Return the snapshots that have not expired, oldest first.
 
-        With ``after`` only those after that position.
+        With ``after``, only the snapshots after that position are returned.
         """
         history = self._history()
         return [*history.snapshots] if after is None else history.between(after, None)
@@ -67,6 +69,8 @@ class ListedHistory(Table, Generic[S]):
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
         """Return the position up to which a reader at ``after`` can read at most ``limit``
         snapshots.
+
+        None sets no limit: the position of the newest snapshot is returned.
         """
         history = self._history()
         if limit is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the commit messages, and their bytes, that a caller passes."""
+"""Checks the commit messages that a caller passes, and their bytes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ _M = TypeVar("_M")
 
 
 def require_messages(given: object, kind: type[_M], advice: str) -> list[_M]:
-    """Return the messages as a list; raise ``InvalidRequestError`` if one is not a ``kind``.
+    """Return the messages as a list; raise ``InvalidRequestError`` for an object that is not a
+    ``kind``.
 
-    ``advice`` begins the error message. The iterable is read only once: a generator is empty the
-    second time, and the commit would be empty, too.
+    ``advice`` begins the message of the error. The iterable is read only once, because a generator
+    is empty the second time, and the commit would then be empty, too.
     """
     if isinstance(given, kind | bytes | str | Mapping) or not isinstance(given, Iterable):
         raise _no_messages(given, advice)
@@ -29,7 +30,10 @@ def require_messages(given: object, kind: type[_M], advice: str) -> list[_M]:
 
 
 def require_bytes(content: object, made_by: str) -> None:
-    """Raise ``InvalidRequestError`` if ``content`` is not bytes; ``made_by`` names their source."""
+    """Raise ``InvalidRequestError`` if ``content`` is not bytes.
+
+    ``made_by`` names the function that makes the bytes, for the message.
+    """
     if not isinstance(content, bytes | bytearray | memoryview):
         raise InvalidRequestError(
             f"a commit message must be bytes, got {type(content).__name__}: pass the result of "

@@ -11,15 +11,16 @@ from lakeformat.errors import InvalidRequestError
 __all__ = ["Moment", "iso_text", "moment_text", "to_millis"]
 
 Moment: TypeAlias = datetime | str | int
-"""A point in time: a datetime, an ISO text (both UTC unless they have a zone), or epoch
-milliseconds.
-"""
+"""A point in time: a datetime, an ISO text, or epoch milliseconds. Without a zone, it is in UTC."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_millis(moment: Moment) -> int:
-    """Return a point in time in epoch milliseconds, rounded down."""
+    """Return a point in time in epoch milliseconds, rounded down.
+
+    Any other value raises ``InvalidRequestError``.
+    """
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment.strip())
@@ -45,8 +46,8 @@ def moment_text(millis: int) -> str:
 
 
 def iso_text(millis: int) -> str:
-    """Return epoch milliseconds as ISO 8601 text in UTC without a zone, as system tables
-    show them.
+    """Return epoch milliseconds as ISO 8601 text in UTC, without a zone; system tables show such
+    times.
     """
     return moment_text(millis).removesuffix("Z").replace(" ", "T")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regular expressions in arguments, which choose tables or consumers by their whole name."""
+"""Regular expressions in arguments, which choose tables or consumers by their whole names."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["name_pattern"]
 
 
 def name_pattern(argument: str, text: str) -> re.Pattern[str]:
-    """Return the compiled expression.
+    """Return the compiled regular expression.
 
-    ``InvalidRequestError`` is raised for a wrong one; it names ``argument``.
+    An invalid expression raises ``InvalidRequestError``, which names ``argument``.
     """
     if not isinstance(text, str):
         raise InvalidRequestError(

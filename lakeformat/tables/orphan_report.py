@@ -25,8 +25,10 @@ class OrphanFile:
     size: int
     modified_millis: int
     newest_snapshot: int | None
-    """The newest snapshot of main that was published before the file was last changed and that
-    still exists; None without one.
+    """The newest snapshot of main that still exists and was published before the file's last
+    change.
+
+    None if there is no such snapshot.
     """
     reason: str
 
@@ -64,21 +66,23 @@ class OrphanReport(Report):
     """The number of unreferenced files that are too young to be removed."""
     young_bytes: int
     kept_by_commit: int | None
-    """The number of the newest snapshot, if the age limit is earlier because of it; else None."""
+    """The number of the newest snapshot, if it makes the age limit earlier; else None."""
     writing_files: int
-    """The number of files that are kept because their writer also wrote a file after the age limit,
-    so it may still be running.
+    """The number of unreferenced files that are kept because their writer may still be running.
+
+    The same writer also wrote a file after the age limit.
     """
     unknown_files: int
-    """The number of files that are kept because no known writer gives such names, or because their
-    age is unknown.
+    """The number of files that are kept because their names or ages are unknown.
+
+    No known writer gives a file such a name.
     """
     external_paths_left_out: tuple[str, ...]
     """External paths that were not searched, because the caller did not request them."""
     objection: str | None
-    """In a dry run: the reason why a removal would be refused; None if it would not."""
+    """In a dry run: the reason why a removal would be refused; None if it would be done."""
     files: tuple[OrphanFile, ...]
-    """The first orphan files; ``on_progress`` is called with all of them."""
+    """The first orphan files; ``on_progress`` is called with each orphan file."""
     files_left_out: int
     """The number of orphan files that are not in ``files``."""
     reason: str

@@ -14,7 +14,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _PER_PROCESSOR = 4
-"""The number of threads for each processor: small storage operations mostly wait."""
+"""The number of threads for each processor; more than one, because storage operations mostly
+wait.
+"""
 
 
 def in_parallel(act: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> list[R]:

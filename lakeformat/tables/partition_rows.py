@@ -14,8 +14,9 @@ class PartitionRows:
     """The rows of the partitions that a partition spec matches, counted from metadata."""
 
     snapshot_id: int | None
-    """The newest snapshot, in which they were counted; None if the table has none."""
+    """The newest snapshot, whose rows were counted; None if the table has no snapshot."""
     rows: Mapping[str, int]
-    """The number of rows by partition, such as ``dt=2024-01-01``; deleted and replaced rows of live
-    files are counted, too.
+    """The number of rows by partition, such as ``dt=2024-01-01``.
+
+    Rows in live files that are deleted or replaced are counted, too.
     """

@@ -20,7 +20,8 @@ def past_millis(name: str, asked: PastTime, now_millis: int) -> int:
     """Return a time in epoch milliseconds; an age such as ``"2 d"`` is subtracted from
     ``now_millis``.
 
-    A time in the future raises ``InvalidRequestError``. ``name`` is the argument, for the message.
+    A time in the future, and a value that is not a time, raise ``InvalidRequestError``, which names
+    the argument ``name``.
     """
     found = _millis(name, asked, now_millis)
     refuse_future(name, found, now_millis)
@@ -28,8 +29,8 @@ def past_millis(name: str, asked: PastTime, now_millis: int) -> int:
 
 
 def refuse_future(name: str, millis: int, now_millis: int) -> None:
-    """Raise ``InvalidRequestError`` if ``millis`` is after ``now_millis``; ``name`` is the
-    argument.
+    """Raise ``InvalidRequestError``, which names the argument ``name``, if a time is in the
+    future.
     """
     if millis > now_millis:
         raise InvalidRequestError(

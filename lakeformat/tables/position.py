@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions: the part of a table's history that a reader, a cursor or an asset event has read."""
+"""Positions in the history of a table: a reader, a cursor or an asset event has read up to
+there.
+"""
 
 from __future__ import annotations
 
@@ -25,36 +27,35 @@ _KEPT_AS_THEY_ARE = ":-"
 class Position:
     """A point in the history of one branch of a table: a reader has read all commits before it.
 
-    Positions of one branch have an order. Comparing positions of two branches or tables raises
-    ``InvalidRequestError``. A snapshot number compares like the position right after that snapshot.
+    Positions of one branch have an order. Comparing positions of two branches or tables with ``<``
+    or ``>`` raises ``InvalidRequestError``. A snapshot number compares like the position right
+    after that snapshot.
 
     Only the format of the table interprets the numbers. Other code compares positions, stores their
-    text (``str``), parses it again (``parse``), and asks the table for everything else.
+    text (``str``), parses that text again (``parse``), and asks the table for everything else.
     """
 
     numbers: tuple[int, ...]
     """The numbers by which positions are compared; only the table's format interprets them."""
     branch: str | None = None
-    """The name of the branch; None in a position that an earlier version stored, which fits any
-    branch.
-    """
+    """The name of the branch. None fits any branch; earlier versions stored such positions."""
     identity: str | None = None
     """The identity of the snapshot at this position; comparisons ignore it.
 
-    After a rollback another snapshot can have the same numbers. The table recognises it by the
-    identity.
+    After a rollback another snapshot can have the same numbers. The identity shows the difference.
     """
     table: str | None = None
     """The location of the table, if known. The text of a position leaves it out, so that a stored
-    position remains valid after a rename of the table."""
+    position remains valid after a rename of the table.
+    """
 
     @classmethod
     def parse(cls, kept: object) -> Position:
-        """Return the position that a text or a form of an earlier version stands for.
+        """Return the position that a text, a snapshot number or a dict of an earlier version
+        describes.
 
-        Earlier forms are a snapshot number, as int or str; a dict with ``snapshot_id``; and a dict
-        with ``next_snapshot``, the first snapshot after the position. Any other value raises
-        ``InvalidRequestError``.
+        A snapshot number is an int or a str. The dict has ``snapshot_id``, or ``next_snapshot``,
+        the first snapshot after the position. Any other value raises ``InvalidRequestError``.
         """
         if isinstance(kept, Position):
             return kept
@@ -106,7 +107,7 @@ class Position:
     def before(self) -> Position:
         """The position right before the newest commit that this position includes.
 
-        At the beginning of the history it is the position itself.
+        At the beginning of the history, it is this position.
         """
         *first, last = self.numbers
         return replace(self, numbers=(*first, max(last - 1, 0)), identity=None)
@@ -115,7 +116,7 @@ class Position:
     def number(self) -> int:
         """The number of the newest snapshot that this position includes.
 
-        ``InvalidRequestError`` is raised if the table's format does not number snapshots.
+        ``InvalidRequestError`` is raised if the position has several numbers, as in a Mixed table.
         """
         if len(self.numbers) > 1:
             raise InvalidRequestError(

@@ -21,7 +21,7 @@ S = TypeVar("S", bound=TableSnapshot)
 
 
 class PositionStream(TableStream[S, Position]):
-    """Delivers one commit after the other; the iteration ends when there is no newer commit yet.
+    """A stream that delivers one commit after the other, and ends when there is no newer commit.
 
     Commits that change no row are skipped.
     """
@@ -40,21 +40,22 @@ class PositionStream(TableStream[S, Position]):
     def position(self) -> Position | None:
         """The position up to which rows were delivered.
 
-        None as long as the stream waits for the first snapshot, whose rows it will deliver in full.
+        None while the stream waits for the first snapshot, whose rows it will deliver in full.
         """
         return self._place
 
     @property
     def next_snapshot(self) -> int | None:
-        """The lowest sequence number that the next commit can have, in a Mixed table that of its
-        change store; None while ``position`` is None.
+        """The lowest sequence number that the next commit can have; None while ``position`` is
+        None.
+
+        In a Mixed table it is a sequence number of the change store.
         """
         return None if self._place is None else self._place.numbers[0] + 1
 
     def starts_at(self) -> StreamBegin:
-        """Return the start of the stream, which a reader in another process can use.
-
-        No rows are delivered.
+        """Return the start of the stream, with which another process can read. No rows are
+        delivered.
         """
         if self._place is None:
             self._begin()
@@ -76,9 +77,8 @@ class PositionStream(TableStream[S, Position]):
 
 
 def position_before(history: History[S], millis: int) -> Position:
-    """Return the position right before the first commit at ``millis`` or later.
-
-    ``millis`` is a time in epoch milliseconds.
+    """Return the position right before the first commit at ``millis`` or later, in epoch
+    milliseconds.
     """
     for each in reversed(history.snapshots):
         if each.time_millis < millis:

@@ -56,7 +56,7 @@ class FastForwardReport(Report):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionReport(Report):
-    """The result of deleting tags or a branch, or of its dry run."""
+    """The result of the deletion of tags or of a branch, or of its dry run."""
 
     table: str
     deleted: tuple[str, ...]
@@ -67,8 +67,9 @@ class DeletionReport(Report):
     """The size in bytes of the deleted files; a file of unknown size counts as 0."""
     failures: int
     failed: tuple[str, ...]
-    """The URIs of the first files that could not be deleted, each with the reason. Repeat the
-    deletion to delete them.
+    """The URIs of the first files that could not be deleted, each with the reason.
+
+    Repeat the deletion to delete these files.
     """
     dry_run: bool
     reason: str
@@ -102,22 +103,25 @@ class RollbackReport(Report):
     removed_changelogs: tuple[int, ...] = ()
     removed_tags: tuple[str, ...] = ()
     moved_consumers: tuple[str, ...] = ()
-    """The ids of consumers that had read snapshots after the target; they now continue right after
-    it.
+    """The ids of consumers that had read snapshots after the target.
+
+    These consumers now read the snapshot right after the target next.
     """
     added_files: int = 0
-    """With ``as_latest``: the number of data files that the table has again."""
+    """With ``as_latest``: the number of data files that the rollback added to the table again."""
     deleted_files: int = 0
-    """With ``as_latest``: the number of data files that the table no longer has."""
+    """With ``as_latest``: the number of data files that the rollback removed from the table."""
     protection_tag: str | None = None
-    """The tag that keeps the files of the target; ``tags.expire`` deletes it as soon as nothing
-    needs it.
+    """The tag that keeps the files of the target; None without one.
+
+    ``tags.expire`` deletes the tag when no snapshot needs it any more.
     """
     objection: str | None = None
     """In a dry run: the reason why the rollback needs ``force``; None if it does not."""
     replayed: bool = False
-    """True if an earlier attempt with the same commit identity did the rollback; this is its
-    report.
+    """True if an earlier attempt with the same commit identity did the rollback.
+
+    The report then describes that attempt.
     """
     dry_run: bool
     reason: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses arguments that an operation takes on tables of other formats only."""
+"""Refuses arguments that an operation takes only for tables of other formats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lakeformat.errors import UnsupportedError
 __all__ = ["RefusedArguments", "refuse_arguments"]
 
 RefusedArguments: TypeAlias = Mapping[str, Mapping[str, str]]
-"""For each operation: the refused arguments, and what to do instead of each."""
+"""For each operation: each refused argument, with advice for the caller."""
 
 
 def refuse_arguments(
@@ -26,7 +26,7 @@ def refuse_arguments(
     """Raise ``UnsupportedError`` for the first argument in ``refused`` that is given and not None.
 
     The error names the table by its ``kind``, such as "an Iceberg table", and its ``location``.
-    ``is_skipped``: the error has ``lacks``, so a run over many tables skips this one.
+    With ``is_skipped`` the error has ``lacks``, so a run over many tables skips this table.
     """
     for name, advice in refused.get(operation, {}).items():
         if given.get(name) is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file to delete, with its kind and the reason."""
+"""The description of a file to delete."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ class FileClass(StrEnum):
     """The kind of a file of a table."""
 
     DATA = "data"
-    """A data file, or an extra file of it, such as a file index."""
+    """A data file, or one of its extra files, such as a file index."""
     DELETES = "delete file"
     """A delete file of an Iceberg table."""
     CHANGELOG = "changelog"
-    """A changelog file."""
     INDEX = "index"
     MANIFEST = "manifest"
     MANIFEST_LIST = "manifest list"
@@ -31,7 +30,7 @@ class FileClass(StrEnum):
     METADATA = "table metadata"
     """A metadata file of an Iceberg table."""
     SNAPSHOT = "snapshot"
-    """The file of a snapshot, tag or long-lived changelog; it refers to other files."""
+    """The file of a snapshot, tag or long-lived changelog, which refers to other files."""
     DIRECTORY = "directory"
     """An empty directory."""
     OTHER = "other"
@@ -49,20 +48,20 @@ _NOUNS: Mapping[FileClass, tuple[str, ...]] = {
     FileClass.MANIFEST: ("manifest",),
     FileClass.MANIFEST_LIST: ("manifest list",),
 }
-"""The nouns of files in reports whose noun is not the kind and ``file``."""
+"""Nouns for reports, singular and plural, of the kinds that are not named ``<kind> file``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A file to delete, with its kind and the reason."""
+    """A file to delete, its kind, and the reason."""
 
     storage: Storage = field(repr=False)
-    """The storage of the file; for a file in an external path it is not that of the table."""
+    """The storage of the file. An external path can have another storage than the table."""
     path: str
     kind: FileClass
     reason: str
     size: int | None = None
-    """The size in bytes; None if the metadata does not name it."""
+    """The size in bytes; None if the metadata does not contain it."""
 
     @property
     def uri(self) -> str:

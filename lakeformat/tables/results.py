@@ -19,7 +19,7 @@ __all__ = ["Results", "Rows", "total_up_to"]
 
 
 class Results(ABC):
-    """The base class of results: a subclass streams the rows, and this class converts them."""
+    """The rows of a result. A subclass streams them, and this class converts them."""
 
     @property
     @abstractmethod
@@ -39,7 +39,9 @@ class Results(ABC):
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """Return all rows as a polars DataFrame."""
+        """Return all rows as a polars DataFrame; raise ``InvalidRequestError`` if polars is not
+        installed.
+        """
         try:
             import polars as pl
         except ImportError:
@@ -52,7 +54,7 @@ class Results(ABC):
 
 
 class Rows(Results):
-    """Results that can be read again; each call reads the rows anew."""
+    """Rows that can be read again; each call reads the files anew."""
 
     def __init__(
         self,
@@ -71,9 +73,7 @@ class Rows(Results):
 
     @property
     def waits_for_compaction(self) -> bool:
-        """True if a compaction adds rows later: those of a changelog that only compactions
-        write.
-        """
+        """True if a compaction adds rows later, because only compactions write the changelog."""
         return False
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
@@ -92,7 +92,9 @@ class Rows(Results):
 
 
 def total_up_to(limit: int | None, counts: Iterable[int]) -> int:
-    """Return the sum of the row counts, at most ``limit``; later counts are not computed."""
+    """Return the sum of the row counts, at most ``limit``. Counts after the limit are not
+    computed.
+    """
     found = 0
     for count in () if limit == 0 else counts:
         found += count

@@ -12,7 +12,7 @@ __all__ = ["Method", "RowChangeReport", "RowOperation"]
 
 
 class RowOperation(StrEnum):
-    """The kind of change, as the summary of a snapshot names it."""
+    """The kind of change, as written in the summary of a snapshot."""
 
     DELETE = "DELETE"
     UPDATE = "UPDATE"
@@ -39,22 +39,23 @@ class RowChangeReport(Report):
     table: str
     operation: str
     method: str
-    """The value of a ``Method``: ``deletion vectors``, ``position deletes``, ``copy on write`` or
-    ``rows by key``.
-    """
+    """The value of a ``Method``, such as ``deletion vectors`` or ``copy on write``."""
     dry_run: bool
     read_snapshot_id: int | None
-    """The id of the snapshot in which rows were searched; None if the table has none, or if
-    ``replayed``.
+    """The id of the snapshot in which rows were searched.
+
+    None if the table has no snapshot, or if ``replayed``.
     """
     snapshot_id: int | None = None
     """The id of the published snapshot; None if no row met the condition, and in a dry run."""
     rows: int | None = 0
-    """The number of rows that met the condition. None if ``replayed``, or if whole files were
-    removed in which equality deletes had already deleted rows.
+    """The number of rows that met the condition.
+
+    None if ``replayed``, or if whole files were removed in which equality deletes had already
+    deleted rows.
     """
     files_read: int = 0
-    """The number of searched files. The metadata shows that all other files have no matching
+    """The number of searched files. Metadata shows that the remaining files have no matching
     rows.
     """
     files_marked: int = 0

@@ -24,8 +24,8 @@ def group_picker(
 ) -> PickGroups:
     """Return a function that selects the row groups of a file that a scan reads.
 
-    ``fields`` are the columns of the table, ``stored`` those of the file. The function also counts
-    the row groups in ``report``.
+    ``fields`` are the columns of the table, ``stored`` the columns of the file. The function also
+    counts the row groups in ``report``.
     """
 
     def pick(footer: Footer, columns: Sequence[str]) -> Mask:
@@ -53,8 +53,8 @@ def _usable(
     """Return the conditions that the bounds of the file can decide, each with its column in the
     file.
 
-    Such a column is in the file, is atomic and has the same type as in the table; columns are
-    matched by field id.
+    Columns are matched by field id. The column in the file must be atomic, and of the same type as
+    in the table.
     """
     now = {field.name: field for field in fields}
     then = {field.id: field for field in stored}

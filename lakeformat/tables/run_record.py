@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of runs: a file ``run-<user>`` has the last success of a run.
+"""Records of runs: the file ``run-<user>`` describes the last success of a run.
 
-A repetition of the run reads the record, also after the snapshot of the success has expired.
+A repetition of the run reads the record, even after the snapshot of the success has expired.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _MEMBERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """The last success of a run, and if the run is repeated, the start of the repetition."""
+    """The last success of a run. If the run is repeated, also the start of the repetition."""
 
     user: str
     """The commit user of the run."""
     identifier: int
     """The identifier of the last commit of the run."""
     snapshot_id: int | None = None
-    """The id of the snapshot that the run published; None if it published none."""
+    """The id of the snapshot that the run published; None if the run published no snapshot."""
     mark: int | None = None
     """A number that the caller chooses for the run; a repetition of the run has another number."""
     input: str | None = None
@@ -66,7 +66,7 @@ class RunRecords:
     directory: str
 
     def read(self, user: str) -> RunRecord | None:
-        """Return the record of a run; None if there is none, or if a crash left it empty."""
+        """Return the record of a run; None if its file is missing, or left empty by a crash."""
         path = self._path(user)
         try:
             content = self.storage.read(path)
@@ -80,7 +80,7 @@ class RunRecords:
         )
 
     def write(self, record: RunRecord, environment: Environment) -> None:
-        """Write the record of a run, and delete records of other runs that are older than
+        """Write the record of a run; delete records of other runs that are older than
         ``KEPT_MILLIS``.
         """
         content = json.dumps(write_members(_MEMBERS, record)).encode()

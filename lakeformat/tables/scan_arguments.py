@@ -34,7 +34,7 @@ def columns_named(columns: object) -> list[str]:
 def check_limit(limit: object) -> int | None:
     """Return the limit as an int; None means no limit.
 
-    ``InvalidRequestError`` is raised if it is not a whole number of 0 or more.
+    Any other value than a whole number of 0 or more raises ``InvalidRequestError``.
     """
     if limit is None:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a scan: the number of files that it reads, and of those that it skips."""
+"""The plan of a scan: the numbers of files that the scan reads and skips."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ class ScanPlan:
     """The number of data files of the snapshot."""
     left_out_by_partition: int
     left_out_by_statistics: int
-    """The number of files that are skipped by the column bounds in manifests."""
+    """The number of files that are skipped because of the column bounds in manifests."""
     left_out_by_index: int
-    """The number of files that are skipped by their file indexes."""
+    """The number of files that are skipped because of their file indexes."""
     left_out_otherwise: int
     """The number of files that are skipped for another reason: a batch read leaves them out, their
     level is below the requested level, or the limit is reached.
     """
     files_to_read: int
     bytes_to_read: int
-    """The total size in bytes of the files to read, also of row groups and columns that are not
-    read.
+    """The total size in bytes of the files to read, including row groups and columns that are
+    skipped.
     """
     splits: int
     raw_splits: int
     """The number of splits whose rows need no merge."""
     decided_by: str | None = None
-    """The key of the table option that chose the snapshot; None if no option did."""
+    """The key of the table option that chose the snapshot; None if no option chose it."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers as a dict, ready for JSON."""

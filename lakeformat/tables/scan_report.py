@@ -13,7 +13,7 @@ __all__ = ["ScanReport"]
 
 @dataclass(slots=True)
 class ScanReport(Report):
-    """The counts of one scan; parallel reads update them, too."""
+    """The counts of one scan. Parallel reads add to the same counts."""
 
     files_read: int = 0
     file_bytes: int = 0
@@ -36,8 +36,8 @@ class ScanReport(Report):
             self.file_bytes += size_bytes
 
     def picked(self, groups: int, of: int, size_bytes: int) -> None:
-        """Count ``groups`` row groups that are read in a file of ``of`` row groups, and
-        their size.
+        """Count ``groups`` row groups of ``size_bytes`` that are read in a file of ``of`` row
+        groups.
         """
         with self._lock:
             self.row_groups += of

@@ -13,7 +13,9 @@ _Snapshot = TypeVar("_Snapshot")
 
 @dataclass(frozen=True, slots=True)
 class Since(Generic[_Snapshot]):
-    """The snapshots after a position, oldest first, and two signs that a reader missed some."""
+    """The snapshots after a position, oldest first, and two signs that a reader there missed
+    some.
+    """
 
     snapshots: tuple[_Snapshot, ...]
     missed: bool

@@ -31,7 +31,7 @@ _AT_SNAPSHOT = ("from-snapshot", "from-snapshot-full")
 
 @dataclass(frozen=True, slots=True)
 class StreamStart:
-    """The snapshot at which a stream starts if it has no stored progress."""
+    """The snapshot at which a stream without stored progress starts."""
 
     mode: str
     snapshot: int | None = None
@@ -56,8 +56,8 @@ class StreamStart:
 
 @dataclass(frozen=True, slots=True)
 class StreamBegin:
-    """The first snapshots of a stream: ``full`` is read in full, ``next_snapshot`` for its
-    changes.
+    """The first snapshots of a stream. ``full`` is read in full, None reads none in full;
+    ``next_snapshot`` is read for its changes.
     """
 
     next_snapshot: int
@@ -87,13 +87,13 @@ class StreamedChanges:
         self._batches = batches
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows; ``rowkind`` is the first column. They can be read only once."""
+        """Stream the rows, once only; ``rowkind`` is the first column."""
         yield from self._batches
 
     def to_arrow(self) -> pa.Table:
-        """Return all rows as one Arrow table. They can be read only once."""
+        """Return all rows as one Arrow table; the rows can be read only once."""
         return pa.Table.from_batches(self.to_batches(), schema=self.schema)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return all rows as a pandas DataFrame. They can be read only once."""
+        """Return all rows as a pandas DataFrame; the rows can be read only once."""
         return self.to_arrow().to_pandas()

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["OPERATIONS", "Table", "offer_arguments", "offering_arguments", "refuse_operation"]
 
 _CO_VARKEYWORDS = 8
-"""The flag of functions that take any keyword argument, as ``inspect`` names it."""
+"""The flag in ``inspect`` of functions that take any keyword argument."""
 P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C")
@@ -79,8 +79,9 @@ OPERATIONS = frozenset(
 
 
 def offering_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function with a better error for an unknown argument, or for one that is given
-    twice: it names the most similar argument.
+    """Return the function with a better error for an argument that is unknown or given twice.
+
+    The call then raises ``InvalidRequestError``, which names the most similar argument.
     """
 
     @wraps(function)
@@ -121,19 +122,25 @@ class Table(ABC):
     numbers_snapshots: ClassVar[bool] = True
     """True if snapshot ids are numbers in the order of commits, without gaps, as in Paimon."""
     instead: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The advice by the name of each operation, or kind of work, that the format lacks."""
+    """The advice for the caller, by the name of each operation or kind of work that the format
+    lacks.
+    """
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         offer_arguments(cls)
 
     refused_arguments: ClassVar[RefusedArguments] = MappingProxyType({})
-    """For each operation: the arguments that the format lacks, and what to use instead of each."""
+    """For each operation: each argument that the format lacks, with advice for the caller."""
     is_skipped_by_arguments: ClassVar[bool] = False
-    """True if a run over many tables skips tables that lack one of its arguments; else it fails."""
+    """The behaviour of a run over many tables if this table lacks an argument: True skips the
+    table, False counts it as failed.
+    """
 
     cloned_into: ClassVar[str | None] = None
-    """The ``format`` of catalogs into which ``clone_table`` copies the table; None: it does not."""
+    """The ``format`` of catalogs into which ``clone_table`` copies the table; None if it cannot
+    copy it.
+    """
     shows_metadata: ClassVar[bool] = False
     """True if the rows are metadata of another table, as in ``shop.orders$files``."""
 
@@ -148,7 +155,7 @@ class Table(ABC):
             raise refuse_operation(self, operation)
 
     def require_arguments(self, operation: str, **given: Any) -> None:
-        """Raise ``UnsupportedError`` if an argument is not None and the format lacks it."""
+        """Raise ``UnsupportedError`` for an argument that is not None and that the format lacks."""
         from lakeformat.tables.refused_arguments import refuse_arguments  # not needed by a read
 
         refuse_arguments(
@@ -163,8 +170,9 @@ class Table(ABC):
     def _require_options(
         self, operation: str, method: Callable[..., object], options: Mapping[str, Any]
     ) -> None:
-        """Check as ``require_arguments``; raise ``InvalidRequestError`` for any other option that
-        is no argument of ``method``.
+        """Raise ``UnsupportedError`` as ``require_arguments`` does.
+
+        Any other option that is not an argument of ``method`` raises ``InvalidRequestError``.
         """
         self.require_arguments(operation, **options)
         if others := options.keys() - self.refused_arguments.get(operation, {}).keys():
@@ -173,7 +181,9 @@ class Table(ABC):
             refuse_unknown(method, sorted(others))
 
     def given_arguments(self, operation: str, **options: Any) -> dict[str, Any]:
-        """Return the arguments that are not None, checked as by ``require_arguments``."""
+        """Return the arguments that are not None; raise ``UnsupportedError`` as
+        ``require_arguments`` does.
+        """
         self.require_arguments(operation, **options)
         return {name: value for name, value in options.items() if value is not None}
 
@@ -184,11 +194,16 @@ class Table(ABC):
         return f"{article} {self.format.capitalize()} table"
 
     def writer_buckets(self, *, overwrites: bool = False) -> WriterBuckets | None:
-        """Return the division of rows by key among several writers; None if the schema has it."""
+        """Return the division of rows by key among several writers.
+
+        Return None if the schema already divides the rows, or if any writer may get any row.
+        """
         return None
 
     def begin_write(self, overwrite: Any, conflict: Conflict | None) -> BegunBatch | None:
-        """Begin the batch of a write with these arguments; None if it needs none."""
+        """Begin the batch of a write with these arguments, and return it; None if no batch is
+        needed.
+        """
         return None
 
     @property
@@ -203,7 +218,7 @@ class Table(ABC):
 
     @property
     def locations(self) -> list[str]:
-        """The URIs of the table's directories: ``location``, and of a Mixed table both stores."""
+        """The URIs of the table's directories: one, or two for the stores of a Mixed table."""
         return [self.location]
 
     @property
@@ -214,50 +229,63 @@ class Table(ABC):
     @property
     @abstractmethod
     def key_columns(self) -> list[str]:
-        """The columns that identify a row: the primary key, or the identifier fields of an Iceberg
-        table; empty if there are none.
+        """The columns that identify a row; empty without a key.
+
+        These are the primary key, or the identifier fields of an Iceberg table.
         """
 
     @property
     @abstractmethod
     def why_changes_delete(self) -> str | None:
-        """The reason why changes of the table may delete rows, such as "has a primary key"; None if
-        they only add rows.
+        """The reason why changes of the table may delete rows, such as "has a primary key".
+
+        None if changes only add rows.
         """
 
     @abstractmethod
     def contradictions(self, wanted: WantedTable) -> list[str]:
-        """Return what differs between this table and the description of a new one, one text each;
-        empty if the table is as wanted.
+        """Return each difference between this table and the description of a new one, as text.
+
+        The list is empty if the table is as described.
         """
 
     @abstractmethod
     def position(self, named: Any = None) -> Position:
-        """Return the newest position; with ``named``, the one that a stored str or number names."""
+        """Return the newest position; with ``named``, the position that a stored str or number
+        names.
+        """
 
     def snapshot_id_at(self, position: Position) -> int:
-        """Return the id of the snapshot at a position of this table; 0 before the first one."""
+        """Return the id of the snapshot at a position of this table; 0 before the first
+        snapshot.
+        """
         return position.number
 
     @abstractmethod
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
     ) -> list[Position]:
-        """Return the newest ``limit`` positions after ``after``, up to ``upto``, oldest first."""
+        """Return the newest ``limit`` positions after ``after``, up to ``upto``, oldest first.
+
+        None as ``after`` or ``upto`` sets no limit on that side.
+        """
 
     @abstractmethod
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
-        """Return the position that a reader at ``after`` reaches with at most ``limit``
-        snapshots.
+        """Return the position that a reader at ``after`` reaches with at most ``limit`` snapshots.
+
+        None sets no limit.
         """
 
     @abstractmethod
     def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[Any]:
-        """Return the snapshots after a position, and two signs that a reader at it missed some."""
+        """Return the snapshots after a position, and two signs that a reader there missed some."""
 
     @abstractmethod
     def scan(self, *arguments: Any, **options: Any) -> Any:
-        """Return the rows of the newest snapshot, or of one chosen by number, tag or time."""
+        """Return the rows of the newest snapshot, or of a snapshot chosen by number, tag or
+        time.
+        """
 
     @abstractmethod
     def write(self, *arguments: Any, **options: Any) -> Any:
@@ -330,17 +358,18 @@ class Table(ABC):
 
         No data is lost. A Paimon table gets a new snapshot with the rows of the old one. In an
         Iceberg table the branch moves back to a snapshot of its history, and newer snapshots are
-        kept until they expire; ``watermark``, ``as_latest=False`` and ``force`` are refused.
+        kept until they expire. There ``watermark``, ``as_latest=False`` and ``force`` raise
+        ``UnsupportedError``.
 
-        With ``as_latest=False`` the history of a Paimon table is cut instead: every newer snapshot
-        and its tags are deleted, and their numbers are used again. That is refused without
-        ``force`` if tags or branches depend on them. ``remove_orphans`` deletes the files that are
-        not referenced afterwards. Commits in progress retry on the remaining history.
+        With ``as_latest=False`` the history of a Paimon table is cut: every newer snapshot and its
+        tags are deleted, and their numbers are used again. If tags or branches depend on them, this
+        raises ``InvalidRequestError`` without ``force``. ``remove_orphans`` deletes the files that
+        are not referenced afterwards. Commits in progress retry on the remaining history.
 
         With ``commit`` a repeated rollback finds the first one and does nothing, so rows committed
         in between are kept. In an Iceberg table this needs ``first_try_millis`` in ``commit``, and
         works only on main. In a Paimon table such a rollback publishes a snapshot even if the rows
-        are equal already. If it cuts the history, it is recognised for 7 days.
+        are equal already. A repeated rollback that cut the history is recognised for 7 days.
         """
         from lakeformat.tables.rollback_request import RollbackRequest
 
@@ -379,7 +408,9 @@ class Table(ABC):
 
 
 def refuse_operation(table: Table, operation: str) -> UnsupportedError:
-    """Return the error for an operation that the table's format lacks, with what to use instead."""
+    """Return the error for an operation that the table's format lacks, with advice for the
+    caller.
+    """
     instead = table.instead.get(operation, "table.operations lists the available operations")
     refusal = UnsupportedError(
         f"{table.location} is {table.kind}, which has no operation {operation!r}: {instead}"

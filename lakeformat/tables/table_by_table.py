@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one operation on many tables, one after the other; after an error the next table follows."""
+"""Runs one operation on many tables in turn. The error of one table does not stop the tables after
+it.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +22,22 @@ R = TypeVar("R", bound=Reported)
 
 @dataclass(frozen=True, slots=True)
 class TableOutcome(Generic[R]):
-    """The report or the error of the operation on one table, or the reason why it was skipped."""
+    """The report or the error of the operation on one table, or the reason why the table was
+    skipped.
+    """
 
     table: str
     report: R | None = None
     error: LakeError | None = None
-    """The error that stopped the operation on this table; None if there was none."""
+    """The error that stopped the operation on this table; None if the operation succeeded."""
     skipped: str | None = None
-    """The reason for a table whose format lacks the operation, such as a Mixed table."""
+    """The reason if the table's format lacks the operation; else None."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as a dict, ready for JSON.
 
-        An error may have a report of the work that was complete before it. Only a skipped table
-        has the member ``skipped``.
+        The report of a failed operation describes the work that was complete before the error. Only
+        a skipped table has the member ``skipped``.
         """
         done = self.error.report if self.report is None and self.error is not None else self.report
         return {
@@ -51,8 +55,8 @@ def table_by_table(
 ) -> Iterator[TableOutcome[R]]:
     """Call ``act`` with the name of each table, and yield its report or error as outcome.
 
-    ``began`` is called with each name before. An unexpected error becomes a ``LakeError``. A table
-    whose format lacks the operation is skipped.
+    ``began`` is called with the name before ``act``. An unexpected error becomes a ``LakeError``. A
+    table whose format lacks the operation is skipped.
     """
     for name in names:
         if began is not None:
@@ -70,8 +74,8 @@ def table_by_table(
 
 
 def skipped_text(outcomes: Sequence[TableOutcome[Any]]) -> str:
-    """Return the number of skipped tables, with the name and the reason of the first one; "" if
-    none was skipped.
+    """Return the number of skipped tables, and the name and reason of the first; "" without
+    them.
     """
     skipped = [each for each in outcomes if each.skipped is not None]
     if not skipped:

@@ -19,15 +19,17 @@ class TableSnapshot(Protocol):
 
     @property
     def identity(self) -> str:
-        """A text that no other snapshot has, even if a rollback made its number free again."""
+        """A text that no other snapshot has, even if a rollback lets another snapshot use the same
+        number.
+        """
 
     @property
     def position(self) -> Position:
-        """The position of a reader that has read all commits up to this one."""
+        """The position of a reader that has read all commits up to this snapshot."""
 
     @property
     def commit_kind(self) -> str:
-        """``APPEND``, ``OVERWRITE``, ``COMPACT`` or ``ANALYZE``."""
+        """The kind of the commit: ``APPEND``, ``OVERWRITE``, ``COMPACT`` or ``ANALYZE``."""
 
     @property
     def time_millis(self) -> int:
@@ -35,7 +37,7 @@ class TableSnapshot(Protocol):
 
     @property
     def schema_id(self) -> int | None:
-        """The id of the schema with which the commit was made; None if it is not known."""
+        """The id of the schema with which the commit was made; None if the id is unknown."""
 
     @property
     def delta_record_count(self) -> int:
@@ -43,12 +45,12 @@ class TableSnapshot(Protocol):
 
     @property
     def changelog_record_count(self) -> int | None:
-        """The number of rows in the changelog of the snapshot; None if it has none."""
+        """The number of rows in the changelog of the snapshot; None without a changelog."""
 
     @property
     def watermark(self) -> int | None:
-        """The event time, in epoch milliseconds, up to which the table is complete; None if it is
-        not known.
+        """The event time, in epoch milliseconds, up to which the table is complete; None if
+        unknown.
         """
 
     @property

@@ -25,8 +25,8 @@ PlaceT = TypeVar("PlaceT")
 
 
 class TableStream(ABC, Generic[SnapshotT, PlaceT]):
-    """Returns one snapshot after the other; the iteration ends when there is no newer
-    snapshot yet.
+    """A stream that returns one snapshot after the other, and ends when there is no newer
+    snapshot.
     """
 
     def __init__(self, start: StreamStart, schema: pa.Schema, consumer: str | None) -> None:
@@ -53,7 +53,7 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
         return found
 
     def poll(self) -> StreamedChanges | None:
-        """Return the next snapshot with changes; None if there is none yet.
+        """Return the next snapshot with changes; None if no such snapshot exists yet.
 
         Snapshots without changed rows are skipped.
         """
@@ -121,7 +121,8 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
 
     @abstractmethod
     def _next_changes(self, place: PlaceT) -> StreamedChanges | None:
-        """Return the changes of the next snapshot after ``place``, and set the progress past it.
+        """Return the changes of the next snapshot after ``place``, and set the progress past that
+        snapshot.
 
-        None if there is no snapshot with changes yet.
+        Return None if there is no snapshot with changes yet.
         """

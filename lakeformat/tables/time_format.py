@@ -42,9 +42,8 @@ class TimeFormat:
     shape: re.Pattern[str]
 
     def parse(self, text: str) -> datetime | None:
-        """Return the time in a text; None if the text does not match.
-
-        A text with only a day is midnight.
+        """Return the time in a text; None if the text does not match. A text with only a day is
+        midnight.
         """
         found = self.shape.fullmatch(text)
         if found is None:
@@ -62,10 +61,10 @@ class TimeFormat:
 
 
 def time_format(formatter: str) -> TimeFormat:
-    """Return the parser for ``partition.timestamp-formatter``.
+    """Return the parser for the option ``partition.timestamp-formatter``.
 
-    If the option is empty, days and times are parsed as SQL writes them. A pattern that this
-    version cannot parse raises ``InvalidRequestError``.
+    An empty option parses days and times in the form of SQL. A pattern that this version cannot
+    parse raises ``InvalidRequestError``.
     """
     if not formatter:
         return TimeFormat(_DEFAULT)
@@ -81,9 +80,10 @@ def time_format(formatter: str) -> TimeFormat:
 
 
 def fill_pattern(pattern: str, values: Mapping[str, str | None]) -> str | None:
-    """Return the pattern with each ``$column`` replaced by its value; "" returns the first value.
+    """Return the pattern with each ``$column`` replaced by its value.
 
-    None if the value of a column in the pattern is null.
+    An empty pattern returns the first value. If a column in the pattern has a null, return None. A
+    pattern without any partition column raises ``InvalidRequestError``.
     """
     if not pattern:
         return next(iter(values.values()))

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raises an error for an argument that a function does not have; it names the most similar
-argument.
-"""
+"""Refuses arguments that a function does not have, and names the most similar argument."""
 
 from __future__ import annotations
 
@@ -19,14 +17,15 @@ _OF_OTHER_LIBRARIES = {
     ("scan", "filter"): 'write the condition in where, as in where="amount > 10"',
     ("update", "updates"): "write the new values in set, as in set={'amount': 0}",
 }
-"""Arguments of other libraries by method and name, and how to get their effect here."""
+"""Arguments of other libraries, by method and name, each with the way to their effect here."""
 
 
 def refuse_call(
     function: Callable[..., object], args: Sequence[object], named: Collection[str]
 ) -> None:
-    """Raise ``InvalidRequestError`` if ``named`` has an argument that a function does not have, or
-    that ``args`` gives by position.
+    """Raise ``InvalidRequestError`` for an argument in ``named`` that the function does not have.
+
+    The same error is raised if ``args`` already gives the argument by position.
     """
     parameters = inspect.signature(function).parameters.values()
     if any(each.kind is each.VAR_KEYWORD for each in parameters):

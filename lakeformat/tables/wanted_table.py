@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The description of a new table, and how an existing table differs from it."""
+"""The description of a new table, and its differences from an existing table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["WantedTable", "difference"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedTable:
-    """The description of a new table, to compare with an existing one."""
+    """The description of a new table, for a comparison with an existing table."""
 
     primary_key: Sequence[str] | None = None
     """The columns of the key; None if any key fits."""
@@ -22,6 +22,8 @@ class WantedTable:
 
 
 def difference(what: str, there: object, wanted: object) -> str:
-    """Return a difference as text; ``there`` is the value of the table, None if it is not set."""
+    """Return a difference as text. ``there`` is the value in the table; None if the table sets no
+    value.
+    """
     state = "not set" if there is None else repr(there)
     return f"{what} is {state} in the table and {wanted!r} in the request"

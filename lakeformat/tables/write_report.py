@@ -19,7 +19,8 @@ class WriteReport(Report):
     table: str
     kind: str | None = None
     """The kind of the snapshot in the words of the format, such as ``APPEND`` in Paimon and
-    ``append`` in Iceberg; None if there was nothing to commit."""
+    ``append`` in Iceberg; None if there was nothing to commit.
+    """
     snapshot_id: int | None
     """The id of the published snapshot; None if there was nothing to commit."""
     rows: int
@@ -29,8 +30,10 @@ class WriteReport(Report):
     bytes: int
     deleted_files: int = 0
     unpublished_files: int = 0
-    """For a repeated commit: the number of files of its messages that the earlier attempt did not
-    publish. Delete them with ``Table.abort``.
+    """For a repeated commit: the number of files in its messages that the earlier attempt did not
+    publish.
+
+    Delete these files with ``Table.abort``.
     """
     attempts: int
     replayed: bool

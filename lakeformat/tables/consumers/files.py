@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of consumers: ``consumer-<id>`` stores the progress of one reader of changes.
 
-A writer overwrites the file in place, so a reader may find it empty or incomplete. The reader reads
-it again before it reports damage.
+A writer overwrites the file in place, so a read may find it empty or incomplete. Such a file is
+read again before it is reported as damaged.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class ConsumerFiles:
     ) -> _T | None:
         """Read the progress of a consumer; None if the consumer does not exist.
 
-        ``build`` makes the result from the members of the file, and ``remedy`` ends the message
-        about a damaged file.
+        ``build`` makes the result from the members of the file. A file that is damaged in each of
+        ``TRIES`` reads raises ``CorruptTableError``, whose message has ``remedy``.
         """
         path = self._path(consumer_id)
         for remaining in reversed(range(TRIES)):
@@ -87,7 +87,9 @@ class ConsumerFiles:
         self.storage.delete(self._path(consumer_id))
 
     def unknown(self, consumer_id: str, table: str) -> NotFoundError:
-        """Return the error for a consumer that does not exist, with the ids of those that do."""
+        """Return the error for a consumer that does not exist, with the ids of the existing
+        consumers.
+        """
         known = self.ids()
         named = (
             f"it has {', '.join(map(repr, known))}"
@@ -101,7 +103,7 @@ class ConsumerFiles:
     ) -> ConsumerReport:
         """Delete the consumers whose whole id matches ``including`` but not ``excluding``.
 
-        Both are regular expressions.
+        Both are regular expressions. A dry run deletes nothing.
         """
         wanted = name_pattern("including", including)
         unwanted = None if excluding is None else name_pattern("excluding", excluding)
@@ -115,7 +117,10 @@ class ConsumerFiles:
         )
 
     def expire(self, table: str, older_than: int, *, dry_run: bool) -> ConsumerReport:
-        """Delete the consumers without progress since ``older_than``, in epoch milliseconds."""
+        """Delete the consumers without progress since ``older_than``, in epoch milliseconds.
+
+        A dry run deletes nothing.
+        """
         return self._forget(table, lambda _, modified: modified < older_than, dry_run=dry_run)
 
     def _forget(

@@ -51,7 +51,7 @@ class PositionConsumers(AnyTableConsumers[Position]):
 
     @abstractmethod
     def snapshots_from(self, position: Position) -> set[int]:
-        """Return the ids of the snapshot at a position and of all later ones."""
+        """Return the ids of the snapshot at a position and of all later snapshots."""
 
     @abstractmethod
     def _history(self) -> History[Any]: ...
@@ -85,7 +85,9 @@ class ConsumersOfTable:
         return [each for group in self.groups() for each in group.list()]
 
     def expire(self, older_than: PastTime, *, dry_run: bool) -> Sequence[ConsumerState]:
-        """Delete the consumers without progress since a time, and return them."""
+        """Delete the consumers without progress since a time, and return them; a dry run only
+        returns them.
+        """
         expired: list[ConsumerState] = []
         for group in self.groups():
             listed = group.list()

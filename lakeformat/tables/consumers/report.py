@@ -24,8 +24,9 @@ class ConsumerState:
     behind: int
     """The number of snapshots that the consumer has not read yet."""
     is_stale: bool
-    """True if the snapshot that the consumer reads next has expired; no snapshots are kept
-    for it.
+    """True if the snapshot that the consumer reads next has expired.
+
+    No snapshots are kept for a stale consumer.
     """
     position: Position
     """The position up to which the consumer has read the history."""

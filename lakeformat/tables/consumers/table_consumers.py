@@ -23,8 +23,8 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     """The consumers of one branch of a table."""
 
     _next_snapshot: str
-    """The meaning of ``next_snapshot`` in this format, such as "the number of the snapshot", for
-    error messages.
+    """The meaning of ``next_snapshot`` in this format, for messages, such as "the number of the
+    snapshot".
     """
 
     def __init__(self, table: str, environment: Environment) -> None:
@@ -41,10 +41,10 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     ) -> None:
         """Set the progress of a consumer; create the consumer if it does not exist.
 
-        Pass one of two arguments. ``after`` is the position up to which it has read.
-        ``next_snapshot`` is the number of the snapshot that it reads next: in Paimon the snapshot
-        id, in Iceberg the sequence number. In Paimon that snapshot and all later ones are kept from
-        now on.
+        Pass one of two arguments. ``after`` is the position up to which the consumer has read.
+        ``next_snapshot`` is the number of the snapshot that the consumer reads next: in Paimon the
+        snapshot id, in Iceberg the sequence number. In Paimon that snapshot and all later ones are
+        kept from now on.
 
         ``InvalidRequestError`` is raised if that snapshot has expired, or is not in the history of
         the branch. A dry run only checks this.
@@ -72,7 +72,10 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     def reset(
         self, consumer_id: str, *, next_snapshot: int | None = None, dry_run: bool = False
     ) -> None:
-        """Move an existing consumer to ``next_snapshot``; None deletes the consumer."""
+        """Move an existing consumer to ``next_snapshot``; None deletes the consumer.
+
+        A consumer that does not exist raises ``NotFoundError``. A dry run changes nothing.
+        """
         if self._read(consumer_id) is None:
             raise self._files().unknown(consumer_id, self._table)
         if next_snapshot is not None:
@@ -90,17 +93,20 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     ) -> ConsumerReport:
         """Delete the consumers whose whole id matches ``including`` but not ``excluding``.
 
-        Both are regular expressions.
+        Both are regular expressions. A dry run deletes nothing.
         """
         return self._files().clear(self._table, including, excluding, dry_run=dry_run)
 
     def expire(self, *, older_than: PastTime, dry_run: bool = False) -> ConsumerReport:
-        """Delete the consumers that have made no progress since a time in the past."""
+        """Delete the consumers that have made no progress since a time in the past.
+
+        A dry run deletes nothing.
+        """
         before = past_millis("older_than", older_than, self._environment.now_millis())
         return self._files().expire(self._table, before, dry_run=dry_run)
 
     def _readable(self, consumer_id: str) -> PlaceT | None:
-        """Return the stored progress of a consumer; None without one, or if its file is damaged."""
+        """Return the stored progress of a consumer; None if its file is missing or damaged."""
         try:
             return self._read(consumer_id)
         except CorruptTableError:
@@ -124,7 +130,7 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     ) -> PlaceT:
         """Return the progress to store for these arguments.
 
-        ``InvalidRequestError`` is raised if the changes from there on can no longer be read.
+        ``InvalidRequestError`` is raised if the changes from there on cannot be read any more.
         """
 
     @abstractmethod

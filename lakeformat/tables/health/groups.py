@@ -27,13 +27,13 @@ class FileGroups:
         return len(self.first)
 
     def count(self, mask: Mask) -> Counts:
-        """Return the number of files of each group for which ``mask`` is True."""
+        """Return for each group the number of its files for which ``mask`` is True."""
         return np.bincount(self.of_file[mask], minlength=len(self)).astype(np.int64)
 
     def sum(self, numbers: Counts, mask: Mask) -> Counts:
         """Return for each group the sum of ``numbers``, which has one number for each file.
 
-        Only files for which ``mask`` is True are counted.
+        Files for which ``mask`` is False are not counted.
         """
         total = np.zeros(len(self), np.int64)
         np.add.at(total, self.of_file[mask], numbers[mask])

@@ -33,7 +33,7 @@ class HealthSummary(Report):
 
     @property
     def why_they_differ(self) -> str | None:
-        """The reason why ``score`` is not the sum of its parts; None if it is."""
+        """The reason why ``score`` is not the sum of its parts; None if they are equal."""
         if self.score == self.score_parts.total:
             return None
         if self.reasons:
@@ -48,7 +48,7 @@ class HealthSummary(Report):
 
     @property
     def first_step(self) -> str | None:
-        """The first advice that is a command; None if no reason has a command."""
+        """The first advice that is a ``lake`` command; None if no reason has such advice."""
         return next((each.advice for each in self.reasons if each.advice.startswith("lake ")), None)
 
     def to_dict(self) -> dict[str, Any]:

@@ -12,8 +12,10 @@ as deleted. ``norm(a, b)`` is ``min(a, b) / b``.
     hidden = ceil(20 - 20 * f * norm(hidden / R, 0.2))
 
 Each part is averaged over the partitions and rounded up. The sum of the parts is 100 if no file
-must be rewritten. Points are subtracted for history that should have been deleted. ``u`` is its
-share of all snapshots, changelogs or bytes, whichever share is the largest:
+must be rewritten.
+
+Points are subtracted for history that should have been deleted. ``u`` is the largest of its three
+shares: of all snapshots, of all changelogs, and of all bytes.
 
     history = -ceil(20 * u)
 
@@ -35,23 +37,24 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 ENOUGH_FILES = 12
-"""The number of files to rewrite at which a partition gets the worst score; for keyed and Mixed
-tables an option sets it.
+"""The number of files to rewrite at which a partition gets the worst score.
+
+In keyed and Mixed tables an option sets this number.
 """
 BYTES_PART = 0.75
-"""The share of the target size from which on a file is large enough."""
+"""A file is large enough if its size is at least this share of the target size."""
 
 _SMALL_POINTS, _MERGE_POINTS, _HIDDEN_POINTS = 40, 40, 20
 _HISTORY_POINTS = 20
 _MOST_DELETES = 0.1
 _DIGITS = 9
-"""The number of decimal places that count before rounding up: 32.00000000001 must not become 33."""
+"""The number of decimal places that rounding up considers: 32.00000000001 must not become 33."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """Counts of the files that a compaction would still rewrite, each an array with one number for
-    each partition.
+    """Counts of the files that a compaction would still rewrite, one array element for each
+    partition.
     """
 
     files: Counts
@@ -62,10 +65,11 @@ class Pending:
     enough_files: Floats
     """The number of files at which a partition gets the worst score."""
     enough_bytes: float
-    """The size in bytes from which on a file is large enough."""
+    """The size in bytes at which a file is large enough."""
     many_deletes: float = _MOST_DELETES
-    """The share of deletes, in rows, at which a partition gets the worst score. For rows that
-    deletes hide already, twice this share does.
+    """The number of deletes divided by rows at which a partition gets the worst score.
+
+    For ``hidden`` rows it is twice this ratio.
     """
 
 
@@ -87,7 +91,7 @@ class Score:
         return max(self.small_files + self.rows_to_merge + self.hidden_rows + self.history, 0)
 
     def with_history(self, undeleted: float) -> Score:
-        """Return the score with ``history`` set for this share of undeleted history, from 0
+        """Return the score with ``history`` set; ``undeleted`` is the share of such history, from 0
         to 1.
         """
         return replace(self, history=-math.ceil(round(_HISTORY_POINTS * undeleted, _DIGITS)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derives the verdict of a table and limits its score to it, so that both agree."""
+"""Derives the verdict of a table, and limits the score to the range of that verdict."""
 
 from __future__ import annotations
 

@@ -28,9 +28,11 @@ def expected(before: Figures, steps: Sequence[StepReport]) -> Figures:
 def with_dead_files(
     before: Figures, after: Figures, steps: Sequence[StepReport]
 ) -> tuple[Figures, Figures]:
-    """Return both with the numbers of orphan files, taken from the report of the orphan step.
+    """Return ``before`` and ``after`` with the numbers of orphan files, from the report of that
+    step.
 
-    ``before`` gets the orphan files that the step found, ``after`` those that it did not remove.
+    ``before`` gets the orphan files that the step found, ``after`` the orphan files that it did not
+    remove. Without such a step both are returned unchanged.
     """
     for step in steps:
         found = step.report

@@ -68,7 +68,7 @@ class StepReport(Report):
     reason: str
     """The work of the step in one sentence, or the reason why it did no work."""
     report: Reported | None = None
-    """The report of the step's operation; if it ran several times, of the last time."""
+    """The report of the step's operation; the last report if the operation ran several times."""
     error: LakeError | None = None
     advice: str | None = None
     """The command for the remaining work, if the step could not do all of it."""
@@ -101,7 +101,9 @@ _NUMBERS = ("files_in", "files_out", "snapshots", "changelogs", "removed_files",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Numbers about the state of a table; None is an unknown number."""
+    """Numbers about the state of a table. A number is None if it is unknown, or if the format lacks
+    it.
+    """
 
     verdict: Verdict | None = None
     score: int | None = None
@@ -143,18 +145,19 @@ class MaintainReport(Report):
     dry_run: bool
     before: Figures
     after: Figures
-    """The numbers after the last step; in a dry run the expected ones."""
+    """The numbers after the last step; in a dry run the expected numbers."""
     steps: tuple[StepReport, ...]
     obstacles: tuple[Reason, ...]
     """The remaining problems of the table, each with its next step."""
     note: str | None = None
-    """A sentence about files that are kept only for time travel; None without them. It needs no
-    action.
+    """A sentence about files that are kept only for time travel; None if no file is.
+
+    The note needs no action.
     """
 
     @property
     def failed(self) -> tuple[LakeError, ...]:
-        """The errors of failed steps, except those of wrong or unsupported requests."""
+        """The errors of failed steps, without ``InvalidRequestError`` and its subclasses."""
         errors = (step.error for step in self.steps if step.error is not None)
         return tuple(each for each in errors if not isinstance(each, InvalidRequestError))
 
@@ -185,7 +188,7 @@ class MaintainReport(Report):
 
     @property
     def reason(self) -> str:
-        """``summary``, and the first remaining problem."""
+        """``summary``, followed by the first remaining problem."""
         if not self.obstacles:
             return self.summary
         more = f" and {len(self.obstacles) - 1} more" if len(self.obstacles) > 1 else ""

@@ -32,7 +32,7 @@ _COMMANDS = {
     EXPIRE: "lake expire ",
     ORPHANS: "lake orphans ",
 }
-"""The beginning of each step's command: an advice that begins with it repeats the step."""
+"""The beginning of each step's command. An advice that begins with it repeats the step."""
 
 
 def find_obstacles(
@@ -41,10 +41,11 @@ def find_obstacles(
     holders: Mapping[str, Reason],
     reasons: Sequence[Reason],
 ) -> tuple[Reason, ...]:
-    """Return the remaining problems: those of failed steps, of stalled consumers, then ``reasons``.
+    """Return the remaining problems: of failed steps, of stalled consumers, then ``reasons``.
 
-    ``holders`` has the problem of each stalled consumer, by its name. ``reasons`` are those of the
-    health report; one that a failed step or a stalled consumer explains is left out.
+    ``holders`` has the problem of each stalled consumer, by the consumer's name. ``reasons`` are
+    the problems in the health report. A problem that a failed step or a stalled consumer explains
+    is left out.
     """
     errors = [str(step.error) for step in steps if step.error is not None]
     found = [*_of_failures(table, steps, reasons), *_of_left_work(steps), *holders.values()]

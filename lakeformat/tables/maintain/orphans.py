@@ -51,7 +51,9 @@ def _reason(report: OrphanReport, table: str, usual_age: str) -> str:
 
 
 def _young_files(report: OrphanReport, table: str, usual_age: str) -> str:
-    """Return a sentence about orphan files that are too young to be removed; "" without them."""
+    """Return a clause about orphan files that are too young to be removed, with the way to remove
+    them.
+    """
     young = counted(report.young_files, "file")
     if report.kept_by_commit is None:
         return f"kept {young} younger than {usual_age}"

@@ -26,8 +26,10 @@ class MaintainRequest:
 
     dry_run: bool = False
     expire_consumers: PastTime | None = None
-    """Delete consumers without progress since this time, also if the table options keep them
-    longer. None follows the table options.
+    """Delete consumers without progress since this time, even if the table options keep them
+    longer.
+
+    None follows the table options.
     """
     executor: str | Executor | None = None
     on_progress: OnProgress | None = None
@@ -56,7 +58,7 @@ class MaintainRequest:
     def units(self, table: str, step: str) -> Callable[[CompactProgress], None] | None:
         """Return a function that passes each completed unit of a compaction to ``on_progress``.
 
-        None without ``on_progress``.
+        Return None without ``on_progress``.
         """
         if (listener := self.on_progress) is None:
             return None
@@ -68,9 +70,9 @@ class MaintainRequest:
         return heard
 
     def removals(self, table: str, step: str) -> Callable[[Removal], None] | None:
-        """Return a function that passes each deleted file of a step to ``on_progress``.
+        """Return a function that passes the number of deleted files of a step to ``on_progress``.
 
-        None without ``on_progress``.
+        Return None without ``on_progress``.
         """
         if (listener := self.on_progress) is None:
             return None

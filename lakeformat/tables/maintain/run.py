@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the steps of a maintenance; after a failed step the next one runs."""
+"""Runs the steps of a maintenance. The error of one step does not stop the steps after it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class StepRunner(Generic[T]):
         return done
 
     def _run(self, request: MaintainRequest, name: str, step: Step[T]) -> StepReport:
-        """Run one step; an error is put into its report, so that the next steps can run."""
+        """Run one step. If it fails, its report has the error, so that the next steps can run."""
         request.begins(self.table, name)
         try:
             report = step(self.subject, request)
@@ -82,7 +82,7 @@ class StepRunner(Generic[T]):
 
 
 def failed_step(name: str, error: LakeError) -> StepReport:
-    """Return the report of a failed step, with the part of the work that it completed."""
+    """Return the report of a failed step, with the part of the work that was completed."""
     said = f"{type(error).__name__}: {error}"
     failed = StepReport(step=name, outcome=StepOutcome.FAILED, reason=said, error=error)
     if name == COMPACT and isinstance(error.report, CompactSummary):
@@ -94,7 +94,7 @@ def failed_step(name: str, error: LakeError) -> StepReport:
 def of_compaction(report: CompactSummary, idle: str) -> StepReport:
     """Return the report of the compaction step.
 
-    ``idle`` is its reason if the compaction published nothing.
+    If the compaction published nothing, the step was not needed, and ``idle`` is the reason.
     """
     if not report.snapshot_ids:
         return not_needed(COMPACT, idle)
@@ -113,7 +113,7 @@ def of_compaction(report: CompactSummary, idle: str) -> StepReport:
 
 
 def not_needed(step: str, reason: str) -> StepReport:
-    """Return the report of a step that had no work; ``reason`` is the cause."""
+    """Return the report of a step that had no work, for the given reason."""
     return StepReport(step=step, outcome=StepOutcome.NOT_NEEDED, reason=reason)
 
 

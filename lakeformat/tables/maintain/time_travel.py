@@ -16,10 +16,10 @@ __all__ = ["files_for_time_travel"]
 def files_for_time_travel(
     storage: StorageNumbers | None, steps: Sequence[StepReport], *, dry_run: bool
 ) -> str | None:
-    """Return a clause about the files that are kept only for time travel; None if there are none.
+    """Return a clause about the files that are kept only for time travel; None if no file is.
 
-    In a dry run of a compaction only the files that it would replace are counted: they are then
-    kept for time travel.
+    In a dry run whose compaction would replace files, only these files are counted, because they
+    would then be kept for time travel.
     """
     replaced = sum(step.files_in for step in steps) if dry_run else 0
     if replaced:

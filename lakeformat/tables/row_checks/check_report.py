@@ -40,8 +40,9 @@ class CheckReport(Report):
 
     table: str
     snapshot_id: int | None
-    """The id of the checked snapshot. With staged results: of the snapshot against whose rows
-    ``unique`` also checked.
+    """The id of the checked snapshot; None if the table has no snapshot.
+
+    With staged results, it is the snapshot whose rows the check ``unique`` includes.
     """
     staged: tuple[str, ...] = ()
     """The addresses of the checked staged results; empty if published rows were checked."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the result of each check, with its finding and advice, from the counts of rows."""
+"""Makes the result of each check, with its finding and advice, from counts of rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CORRECT = "correct these rows in the source, and write them again"
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Makes the results of the checks of one run."""
+    """The results of the checks of one run."""
 
     checks: Checks
     rows: int

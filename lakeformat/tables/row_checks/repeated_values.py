@@ -2,8 +2,8 @@
 """Counts rows whose values in given columns occur more than once, in bounded memory.
 
 Equal values are kept once, with a count. Values that do not fit into memory are written to
-temporary files, chosen by their hash. So equal values are in the same file, and each file is
-counted on its own.
+temporary files; the hash of a value chooses its file. So equal values are in the same file, and
+each file is counted alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FILES_OF_ONE_SIZE = 64
 
 
 class RepeatedValues:
-    """Counts repeated values of ``columns``; a row with a null in one of them is not counted."""
+    """Counts repeated values of ``columns``. A row with a null in one of them is not counted."""
 
     def __init__(self, columns: Sequence[DataField], options: SpillOptions) -> None:
         self._columns = columns
@@ -46,7 +46,6 @@ class RepeatedValues:
         self.examples: list[str] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Add the values of a batch."""
         values = batch.select(self._names)
         known = reduce(pc.and_, map(pc.is_valid, values.columns))
         rows = pa.Table.from_batches([values.filter(known)])
@@ -69,8 +68,8 @@ class RepeatedValues:
 
     @property
     def _limit(self) -> int:
-        """The number of bytes to hold in memory. It grows with the temporary files, whose parts are
-        read together.
+        """The number of bytes to hold in memory. The limit grows with the number of temporary
+        files, because a part of each file is read at the same time.
         """
         return min(_FIRST_BYTES << (len(self._spill) // _FILES_OF_ONE_SIZE), self._most_bytes)
 
@@ -79,15 +78,13 @@ class RepeatedValues:
         self._held_bytes += rows.nbytes
 
     def _take_held(self) -> pa.Table:
-        """Return the rows in memory, each distinct value once with its count, and empty the
-        memory.
-        """
+        """Return the distinct values in memory with their counts, and empty the memory."""
         held, self._held, self._held_bytes = self._held, [], 0
         return self._joined(pa.concat_tables(held))
 
     def _join_held(self) -> None:
-        """Keep each distinct value in memory once; if they are still too many, write them to
-        files.
+        """Replace the rows in memory by their distinct values; write these to files if they are too
+        large.
         """
         rows = self._take_held()
         if rows.nbytes < self._limit // 2:
@@ -106,7 +103,7 @@ class RepeatedValues:
         )
 
     def _parts(self) -> Iterator[pa.Table]:
-        """Yield all distinct values with their counts, in tables; equal values are in one table."""
+        """Yield tables of all distinct values with their counts; equal values are in one table."""
         if self._held and not len(self._spill):
             yield self._take_held()
             return

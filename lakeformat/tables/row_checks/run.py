@@ -28,7 +28,7 @@ __all__ = ["CheckedRows", "SplitScan", "run_checks"]
 
 
 class SplitScan(Protocol):
-    """A scan whose splits can be read separately, also on other machines."""
+    """A scan whose splits can be read one by one, also on other machines."""
 
     def splits(self) -> Sequence[Any]:
         """Return the splits of the scan."""
@@ -52,16 +52,17 @@ class CheckedRows:
     inner_fields: Sequence[DataField] = ()
     """The fields inside of structs that a condition can name, with dotted names."""
     identifying: Sequence[DataField]
-    """The columns that are shown in examples, so that you find the rows."""
+    """The columns that are shown in examples, so that a user finds the rows."""
     keys: frozenset[str] = frozenset()
-    """The columns of the primary key, whose values are unique by the rules of the table; empty
-    without one.
+    """The columns of the primary key; empty without one. The table itself keeps their values
+    unique.
     """
     scan: Callable[[Sequence[str]], SplitScan]
     """Returns a scan of the given columns over the rows to check."""
     scan_all: Callable[[Sequence[str]], SplitScan]
-    """Returns a scan of the given columns over all rows that must be unique together. With staged
-    results these also include the published rows.
+    """Returns a scan of the given columns over all rows that must be unique together.
+
+    With staged results, this includes the published rows.
     """
     memory: SpillOptions = field(default_factory=SpillSettings)
 
@@ -69,10 +70,11 @@ class CheckedRows:
 def run_checks(
     rows: CheckedRows, checks: Checks, now_millis: int, executor: Executor | None
 ) -> tuple[int, tuple[CheckResult, ...]]:
-    """Return the number of checked rows, and the result of each check in the order of the names.
+    """Return the number of checked rows, and the result of each check in the order of their names.
 
     ``executor`` reads the rows in parallel, except for ``unique``, which runs in this process; None
-    runs all checks in this process.
+    runs all checks in this process. A check of an unknown or unsuitable column raises
+    ``InvalidRequestError``.
     """
     run = _RowCheckRun(rows, checks, executor)
     nulls = {name: run.no_nulls(name) for name in checks.not_null}
@@ -101,7 +103,7 @@ class _RowCheckRun:
     executor: Executor | None
 
     def look(self, row_checks: Sequence[RowCheck]) -> int:
-        """Read the rows once for all checks in ``row_checks``, and return their number."""
+        """Read the rows once for all checks in ``row_checks``, and return the number of rows."""
         names = {name for each in row_checks for name in each.columns}
         if not names:
             return self.rows.scan([self.rows.fields[0].name]).count()
@@ -181,7 +183,7 @@ class _RowCheckRun:
         return next(each.name for each in self.rows.fields if name.startswith(f"{each.name}."))
 
     def _shown(self, *names: str) -> tuple[DataField, ...]:
-        """Return the columns of an example: those that identify the row, and the checked ones."""
+        """Return the columns of an example: the identifying columns and the checked columns."""
         fields = [*self.rows.identifying, *(self._field(name) for name in names)]
         return tuple(dict.fromkeys(fields))
 

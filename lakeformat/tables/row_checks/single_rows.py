@@ -21,9 +21,9 @@ _TIMES = (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
 
 @dataclass(slots=True)
 class RowCondition:
-    """Counts the rows that do not meet a condition.
+    """A count of the rows that do not meet a condition.
 
-    A row for which the condition is unknown, such as one with a null, passes, as in SQL.
+    A row passes if the condition is unknown, for example because of a null, as in SQL.
     """
 
     name: str
@@ -34,7 +34,6 @@ class RowCondition:
     examples: list[str] = field(default_factory=list)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Check the rows of a batch."""
         is_bad = pc.fill_null(pc.invert(self.condition.mask(batch)), False)
         if not (bad := pc.sum(is_bad).as_py() or 0):
             return
@@ -59,18 +58,18 @@ class RowCondition:
 
 @dataclass(slots=True)
 class NewestTime:
-    """Finds the newest time of a column; a column without a zone has UTC times."""
+    """The newest time of a column. Times of a column without a zone are in UTC."""
 
     name: str
     column: DataField
     newest_millis: int | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take the times of a batch into account."""
+        """Replace the newest time if the batch has a newer one."""
         self._take(_millis(pc.max(batch.column(self.column.name))))
 
     def join(self, other: NewestTime) -> None:
-        """Take the newest time of another part of the rows into account."""
+        """Replace the newest time if another part of the rows has a newer one."""
         self._take(other.newest_millis)
 
     def blank(self) -> NewestTime:

@@ -17,8 +17,10 @@ class DiscardReport(Report):
     staged: str
     """The address of the staged result."""
     outcome: str
-    """``discarded``; ``published`` if it was published before, so that only its record was deleted;
-    or ``claimed`` if it was kept, because a publication began.
+    """``discarded``, ``published`` or ``claimed``.
+
+    If the result was published before, only its record was deleted. A claimed result was kept,
+    because a publication had begun.
     """
     dry_run: bool
     created_millis: int

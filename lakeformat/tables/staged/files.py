@@ -4,9 +4,9 @@
 A staged result is a JSON file ``staged-<name>``. With a commit identity its name is derived from
 the identity, so that a retry finds the file. Otherwise the name is unique.
 
-Each publication first writes a file of its own, ``claim-<name>.<id>``, and then looks for a
-discard. Each discard first writes ``discard-<name>.<id>`` and then looks for a claim. So at least
-one of the two notices the other. Only this library uses the directory.
+Each publication first writes its own file ``claim-<name>.<id>``, and then looks for a discard. Each
+discard first writes ``discard-<name>.<id>``, and then looks for a claim. So a publication and a
+discard at the same time never both continue. Only this library uses the directory.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class StagedResult(Generic[MessageT]):
 
 
 def staged_name(user: str, identifier: int) -> str:
-    """Return the name of the staged result that belongs to a commit identity: a hash of it."""
+    """Return the name of the staged result that belongs to a commit identity: a hash of the
+    identity.
+    """
     digest = hashlib.blake2b(json.dumps([user, identifier]).encode(), digest_size=16)
     return digest.hexdigest()
 
@@ -91,11 +93,11 @@ class StagedFiles(Generic[MessageT]):
         return self._path(_PREFIX, name)
 
     def address(self, name: str) -> str:
-        """Return the URI of a staged result, by which callers name it."""
+        """Return the URI of a staged result; callers name the result by it."""
         return self.storage.uri(self.path(name))
 
     def named(self, address: str) -> str | None:
-        """Return the name of a result from its URI; None if it cannot be the URI of a staged
+        """Return the name of the staged result at a URI; None if the URI cannot be that of a staged
         result.
         """
         return suffixed(address.rpartition("/")[2], _PREFIX)
@@ -116,7 +118,10 @@ class StagedFiles(Generic[MessageT]):
         )
 
     def read_if_present(self, name: str) -> StagedResult[MessageT] | None:
-        """Return a staged result by its name; None if it does not exist."""
+        """Return a staged result by its name; None if it does not exist.
+
+        A file that this version cannot read raises ``InvalidRequestError``.
+        """
         path = self.path(name)
         try:
             content = self.storage.read(path, LARGE_FILE)
@@ -156,10 +161,10 @@ class StagedFiles(Generic[MessageT]):
             self.release(each.path)
 
     def claim(self, name: str, user: str, environment: Environment) -> str:
-        """Write a claim of a publication, and return its path.
+        """Write the claim of a publication, and return the path of the claim.
 
-        Each publication of a result has its own claim. So when one ends, the claim of another one
-        still protects the files. ``user`` is the commit user that publishes.
+        Each publication of a result has its own claim. So when one publication ends, the claim of
+        another one still protects the files. ``user`` is the commit user that publishes.
         """
         return self._mark(_CLAIM, name, user, environment)
 
@@ -167,7 +172,7 @@ class StagedFiles(Generic[MessageT]):
         """Return the commit user of a publication that began in the last 24 hours and has not
         ended.
 
-        None if there is none; its files may then be discarded.
+        Return None without such a publication; the files of the result may then be discarded.
         """
         for claim in self._beside(_CLAIM, name):
             if claim.modified_millis >= now_millis - _CLAIM_MILLIS:
@@ -176,7 +181,7 @@ class StagedFiles(Generic[MessageT]):
         return None
 
     def begin_discard(self, name: str, environment: Environment) -> str:
-        """Mark a result as discarded, so that no further publication begins; return the path of the
+        """Mark a result as discarded, so that no publication begins; return the path of the
         mark.
         """
         return self._mark(_DISCARD, name, "", environment)
@@ -195,9 +200,9 @@ class StagedFiles(Generic[MessageT]):
         return path
 
     def _beside(self, prefix: str, name: str) -> list[FileInfo]:
-        """Return the claims or the discards of a result, as ``prefix`` chooses.
+        """Return the claims or the discards of a result; ``prefix`` chooses the kind.
 
-        Version 0.1 wrote ``claim-<name>`` without an id; it is included.
+        The file ``claim-<name>`` without an id, which version 0.1 wrote, is included.
         """
         plain = f"{prefix}{name}"
         files = (info for info in self.storage.list(self.directory) if not info.is_directory)
@@ -206,7 +211,7 @@ class StagedFiles(Generic[MessageT]):
     def _create(self, path: str, content: bytes) -> bool:
         """Create a file, and its directory if it is missing; return False if the file exists.
 
-        The directory is not created if the table was dropped or renamed meanwhile.
+        If the table was dropped or renamed meanwhile, ``NotFoundError`` is raised.
         """
         try:
             return create_or_find(self.storage, path, content)

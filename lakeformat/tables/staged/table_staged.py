@@ -49,12 +49,14 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         return self._files.address(name)
 
     def named(self, addresses: Sequence[str]) -> Sequence[StagedResult[MessageT]]:
-        """Return the results with these URIs; raise ``NotFoundError`` if one does not exist."""
+        """Return the results with these URIs; raise ``NotFoundError`` if a result does not
+        exist.
+        """
         require_list("addresses", addresses, "[result.address]")
         return [self._files.read(name) for name in dict.fromkeys(map(self._name, addresses))]
 
     def find(self, commit: CommitId) -> StagedResult[MessageT] | None:
-        """Return the staged result of a commit identity; None if it has none."""
+        """Return the staged result of a commit identity; None without such a result."""
         require_commit_id(commit)
         return self._files.read_if_present(staged_name(commit.user, commit.identifier))
 
@@ -83,7 +85,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         where: Where | None = None,
         with_published: bool = False,
     ) -> Results:
-        """Scan the rows of staged results, which scans of the table do not return yet.
+        """Return the rows of staged results, which scans of the table do not return yet.
 
         ``with_published`` also returns the published rows.
         """
@@ -92,7 +94,8 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         """Publish staged results in one snapshot, exactly once, and delete their records.
 
         Without ``commit`` the commit identity is derived from the names of the results, so a
-        repeated call publishes nothing.
+        repeated call publishes nothing. A missing result raises ``NotFoundError``; a result whose
+        discard has begun raises ``InvalidRequestError``.
         """
         require_list("addresses", addresses, "[result.address]")
         names = sorted({self._name(address) for address in addresses})
@@ -136,14 +139,12 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
 
     @abstractmethod
     def _checked(self, messages: Iterable[MessageT]) -> Sequence[MessageT]:
-        """Return the messages; raise ``InvalidRequestError`` if one is not a message of this
-        format.
-        """
+        """Return the messages; raise ``InvalidRequestError`` for a message of another format."""
 
     @abstractmethod
     def _require_own(self, messages: Sequence[MessageT]) -> None:
-        """Raise ``InvalidRequestError`` if a message names a file outside of the places to which
-        writers of this table write.
+        """Raise ``InvalidRequestError`` if a message names a file where this table's writers never
+        write.
         """
 
     @abstractmethod
@@ -154,11 +155,11 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
 
     @abstractmethod
     def _find_commit(self, commit: CommitId) -> ReportT | None:
-        """Return the report of an earlier commit with this identity; None if there is none."""
+        """Return the report of an earlier commit with this identity; None without such a commit."""
 
     def _require_order(self, results: Sequence[StagedResult[MessageT]]) -> None:
-        """Raise ``InvalidRequestError`` if two results have rows of the same key and it is unknown
-        which row is newer.
+        """Raise ``InvalidRequestError`` if two results have a row of the same key in an unknown
+        order.
 
         Rows without keys need no order.
         """
@@ -191,7 +192,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         return report
 
     def _require_kept(self, names: Iterable[str]) -> None:
-        """Raise ``InvalidRequestError`` if a discard of one of the results has begun."""
+        """Raise ``InvalidRequestError`` if the discard of a result has begun."""
         for name in names:
             if self._files.is_discarded(name):
                 raise InvalidRequestError(
@@ -242,8 +243,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
     def _name(self, address: str) -> str:
         """Return the name of the result with this URI.
 
-        ``InvalidRequestError`` is raised for a URI that is not one of a staged result of this
-        table.
+        A URI that does not name a staged result of this table raises ``InvalidRequestError``.
         """
         require_text("the address of a staged result", address)
         name = self._files.named(address)
