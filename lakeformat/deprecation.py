@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Old names of arguments: they still work for one release, with a warning."""
+"""Old names of arguments, which still work for one release, with a warning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 def renamed_argument(old: str, new: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that also accepts keyword argument ``new`` under its name ``old``.
+    """Return a decorator that also accepts the keyword argument ``new`` under its name ``old``.
 
     A call with ``old`` gives a ``DeprecationWarning``; a call with both names raises ``TypeError``.
     """

@@ -48,7 +48,7 @@ class Status(StrEnum):
 
     OK = "ok"
     WARN = "warn"
-    """Something optional is absent, or was not checked."""
+    """Something optional is missing, or was not checked."""
     FAIL = "fail"
 
 
@@ -60,7 +60,7 @@ class Finding:
     status: Status
     found: str
     advice: str = ""
-    """The next step; empty if none is needed."""
+    """The next step; "" if no step is needed."""
 
     def to_dict(self) -> dict[str, str]:
         """Return the finding as plain values, ready for JSON."""
@@ -90,7 +90,7 @@ def diagnose(
 
 
 def check_python(running: tuple[int, int]) -> Finding:
-    """Compare the running Python with the oldest supported one."""
+    """Check that the running Python is not older than the oldest supported version."""
     found = platform.python_version()
     if running >= OLDEST_PYTHON:
         return Finding("python", Status.OK, found)
@@ -99,7 +99,7 @@ def check_python(running: tuple[int, int]) -> Finding:
 
 
 def check_packages() -> Iterator[Finding]:
-    """Check this library's own version, each package it requires, then the extras."""
+    """Check the version of this library, each package that it requires, and the extras."""
     own = installed_version(DISTRIBUTION)
     if own is None:
         advice = f"pip install {DISTRIBUTION} (in a clone: pip install -e .)"
@@ -121,8 +121,9 @@ def check_packages() -> Iterator[Finding]:
 
 
 def is_wanted(requirement: Requirement, *, extra: str) -> bool:
-    """Return True if the requirement's marker holds on this machine with this extra; "" is no
-    extra.
+    """Return True if the marker of the requirement holds on this machine with this extra.
+
+    The extra "" stands for no extra.
     """
     return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
@@ -143,7 +144,7 @@ def check_requirement(requirement: Requirement, *, label: str | None = None) -> 
 
 
 def installed_version(name: str) -> str | None:
-    """Return the installed version of a distribution; None if it is absent."""
+    """Return the installed version of a distribution; None if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -153,8 +154,8 @@ def installed_version(name: str) -> str | None:
 def check_spark_pair(full: str | None, client: str | None) -> Finding:
     """Check that ``pyspark`` and ``pyspark-client`` have the same version.
 
-    Both install their files into one folder, so two versions overwrite each other. None: the
-    package is not installed.
+    Both install their files into one folder, so two versions overwrite each other. The arguments
+    are the two versions; None stands for a package that is not installed.
     """
     name = "pyspark pair"
     if full is None and client is None:
@@ -175,7 +176,7 @@ def check_spark_pair(full: str | None, client: str | None) -> Finding:
 
 
 def check_java(environ: Mapping[str, str]) -> Finding:
-    """Check the Java that Spark would start; the search order is Spark's own."""
+    """Check the Java that Spark would start; it is searched in Spark's order."""
     needed = f"install Java {OLDEST_JAVA} to {NEWEST_JAVA} and set JAVA_HOME to it"
     spark = installed_version("pyspark")
     binary, origin = find_java(environ)
@@ -195,10 +196,10 @@ def check_java(environ: Mapping[str, str]) -> Finding:
 
 
 def find_java(environ: Mapping[str, str]) -> tuple[str | None, str]:
-    """Return the path of ``java`` and its source: ``JAVA_HOME``, ``PATH`` or ``environment``.
+    """Return the path of ``java`` and the place where it was found.
 
-    ``environment`` is the folder ``java`` in the environment of this Python. Without Java the
-    result is ``(None, "")``.
+    The place is ``JAVA_HOME``, ``PATH`` or ``environment``, which is the folder ``java`` in the
+    environment of this Python. Without Java the result is ``(None, "")``.
     """
     home = environ.get("JAVA_HOME")
     if home:
@@ -211,7 +212,9 @@ def find_java(environ: Mapping[str, str]) -> tuple[str | None, str]:
 
 
 def ask_java_version(binary: str) -> int | None:
-    """Return the major version that a ``java`` reports; None if it does not run."""
+    """Return the major version that the program ``java`` reports; None if the program does not
+    run.
+    """
     try:
         answer = subprocess.run(
             [binary, "-version"],
@@ -237,7 +240,7 @@ def is_limited(spark: str | None) -> bool:
 
 
 def check_spark_submit(environ: Mapping[str, str]) -> Finding:
-    """Find the launcher of Spark jobs on the PATH, else inside the installed pyspark."""
+    """Find the launcher of Spark jobs on the PATH, or else inside the installed pyspark."""
     on_path = shutil.which("spark-submit", path=environ.get("PATH"))
     if on_path:
         return Finding("spark-submit", Status.OK, f"{on_path} (PATH)")

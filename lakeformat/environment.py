@@ -41,24 +41,26 @@ class Environment:
     random_fraction: Callable[[], float] = random.random
     """Returns a random number in [0, 1), for the jitter of retries."""
     has_idle_cores: bool = True
-    """True if several threads may decode one file; False if each core already has a file of its
-    own.
+    """True if several threads may decode one file; False if each core already decodes another
+    file.
     """
     is_given_up: Callable[[], bool] = _never
-    """Returns True to cancel a read: it is called for each batch, and True raises ``LakeError``."""
+    """Returns True to cancel a read. It is called for each batch; after True the read raises
+    ``LakeError``.
+    """
 
     def back_off(self, failures: int, *, least_millis: int, longest_millis: int) -> None:
         """Sleep before a retry, with random jitter, so that competing writers wake at different
         times.
 
-        The pause is ``least_millis`` after the first failure, and doubles with each further failure
-        up to ``longest_millis``.
+        The pause is ``least_millis`` milliseconds after the first failure, and doubles with each
+        further failure up to ``longest_millis``.
         """
         millis = min(least_millis * 2 ** (failures - 1), longest_millis)
         self.sleep_seconds(millis / 1000 * (1 + _JITTER * self.random_fraction()))
 
     def __reduce__(self) -> str | tuple[type[Environment], tuple[object, ...]]:
-        """Pickle ``SYSTEM`` by its name, any other environment without ``is_given_up``.
+        """Pickle ``SYSTEM`` by its name, and any other environment without ``is_given_up``.
 
         The executor stops remote work itself, so a task does not need ``is_given_up``.
         """

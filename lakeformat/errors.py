@@ -53,11 +53,11 @@ class Reported(Protocol):
 
 
 class LakeError(Exception):
-    """Base of every error this library raises on purpose."""
+    """The base of every error that this library raises on purpose."""
 
     report: Reported | None = None
-    """The report of the work that succeeded although another part failed, such as the other buckets
-    of a compaction. None if the operation reports nothing.
+    """The report of the work that succeeded although another part failed, such as other buckets of
+    a compaction. None if the operation reports nothing.
     """
 
 
@@ -69,12 +69,18 @@ class UnsupportedError(InvalidRequestError):
     """The request is valid, but this version of the library does not support it."""
 
     why: str | None = None
-    """Only the reason, for a message that names several unsupported operations on one table."""
+    """Only the reason, for a message about several unsupported operations on one table; None if not
+    separate.
+    """
     advice: str | None = None
-    """Only the next step, for a message that names several unsupported operations on one table."""
+    """Only the next step, for a message about several unsupported operations on one table; None if
+    not separate.
+    """
     lacks: str | None = None
-    """If the format of the table lacks the operation: this reason without the table's location. A
-    run over many tables skips such a table.
+    """The reason without the table's location, if the format of the table lacks the operation; else
+    None.
+
+    A run over many tables skips such a table.
     """
 
 
@@ -83,7 +89,7 @@ class NotFoundError(LakeError):
 
 
 class SnapshotExpiredError(NotFoundError):
-    """The snapshot being read expired during the read: begin again on a newer snapshot."""
+    """The snapshot expired while it was read: begin again on a newer snapshot."""
 
 
 class AlreadyExistsError(LakeError):
@@ -91,12 +97,12 @@ class AlreadyExistsError(LakeError):
 
 
 class CommitConflictError(LakeError):
-    """Another writer changed files that this commit needs, or committed first in each attempt: plan
-    again and retry.
+    """Another writer committed first, or changed files that this commit needs: plan again and
+    retry.
     """
 
     is_final: bool = False
-    """True if planning again on the newest snapshot cannot succeed: compute the change again."""
+    """True if a new plan on the newest snapshot cannot succeed: compute the change again."""
 
 
 class BucketsChangedError(CommitConflictError):
@@ -104,7 +110,7 @@ class BucketsChangedError(CommitConflictError):
 
 
 class TableReplacedError(CommitConflictError):
-    """The table was dropped and created again: open the new one, if the change is meant for it."""
+    """The table was dropped and created again: open the new one if the change is meant for it."""
 
     is_final = True
 
@@ -118,8 +124,8 @@ class CommitUndecidableError(LakeError):
 
 
 class UnavailableError(LakeError):
-    """The storage or the catalog did not answer or refused the request; the table itself may be
-    fine.
+    """The storage or the catalog did not answer, or refused the request. The table may be
+    intact.
     """
 
     nothing_was_written: bool = False

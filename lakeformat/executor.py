@@ -30,7 +30,7 @@ EXECUTORS = ("serial", "threads")
 
 @runtime_checkable
 class Executor(Protocol):
-    """Runs units of work elsewhere, such as in Spark's tasks.
+    """An object that runs units of work elsewhere, such as in Spark's tasks.
 
     The work, its units and its results must be picklable.
     """
@@ -45,7 +45,7 @@ class Executor(Protocol):
 
 
 def require_executor(executor: str | None) -> str:
-    """Return the name of an executor, ``"threads"`` for None.
+    """Return the name of an executor; ``"threads"`` for None.
 
     Any other name than ``"serial"`` and ``"threads"`` raises ``InvalidRequestError``.
     """
@@ -58,7 +58,7 @@ def require_executor(executor: str | None) -> str:
 
 
 def where_to_work(executor: str | Executor | None) -> str | Executor:
-    """Check the argument ``executor`` of an operation and return it; ``"threads"`` for None.
+    """Return the checked argument ``executor`` of an operation; ``"threads"`` for None.
 
     ``InvalidRequestError`` is raised for an unknown name, and for an object without a method
     ``outcomes``.
@@ -91,10 +91,11 @@ def outcomes_of(
     """Yield the result of each unit as soon as it is ready.
 
     ``"serial"`` runs the units one after the other in this thread. ``"threads"`` runs ``at_a_time``
-    of them in parallel; default: one more than cores, because a thread often waits for storage.
+    units in parallel; default: the number of cores plus one, because a thread often waits for
+    storage.
 
     If a unit fails or the caller stops iterating, ``stop`` is set and no further unit is started.
-    ``lost`` is then called with each result of a running unit, which was not yielded.
+    ``lost`` is then called with the result of each unit that was still running.
     """
     threads = min(len(units), at_a_time or _cores() + 1)
     if executor == "serial" or threads < 2:
@@ -167,7 +168,9 @@ class _SizedUnit(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Reading(Generic[T, R]):
-    """Calls ``read`` in a task. A ``LakeError`` or ``OSError`` is returned instead of raised."""
+    """A call of ``read`` in a task, which returns a ``LakeError`` or ``OSError`` and does not raise
+    it.
+    """
 
     read: Callable[[T], R]
 

@@ -34,8 +34,10 @@ def open_storage(
     Schemes: ``file``, ``memory``, ``s3``, ``s3a``, ``gs``, ``az``, ``abfs``, ``abfss``, ``hdfs``,
     ``viewfs``. A local path may be relative to the working directory or start with ``~``. ``file``
     and ``memory`` URIs are percent-decoded; other addresses are taken literally.
-    ``docs/storage.md`` lists the options; ``InvalidRequestError`` for an option that the storage
-    does not have. Nothing is read or created.
+
+    ``docs/storage.md`` lists the options. An option that the storage does not have, and an invalid
+    address, raise ``InvalidRequestError``; another scheme raises ``UnsupportedError``. Nothing is
+    read or created.
     """
     address = _as_text(uri)
     if not address.strip() or "\0" in address:
@@ -137,10 +139,10 @@ def _decoded(text: str, address: str) -> str:
 
 
 def resolve(uri: str, near: Storage) -> tuple[Storage, str]:
-    """Return the storage and path of a file outside its table.
+    """Return the storage and the path of a file outside its table, from its address ``uri``.
 
-    The storage is ``near`` if the address is on it. Another bucket of the same service is opened
-    with the options of ``near``, and any other storage without options.
+    If the address is on the storage ``near``, that storage is returned. Another bucket of the same
+    service is opened with the options of ``near``, and any other storage without options.
     """
     inner = near
     while isinstance(inner, LockedCreation):

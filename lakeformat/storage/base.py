@@ -61,7 +61,9 @@ class FileInfo:
     size: int
     """The size in bytes; 0 for a directory."""
     modified_millis: int
-    """Last change in epoch milliseconds; 0 if unknown (directories of object stores)."""
+    """The time of the last change, in epoch milliseconds; 0 if unknown, as for directories of
+    object stores.
+    """
     etag: str | None = None
     """The ETag of a file in an object store; None for directories and on other storages."""
 
@@ -168,8 +170,10 @@ def too_large(uri: str, size: int, limit: int) -> TooLargeError:
 
 
 def refuse_root(path: str, uri: str) -> None:
-    """Raise ``InvalidRequestError`` if ``path``, which is to be deleted, is the root of its
-    storage; ``uri`` names it in the message.
+    """Raise ``InvalidRequestError`` if the directory to delete, ``path``, is the root of its
+    storage.
+
+    ``uri`` names the directory in the message.
     """
     if not normpath(f"/{path}").strip("/"):
         raise InvalidRequestError(
@@ -179,9 +183,7 @@ def refuse_root(path: str, uri: str) -> None:
 
 
 def vanished(uri: str) -> NotFoundError:
-    """Return the error that ``create`` raises if a directory above the parent of its file is
-    missing.
-    """
+    """Return the error that ``create`` raises if a directory above its file's parent is missing."""
     return NotFoundError(
         f"Cannot publish {uri}: its directory does not exist any more. The table was"
         " renamed or dropped meanwhile, and nothing was published: open it under its new name."

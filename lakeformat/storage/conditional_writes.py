@@ -17,8 +17,8 @@ _NO_SUCH_CALL = 501
 
 
 class ConditionalWrites:
-    """The requests to one bucket that ``ObjectStorage.create`` is made of, without a test of the
-    store.
+    """The requests that ``ObjectStorage.create`` sends to one bucket. The store is not tested
+    here.
     """
 
     def __init__(self, client: ObjectClient, environment: Environment) -> None:
@@ -57,8 +57,9 @@ class ConditionalWrites:
         )
 
     def put_new(self, path: str, content: bytes) -> None:
-        """Write a new file, with retries; raise ``AlreadyExistsError`` if ``path`` has other
-        content.
+        """Write a new file, with retries.
+
+        Raise ``AlreadyExistsError`` if ``path`` has other content.
         """
         client = self._client
         with client.asking("write", path):
@@ -103,7 +104,10 @@ class ConditionalWrites:
                     raise
 
     def _put_after_a_look(self, path: str, content: bytes) -> None:
-        """Check that ``path`` is free, then write it: for stores without conditional writes."""
+        """Check that ``path`` is free, then write the file; for stores without conditional writes.
+
+        Raise ``AlreadyExistsError`` if ``path`` is taken.
+        """
         if self.exists(path):
             raise self._taken(path)
         self._client.api.put(self._client.patient, path, content, use_multipart=False)

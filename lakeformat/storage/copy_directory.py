@@ -21,19 +21,20 @@ _log = logging.getLogger(__name__)
 _CHUNK = 8 << 20
 
 MOVE_MARK = ".moving.tmp"
-"""The file in a new directory that names the old directory of an unfinished move; the move deletes
-it at its end.
+"""The file in a new directory that names the old directory of an unfinished move.
+
+A complete move deletes this file.
 """
 
 
 def copy_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
     """Copy every file below ``old`` to ``new``; return once both directories have the same content.
 
-    The files below the subdirectory ``last`` are copied at the end, each in one write: all files
-    that they refer to then exist. Copies of an interrupted attempt are reused, or copied again if
+    The files below the subdirectory ``last`` are copied at the end, each in one write, when all
+    files that they refer to exist. Copies of an interrupted attempt are reused, or copied again if
     they differ.
 
-    Raises ``AlreadyExistsError`` if another writer created files below ``new``, and
+    Raise ``AlreadyExistsError`` if another writer created files below ``new``, and
     ``CommitConflictError`` if ``old`` changes meanwhile. In both cases the copies of this call are
     deleted, and ``old`` is unchanged.
     """
@@ -64,10 +65,10 @@ class _Copying:
     def require_whole(
         self, files: Mapping[str, FileInfo], there: Mapping[str, FileInfo], strange: str
     ) -> None:
-        """Raise ``AlreadyExistsError`` unless the new directory has an equal copy of every file of
-        the old one.
+        """Raise ``AlreadyExistsError`` unless the new directory has an equal copy of every old
+        file.
 
-        ``strange`` is a file that only the new directory has. If all copies are there, an earlier
+        ``strange`` is a file that only the new directory has. If all copies exist, an earlier
         attempt copied this file, too, and has already deleted its original.
         """
         if not all(name in there and self._is_same(name) for name in files):
@@ -96,8 +97,9 @@ class _Copying:
         self._require_unchanged(files)
 
     def undo(self) -> None:
-        """Delete the copies of this attempt, newest first: the files below ``last``, which make
-        the directory a table, are deleted first.
+        """Delete the copies of this attempt, newest first.
+
+        So the files below ``last``, which make the directory a table, are deleted first.
         """
         for path in reversed(self._made):
             try:
@@ -168,7 +170,7 @@ def _content(storage: Storage, directory: str) -> dict[str, FileInfo]:
 
 
 def _files(storage: Storage, directory: str) -> dict[str, FileInfo]:
-    """Return every file below a directory, by its path relative to it."""
+    """Return every file below a directory, by its path relative to that directory."""
     found: dict[str, FileInfo] = {}
     for info in storage.list(directory):
         if info.is_directory:

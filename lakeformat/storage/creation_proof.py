@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests, once per store and process, that a store refuses to create an existing file.
 
-A store that ignores the condition of a write reports success all the same, and two commits
-overwrite each other. Only a test of the store itself is reliable, not a list of products and
-versions.
+A store that ignores the condition of a write still reports success, and then two commits overwrite
+each other. Only a test of the store itself is reliable, not a list of products and versions.
 """
 
 from __future__ import annotations
@@ -27,13 +26,14 @@ REMEDY = (
 
 
 class RawStore(Protocol):
-    """A store whose conditional write is to be tested."""
+    """A store whose conditional write must be tested."""
 
     def uri(self, path: str) -> str: ...
 
     def create(self, path: str, content: bytes) -> bool:
-        """Publish a file as ``Storage.create`` does, without a test of the store; raise
-        ``UnsupportedError`` if the store has no conditional write.
+        """Publish a file as ``Storage.create`` does, without a test of the store.
+
+        Raise ``UnsupportedError`` if the store has no conditional write.
         """
         ...
 
@@ -47,8 +47,8 @@ class ProvesCreation(Protocol):
     """A storage that must be tested before its ``create`` is trusted."""
 
     def prove_creation(self, path: str) -> None:
-        """Test that the store of ``path`` refuses to create an existing file; raise
-        ``UnsupportedError`` if it does not.
+        """Raise ``UnsupportedError`` unless the store of ``path`` refuses to create an existing
+        file.
         """
         ...
 
@@ -75,8 +75,9 @@ def require_proof(store: RawStore, identity: str, path: str, new_id: Callable[[]
 
 
 def _probe(store: RawStore, path: str) -> str | None:
-    """Return a sentence about the defect of the store, or None if it has none; raise
-    ``UnavailableError`` if it does not answer.
+    """Return a clause about the defect of the store; None without a defect.
+
+    Raise ``UnavailableError`` if the store does not answer.
     """
     try:
         return _race_against_myself(store, path)

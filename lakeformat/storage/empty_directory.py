@@ -13,31 +13,31 @@ __all__ = ["RemovesEmptyDirectories", "empty_remover", "remove_empty_directory"]
 
 @runtime_checkable
 class RemovesEmptyDirectories(Protocol):
-    """A storage that checks that a directory is empty and deletes it in one step, so that a file
-    that is written meanwhile is not lost.
+    """A storage that deletes a directory only if it is empty, in one step.
+
+    So a file that is written meanwhile is not lost.
     """
 
     def remove_empty_directory(self, path: str) -> bool:
-        """Delete an empty directory and return True, also if it is missing; return False, and keep
-        the directory, if it is not empty.
+        """Delete an empty directory and return True; return True also if the directory is missing.
+
+        If the directory is not empty, keep it and return False.
         """
         ...
 
 
 def empty_remover(storage: Storage) -> RemovesEmptyDirectories | None:
-    """Return the storage, without its locks, if it implements ``RemovesEmptyDirectories``; else
-    None.
-    """
+    """Return the storage without its locks if it is a ``RemovesEmptyDirectories``; else None."""
     while isinstance(storage, LockedCreation):
         storage = storage.inner
     return storage if isinstance(storage, RemovesEmptyDirectories) else None
 
 
 def remove_empty_directory(storage: Storage, path: str) -> bool:
-    """Delete a directory if it is empty; return False if it is not.
+    """Delete a directory if it is empty, and return True; otherwise return False.
 
-    A storage that is no ``RemovesEmptyDirectories`` checks and deletes in two steps: a file that is
-    written between them is lost.
+    Unless the storage is a ``RemovesEmptyDirectories``, the check and the deletion are two steps: a
+    file that is written between them is lost.
     """
     in_one_step = empty_remover(storage)
     if in_one_step is not None:

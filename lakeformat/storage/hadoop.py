@@ -18,8 +18,10 @@ _ADDRESS = re.compile(r"(hdfs|viewfs)://([A-Za-z0-9._-]*)(?::(\d+))?(/.*)?", re.
 
 
 def open_hadoop(address: str) -> tuple[RenameStorage, str]:
-    """Return the storage of an ``hdfs://`` or ``viewfs://`` address, not connected, and the
-    path."""
+    """Return the storage of an ``hdfs://`` or ``viewfs://`` address, and the path in it.
+
+    The storage is not connected yet. An invalid address raises ``InvalidRequestError``.
+    """
     match = _ADDRESS.fullmatch(address)
     if match is None:
         raise InvalidRequestError(

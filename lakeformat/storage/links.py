@@ -25,15 +25,17 @@ __all__ = [
 class FollowsNoLinks(ABC):
     """A storage that can contain symbolic links.
 
-    ``within`` limits it to one directory and refuses links below it. A class that wraps such a
-    storage must also derive from this class. Only ``LockedCreation`` need not: the functions of
-    this module inspect the storage inside it.
+    ``within`` limits the storage to one directory and refuses links below it. A class that wraps
+    such a storage must also derive from this class. ``LockedCreation`` is the exception, because
+    the functions of this module inspect the storage inside it.
     """
 
     @abstractmethod
     def within(self, root: str) -> Storage:
-        """Return this storage for the paths below ``root``; its methods raise
-        ``InvalidRequestError`` for a link there, and for a path outside.
+        """Return this storage for the paths below ``root``.
+
+        The methods of the result raise ``InvalidRequestError`` for a link below ``root``, and for a
+        path outside of it.
         """
 
     @abstractmethod
@@ -42,14 +44,16 @@ class FollowsNoLinks(ABC):
 
     @abstractmethod
     def require_no_link(self, path: str) -> None:
-        """Raise ``InvalidRequestError`` if a path is a link below the root, or passes
-        through one.
+        """Raise ``InvalidRequestError`` if a path is a link below the root, or passes through a
+        link.
         """
 
 
 def within(storage: Storage, root: str) -> Storage:
-    """Return a storage for the paths below ``root``; if it can contain links, its methods raise
-    ``InvalidRequestError`` for a link there.
+    """Return a storage for the paths below ``root``.
+
+    If the storage can contain links, the methods of the result raise ``InvalidRequestError`` for a
+    link below ``root``.
     """
     if isinstance(storage, LockedCreation):
         return storage.around(within(storage.inner, root))
@@ -57,14 +61,16 @@ def within(storage: Storage, root: str) -> Storage:
 
 
 def is_link(storage: Storage, path: str) -> bool:
-    """Return True if a path is a link; most storages have none."""
+    """Return True if a path is a link; False on storages that cannot contain links."""
     inner = _inner(storage)
     return inner.is_link(path) if isinstance(inner, FollowsNoLinks) else False
 
 
 def require_no_link(storage: Storage, path: str) -> None:
-    """Raise ``InvalidRequestError`` if a path that another program will open is a link below the
-    root of its storage, or passes through one.
+    """Raise ``InvalidRequestError`` if a path is a link below the storage's root, or passes through
+    one.
+
+    Call this before another program opens the path.
     """
     inner = _inner(storage)
     if isinstance(inner, FollowsNoLinks):
@@ -80,7 +86,8 @@ def _inner(storage: Storage) -> Storage:
 def refuse_way_out(root: str, path: str, *, whole: bool) -> None:
     """Raise ``InvalidRequestError`` if a local path leaves ``root`` by ``..`` or through a link.
 
-    The last name of the path is checked only if ``whole`` is True: a link itself can be deleted.
+    The last name of the path is checked only if ``whole`` is True, because a link itself can be
+    deleted.
     """
     if path == root:
         return

@@ -45,7 +45,7 @@ class LocalStorage(FollowsNoLinks):
     """A storage whose paths are absolute local paths; any number of processes may share it.
 
     ``ids`` gives the unique part of temporary names. With a ``root``, the storage uses only paths
-    below it and refuses symbolic links there; links in and above the root are followed.
+    below that directory and refuses symbolic links there; links in and above the root are followed.
     """
 
     def __init__(self, *, ids: Callable[[], str] = SYSTEM.new_id, root: str | None = None) -> None:
@@ -61,8 +61,8 @@ class LocalStorage(FollowsNoLinks):
         return os.path.islink(path)
 
     def require_no_link(self, path: str) -> None:
-        """Raise ``InvalidRequestError`` if a path is a link below the root, or passes
-        through one.
+        """Raise ``InvalidRequestError`` if a path is a link below the root, or passes through a
+        link.
         """
         self._check(path, whole=True)
 
@@ -78,8 +78,9 @@ class LocalStorage(FollowsNoLinks):
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Queue for ``directory`` during the block, behind other commits of this machine; see
-        ``lakeformat.storage.turns``.
+        """Queue for a directory, behind other commits of this machine, in a with block.
+
+        See ``lakeformat.storage.turns``.
         """
         return directory_turn(directory, sleep_seconds)
 
@@ -125,7 +126,9 @@ class LocalStorage(FollowsNoLinks):
             os.close(descriptor)
 
     def create(self, path: str, content: bytes) -> bool:
-        """Publish by linking a finished temporary file to ``path``."""
+        """Publish a file by a hard link to a finished temporary file; return False if ``path`` is
+        taken.
+        """
         self._check(path)
         with translated("publish", path):
             if os.path.lexists(path):
@@ -142,8 +145,9 @@ class LocalStorage(FollowsNoLinks):
             return won
 
     def overwrite(self, path: str, content: bytes) -> None:
-        """Create a file, or replace it atomically: readers find the old or the new content, after a
-        crash too.
+        """Create a file, or replace it atomically.
+
+        Readers find the old or the new content, also after a crash.
         """
         self._check(path)
         with translated("overwrite", path):
@@ -272,8 +276,9 @@ class LocalStorage(FollowsNoLinks):
         return mode
 
     def _mode(self, path: str) -> int | None:
-        """Return the ``st_mode``, or None if the path is missing; ``AccessDeniedError`` if the
-        system denies access.
+        """Return the ``st_mode`` of a path; None if the path is missing.
+
+        If the system denies access, raise ``AccessDeniedError``.
         """
         self._check(path)
         with translated("look for", path):
@@ -283,7 +288,9 @@ class LocalStorage(FollowsNoLinks):
                 return None
 
     def _prepare(self, path: str, content: bytes) -> str:
-        """Write the temporary file for ``path``; after any failure, nothing was published."""
+        """Write the temporary file for ``path``, and return its path; after a failure nothing was
+        published.
+        """
         with translated("publish", path, writes_nothing=True):
             try:
                 make_durable_directory(os.path.dirname(path), levels=1)
@@ -342,7 +349,9 @@ def _file_info(directory: str, entry: os.DirEntry[str], follow: bool) -> FileInf
 
 @contextmanager
 def _disk_errors_translated(path: str) -> Iterator[None]:
-    """Translate errors of the disk; any other OSError is the caller's own and passes unchanged."""
+    """Translate errors of the disk; any other ``OSError`` comes from the caller and is not
+    changed.
+    """
     try:
         yield
     except OSError as error:
@@ -356,9 +365,10 @@ _NO_DIRECTORY_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP})
 
 
 def make_durable_directory(path: str, *, levels: int | None = None) -> None:
-    """Create a directory and its parents; each one is durable before the next one is created.
+    """Create a directory and its parents; each is durable before the next one is created.
 
-    If more than ``levels`` directories are missing, raise FileNotFoundError and create nothing.
+    If more than ``levels`` directories are missing, raise ``FileNotFoundError`` and create nothing;
+    None sets no limit.
     """
     if not path.startswith("/"):
         raise InvalidRequestError(

@@ -30,11 +30,11 @@ class Location:
     """A directory or file: its service, and the names in its path."""
 
     service: str
-    """The scheme with the bucket, host or container: ``s3://bucket`` also for an ``s3a://``
-    address.
+    """The scheme with the bucket, host or container. An ``s3a://`` address has the service
+    ``s3://bucket``, too.
     """
     account: str
-    """Azure only: the account; empty if the options name it, not the address."""
+    """The account of an Azure address; "" if the address does not name the account."""
     segments: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class Location:
         )
 
     def overlaps(self, other: Location) -> bool:
-        """Return True if one location may contain the other; a missing account matches any
+        """Return True if one location may contain the other. A missing account may be any
         account.
         """
         if self.service != other.service:
@@ -81,10 +81,11 @@ class Location:
 
 
 def location_of(address: str, *, is_literal: bool = True) -> Location:
-    """Return the location of an address; raise ``InvalidRequestError`` if it is empty or relative.
+    """Return the location of an address.
 
-    Metadata stores addresses literally (``is_literal``). In an address from a caller, a percent
-    sign of a ``file`` or ``memory`` URI begins an escape, and a local path may be relative.
+    Raise ``InvalidRequestError`` for an address that is empty, relative or invalid. Metadata stores
+    addresses literally (``is_literal``). In an address from a caller, a percent sign of a ``file``
+    or ``memory`` URI begins an escape, and a local path may be relative.
     """
     if not address.strip() or "\0" in address:
         raise InvalidRequestError(f"{address!r} is not an address: write a path or a URI.")
@@ -115,8 +116,8 @@ def location_of(address: str, *, is_literal: bool = True) -> Location:
 
 
 def one_spelling(address: str) -> str:
-    """Return the normal spelling of an address, or ``address`` itself if it is empty, relative or
-    malformed.
+    """Return the normal spelling of an address. An invalid or relative address is returned
+    unchanged.
     """
     try:
         return str(location_of(address))
@@ -129,7 +130,7 @@ def _named(path: str) -> tuple[str, ...]:
 
 
 def _resolved(path: str) -> tuple[str, ...]:
-    """Return the names of a path, without empty ones, with ``.`` and ``..`` resolved."""
+    """Return the names of a path without empty names, and with ``.`` and ``..`` resolved."""
     found: list[str] = []
     for segment in _named(path):
         if segment == "..":

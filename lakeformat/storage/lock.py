@@ -22,7 +22,7 @@ class Held(Protocol):
         """Return if the lock is certainly held long enough to write one small file.
 
         Otherwise raise ``LockUnavailableError``: nothing was written, and the caller gives up the
-        commit. ``seconds`` is the longest duration of the write, 0 if unknown. Raises
+        commit. ``seconds`` is the longest duration of the write, 0 if unknown. Raise
         ``InvalidRequestError`` if the lock is never certainly held for that long.
         """
         ...
@@ -39,10 +39,11 @@ class Lock(Protocol):
     """Locks by name, which exclude each other between all processes that write one warehouse."""
 
     def hold(self, key: str) -> AbstractContextManager[Held]:
-        """Hold the lock of ``key``, the table's full name as ``<database>.<object>``.
+        """Hold the lock of ``key``, the table's full name as ``<database>.<object>``, in a with
+        block.
 
-        Waits for another holder, and raises ``LockUnavailableError`` if that takes too long or the
+        Wait for another holder; raise ``LockUnavailableError`` if that takes too long, or if the
         lock's service does not answer. Leaving the context releases only this holder's lock, never
-        a successor's. A failed release is logged and not raised, as the work is complete.
+        a successor's. A failed release is logged and not raised, because the work is complete.
         """
         ...

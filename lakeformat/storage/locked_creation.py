@@ -23,20 +23,20 @@ __all__ = ["BoundsWrites", "LockedCreation"]
 
 @runtime_checkable
 class BoundsWrites(Protocol):
-    """A storage with a longest duration of a write, after which it gives up."""
+    """A storage that gives up a write after a known duration."""
 
     @property
     def longest_write_seconds(self) -> float:
-        """Return the longest duration of ``overwrite``, with its retries."""
+        """The longest duration of ``overwrite`` with its retries, in seconds."""
         ...
 
 
 class LockedCreation:
-    """A storage whose ``create`` runs under the lock of one table; other calls pass through.
+    """A storage whose ``create`` runs under the lock of one table. Other calls need no lock.
 
-    ``key`` is the name of the lock: the table's full name. If the storage can decide a race by
-    itself, the lock only saves work of writers that would lose the race, and no commit depends on
-    it. Code that already holds the lock calls ``inner.create``, because locks are not re-entrant.
+    ``key`` is the name of the lock: the table's full name. If the storage can decide a race alone,
+    the lock only saves the work of writers that would lose the race, and no commit depends on the
+    lock. Code that already holds the lock calls ``inner.create``, because locks are not re-entrant.
     """
 
     def __init__(self, inner: Storage, lock: Lock, key: str) -> None:
@@ -52,13 +52,13 @@ class LockedCreation:
         return f"LockedCreation({self.inner!r}, key={self._key!r})"
 
     def __reduce__(self) -> tuple[type[LockedCreation], tuple[Storage, Lock, str]]:
-        """Pickle without the lock: another process can do everything but publish."""
+        """Pickle without the lock: another process can do everything except ``create``."""
         return LockedCreation, (self.inner, _LeftBehind(), self._key)
 
     def create(self, path: str, content: bytes) -> bool:
         """Publish ``content`` as ``path`` under the lock; return False if the path is taken.
 
-        Raises ``LockUnavailableError``, and writes nothing, if the lock is not certainly held.
+        Raise ``LockUnavailableError``, and write nothing, if the lock is not certainly held.
         """
         with self._lock.hold(self._key) as held:
             held.require_time()
@@ -102,8 +102,9 @@ class LockedCreation:
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Queue for ``directory`` during the block, if the inner storage has turns: fewer writers
-        then request the lock at once.
+        """Queue for a directory in a with block, if the inner storage has turns.
+
+        So fewer writers request the lock at once.
         """
         return turn(self.inner, directory, sleep_seconds)
 
@@ -142,7 +143,7 @@ class LockedCreation:
 
 
 class _LeftBehind:
-    """Replaces the lock in a pickled storage: publishing in another process raises an error."""
+    """The lock of an unpickled storage, which raises ``LockUnavailableError`` if it is taken."""
 
     def hold(self, key: str) -> AbstractContextManager[Held]:
         raise LockUnavailableError(

@@ -43,7 +43,7 @@ class MemoryStorage:
         """
 
     def __reduce__(self) -> NoReturn:
-        """Raise ``InvalidRequestError``: in another process, the same name would be a different
+        """Raise ``InvalidRequestError``: in another process the name would mean a different
         storage.
         """
         raise InvalidRequestError(
@@ -91,7 +91,7 @@ class MemoryStorage:
             self.overwrite(path, content)
 
     def create(self, path: str, content: bytes) -> bool:
-        """Publish ``content`` as ``path`` if nothing is there."""
+        """Publish ``content`` as ``path``; return False if the path is taken."""
         with self._lock:
             if _key(path) in self._files:
                 return False

@@ -23,17 +23,17 @@ class MovesDirectories(Protocol):
     """A storage that can rename a directory with its content in one step."""
 
     def rename_directory(self, old: str, new: str) -> None:
-        """Rename a directory in one step, whole and durable.
+        """Rename a directory in one step, durably.
 
-        Missing directories above ``new`` are created. ``NotFoundError`` if ``old`` does not exist;
-        ``AlreadyExistsError``, and no change, if ``new`` exists. The storage decides if an empty
-        directory counts as existing.
+        Missing directories above ``new`` are created. Raise ``NotFoundError`` if ``old`` does not
+        exist, and ``AlreadyExistsError`` if ``new`` exists; then nothing changes. The storage
+        decides if an empty directory counts as existing.
         """
         ...
 
 
 def mover(storage: Storage) -> MovesDirectories | None:
-    """Return the storage, without its locks, if it implements ``MovesDirectories``; else None."""
+    """Return the storage without its locks if it is a ``MovesDirectories``; else None."""
     while isinstance(storage, LockedCreation):
         storage = storage.inner
     return storage if isinstance(storage, MovesDirectories) else None
@@ -42,10 +42,12 @@ def mover(storage: Storage) -> MovesDirectories | None:
 def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
     """Move a directory with its content.
 
-    If the storage cannot do that in one step, files are copied and then deleted; those below the
-    subdirectory ``last`` are copied last and deleted first. Repeat the call after a crash to finish
-    the work. Nothing is deleted before the new directory is complete. ``copy_directory`` lists the
-    errors.
+    If the storage cannot do that in one step, files are copied and then deleted. The files below
+    the subdirectory ``last`` are copied last and deleted first. Repeat the call after a crash to
+    finish the work. Nothing is deleted before the new directory is complete.
+
+    Raise ``AlreadyExistsError`` if the new directory has other files, and ``CommitConflictError``
+    if the old one changes meanwhile.
     """
     _require_apart(storage, old, new)
     at_once = mover(storage)
@@ -71,9 +73,9 @@ def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
 
 
 def is_moving(storage: Storage, old: str, new: str) -> bool:
-    """Return True if the new directory holds the mark of an unfinished move from ``old``.
+    """Return True if the new directory has the mark of an unfinished move from ``old``.
 
-    Equal content proves nothing: two new tables may have the same schema.
+    Equal content would prove nothing: two new tables may have the same schema.
     """
     try:
         return storage.read(f"{new}/{MOVE_MARK}") == old.encode()

@@ -24,12 +24,14 @@ OBJECT_SCHEMES = frozenset(_KINDS)
 
 @dataclass(frozen=True, slots=True)
 class ObjectAddress:
-    """One bucket; the scheme is kept as the caller wrote it, such as ``s3a``."""
+    """The address of one bucket; the scheme is kept as the caller wrote it, such as ``s3a``."""
 
     scheme: str
     bucket: str
     host: str = ""
-    """Azure only: the part after the ``@``, ``account.dfs.core.windows.net``."""
+    """The part of an Azure address after the ``@``, such as ``account.dfs.core.windows.net``; else
+    "".
+    """
 
     @property
     def kind(self) -> str:
@@ -38,19 +40,22 @@ class ObjectAddress:
 
     @property
     def account(self) -> str:
-        """The storage account of an Azure address, or an empty text."""
+        """The storage account in an Azure address; "" without one."""
         return self.host.partition(".")[0]
 
     def uri(self, path: str) -> str:
-        """Return the address of a path in the bucket; like other tools it encodes nothing."""
+        """Return the address of a path in the bucket. No character is percent-encoded, as in other
+        tools.
+        """
         authority = f"{self.bucket}@{self.host}" if self.host else self.bucket
         return f"{self.scheme}://{authority}/{path.strip('/')}"
 
 
 def parse_object_address(address: str) -> tuple[ObjectAddress, str]:
-    """Return the bucket of an address and the path in it.
+    """Return the bucket of an address, and the path in the bucket.
 
-    The path is literal: a ``%3A`` in the directory of a partition is part of its name.
+    The path is literal: a ``%3A`` in the directory of a partition is part of its name. An invalid
+    address, or an address with credentials, raises ``InvalidRequestError``.
     """
     scheme, _, rest = address.partition(":")
     scheme = scheme.lower()

@@ -36,7 +36,7 @@ _ONCE = {**_RETRIES, "max_retries": 0}
 
 
 class _ForkCheck:
-    """Detects that this process was forked from a process that had already used an object store."""
+    """A check that this process was not forked from a process that had used an object store."""
 
     are_watched = False
     is_child = False
@@ -50,11 +50,13 @@ class _ForkCheck:
 
 @dataclass(frozen=True)
 class ObjectClient:
-    """Sends requests to one bucket: with retries, or exactly once."""
+    """A client that sends requests to one bucket: with retries (``patient``), or exactly once
+    (``once``).
+    """
 
     address: ObjectAddress
     endpoint: str
-    """The endpoint in use, on Azure with the account; empty for the provider's default."""
+    """The endpoint in use, on Azure with the account; "" for the provider's default."""
     patient: Any = field(repr=False)
     once: Any = field(repr=False)
     api: ModuleType = field(repr=False)
@@ -62,12 +64,12 @@ class ObjectClient:
 
     @property
     def identity(self) -> str:
-        """A text that is equal for all clients of one bucket, and different for other buckets."""
+        """A text that is equal for all clients of one bucket, and differs between buckets."""
         return f"{self.address.kind} {self.endpoint} {self.address.bucket}"
 
     @property
     def longest_request_seconds(self) -> float:
-        """Return the longest time from a small request to its last answer, with retries.
+        """The longest time in seconds from a small request to its last answer, with retries.
 
         The last retry may begin one pause after the time limit for retries.
         """
@@ -77,10 +79,10 @@ class ObjectClient:
         return self.address.uri(path)
 
     def asking(self, operation: str, path: str) -> AbstractContextManager[None]:
-        """Translate the errors of the requests in the block; ``operation`` and ``path`` name them
-        in messages.
+        """Translate the errors of the requests in a with block into ``LakeError``.
 
-        Raises ``UnavailableError`` in a forked process, where the client's threads do not run.
+        ``operation`` and ``path`` name the requests in messages. In a forked process, where the
+        client's threads do not run, ``UnavailableError`` is raised.
         """
         _ForkCheck.watch()
         if _ForkCheck.is_child:
@@ -94,7 +96,11 @@ class ObjectClient:
 
 
 def open_client(address: ObjectAddress, config: StoreConfig) -> ObjectClient:
-    """Return a client with the given options; the environment supplies missing options."""
+    """Return a client with the given options; the environment supplies missing options.
+
+    Raise ``UnsupportedError`` if obstore is not installed, and ``InvalidRequestError`` for options
+    that contradict each other or the address.
+    """
     api = _load(address)
     values = dict(config.values)
     http: dict[str, Any] = {"timeout": timedelta(seconds=_request_seconds(config))}
@@ -135,7 +141,7 @@ def _load(address: ObjectAddress) -> ModuleType:
 def _settings(
     address: ObjectAddress, values: Mapping[str, object]
 ) -> tuple[str, dict[str, object]]:
-    """Return the endpoint, and the client's configuration."""
+    """Return the endpoint, and the configuration of the client."""
     settings = dict(values)
     if address.kind == "gs":
         return str(settings.get("base_url", os.environ.get("GOOGLE_BASE_URL", ""))), settings
@@ -176,9 +182,10 @@ def _s3_settings(
 
 
 def _static_credentials(values: dict[str, object]) -> Callable[[], dict[str, object]] | None:
-    """Return the S3 key of the options, complete; None if the options give none.
+    """Return the S3 key in the options; None if the options have no key.
 
-    Without this the client would combine a part of a key with values of the environment.
+    Raise ``InvalidRequestError`` for a part of a key: the client would combine it with values of
+    the environment.
     """
     names = ("access_key_id", "secret_access_key", "session_token")
     key, secret, token = (values.pop(name, None) for name in names)

@@ -41,8 +41,10 @@ _RETRY = "Check the endpoint and retry once the store answers."
 
 @contextmanager
 def translated(operation: str, uri: str, secrets: tuple[str, ...] = ()) -> Iterator[None]:
-    """Raise the library's error for any client error, with the operation and the address; each of
-    ``secrets`` is replaced by ``***`` in the message.
+    """Raise a ``LakeError`` for any client error of a with block, with the operation and the
+    address.
+
+    Each of ``secrets`` is replaced by ``***`` in the message.
     """
     from obstore.exceptions import BaseError
 
@@ -58,8 +60,9 @@ def is_missing(error: Exception) -> bool:
 
 
 def is_taken(error: Exception) -> bool:
-    """Return True if the store refused a write because the object exists; on S3 also if another
-    request writes it at the same time.
+    """Return True if the store refused a write because the object exists.
+
+    S3 also refuses a write while another request writes the object.
     """
     return type(error).__name__ in ("AlreadyExistsError", "NotModifiedError", "PreconditionError")
 

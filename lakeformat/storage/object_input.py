@@ -9,13 +9,13 @@ from collections.abc import Callable
 __all__ = ["READ_AHEAD", "RangeStream"]
 
 READ_AHEAD = 1 << 20
-"""The bytes that a small read fetches: a store sends them in about the time that a request
-takes.
+"""The number of bytes that a small read fetches: a store sends them in about the time of a
+request.
 """
 
 
 class RangeStream(io.RawIOBase):
-    """A seekable stream on ``fetch(start, end)``; it keeps the last range it fetched.
+    """A seekable stream on ``fetch(start, end)``, which keeps the last range that was fetched.
 
     A file of up to ``READ_AHEAD`` bytes is fetched in one request. The first read at the end of a
     larger file also fetches the bytes before it, because footers are read backwards.

@@ -9,14 +9,17 @@ from lakeformat.storage.object_client import ObjectClient
 __all__ = ["DIRECTORY_MARKER", "delete_foreign_markers"]
 
 DIRECTORY_MARKER = ".directory"
-"""An empty object in a created directory; not listed, and no engine reads it.
+"""The name of an empty object in a created directory. It is not listed, and no engine reads it.
 
-Hadoop's own kind of marker ends in a slash, which the client cannot write.
+The name of Hadoop's marker ends in a slash, and the client cannot write such a name.
 """
 
 
 def delete_foreign_markers(client: ObjectClient, key: str) -> None:
-    """Delete the markers left below an emptied directory: objects whose names end in a slash."""
+    """Delete the markers below an emptied directory: objects whose names end in a slash.
+
+    Raise ``UnsupportedError`` if that is not possible for this store.
+    """
     uri = client.uri(key)
     if client.address.kind != "s3":
         raise UnsupportedError(

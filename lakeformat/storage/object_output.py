@@ -11,20 +11,21 @@ from queue import Queue
 __all__ = ["PART_BYTES", "UploadStream"]
 
 PART_BYTES = 8 << 20
-"""The size of one part of a large upload. A store takes at most 10,000 parts, so files up to 80 GB.
+"""The size in bytes of one part of a large upload. A store takes at most 10,000 parts, so files may
+have up to 80 GB.
 """
 _WAITING_PARTS = 1
 
 
 class _Aborted(Exception):
-    """Raised inside the upload, which then deletes the parts it has sent."""
+    """Raised inside the upload, which then deletes the parts that were sent."""
 
 
 class UploadStream(io.RawIOBase):
-    """Uploads an object: with ``put`` if it fits into one part, else with ``upload`` in a thread.
+    """A stream that uploads an object: with ``put`` if it fits into one part, else with ``upload``.
 
-    ``upload`` gets an iterator of parts; if the iterator raises, it must abort the upload and raise
-    too. The object is visible only after ``finish``.
+    ``upload`` runs in a thread and gets an iterator of parts. If the iterator raises, ``upload``
+    must abort the upload and raise, too. The object is visible only after ``finish``.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class UploadStream(io.RawIOBase):
         return view.nbytes
 
     def finish(self) -> None:
-        """Make the content visible, or raise the error that prevented it."""
+        """Make the content visible; raise the error of the upload if it failed."""
         if self._thread is None:
             self._put(bytes(self._buffer))
             return
@@ -63,7 +64,7 @@ class UploadStream(io.RawIOBase):
         self._raise_error()
 
     def abort(self) -> None:
-        """Discard the content and the parts already sent; errors are ignored."""
+        """Discard the content and the parts that were sent; errors are ignored."""
         self._buffer.clear()
         if self._thread is not None:
             self._end(_Aborted())

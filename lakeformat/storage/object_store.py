@@ -53,7 +53,7 @@ class ObjectStorage:
 
     @property
     def longest_write_seconds(self) -> float:
-        """Return the longest duration of ``overwrite``, with its retries."""
+        """The longest duration of ``overwrite`` with its retries, in seconds."""
         return self.client.longest_request_seconds
 
     def uri(self, path: str) -> str:
@@ -101,15 +101,19 @@ class ObjectStorage:
             raise
 
     def create(self, path: str, content: bytes) -> bool:
-        """Publish by a write that the store refuses if the name is taken.
+        """Publish a file by a write that the store refuses if the name is taken; then return False.
 
-        The first call of a process tests that the store refuses; ``UnsupportedError`` if not.
+        The first call of a process tests that the store refuses such a write, and raises
+        ``UnsupportedError`` otherwise.
         """
         self.prove_creation(path)
         return self._raw.create(_key(path), content)
 
     def prove_creation(self, path: str) -> None:
-        """Test, once per process, that the store refuses to create an existing file."""
+        """Raise ``UnsupportedError`` unless the store refuses to create an existing file.
+
+        The store is tested once per process.
+        """
         require_proof(self._raw, self.client.identity, _key(path), self._environment.new_id)
 
     def overwrite(self, path: str, content: bytes) -> None:
@@ -171,7 +175,10 @@ class ObjectStorage:
             delete_foreign_markers(client, key)
 
     def remove_empty_directory(self, path: str) -> bool:
-        """Delete the markers of a directory without files; see ``RemovesEmptyDirectories``."""
+        """Delete the markers of a directory and return True; return False if it has files.
+
+        See ``RemovesEmptyDirectories``.
+        """
         refuse_root(path, self.uri(path))
         key, client = _key(path), self.client
         marker = f"{key}/{DIRECTORY_MARKER}"

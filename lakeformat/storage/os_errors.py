@@ -15,9 +15,7 @@ __all__ = ["DISK_ERRORS", "reading", "translated"]
 DISK_ERRORS = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ESTALE}
 )
-"""Error numbers that only disks raise, so that a writer can distinguish them from its caller's
-errors.
-"""
+"""Error numbers that only disks raise. A writer can distinguish them from errors of its caller."""
 
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _RETRY = "Retry once the file system answers again."
@@ -38,9 +36,9 @@ _REMEDIES = {
 
 @contextmanager
 def translated(operation: str, path: str, *, writes_nothing: bool = False) -> Iterator[None]:
-    """Raise the library's error for any OSError of the block, with the operation and the path.
+    """Raise a ``LakeError`` for any ``OSError`` of a with block, with the operation and the path.
 
-    ``writes_nothing`` states that after any failure of the block, nothing is at ``path``.
+    ``writes_nothing`` states that nothing is at ``path`` after any failure of the block.
     """
     try:
         yield
@@ -58,9 +56,7 @@ def translated(operation: str, path: str, *, writes_nothing: bool = False) -> It
 
 @contextmanager
 def reading(operation: str, path: str) -> Iterator[None]:
-    """Do the same as ``translated``, for a file that must exist: raise NotFoundError if it is
-    missing.
-    """
+    """Do the same as ``translated``, but raise ``NotFoundError`` if the file does not exist."""
     with translated(operation, path):
         try:
             yield

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A lock between the threads of this process, if the caller states that no other process writes.
 
-It never expires and cannot be kept. If a write gets no answer, the lock is free at once. That write
-may still arrive, and replace the write of the next holder. See ``docs/storage.md``.
+The lock never expires. If a write gets no answer, the lock is free at once. Then that write may
+still arrive, and replace the write of the next holder. See ``docs/storage.md``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class ProcessLock:
 
     @contextmanager
     def hold(self, key: str) -> Iterator[Held]:
-        """Hold the mutex of ``key``; like the lock of a database, it is not re-entrant."""
+        """Hold the mutex of ``key`` in a with block. Like the lock of a database, it is not
+        re-entrant.
+        """
         # setdefault is atomic, so two threads never get two mutexes for one key.
         with self._mutexes.setdefault(key, threading.Lock()):
             yield _HeldLock()

@@ -2,9 +2,9 @@
 """Files on HDFS and similar systems, published by a rename that refuses a taken name.
 
 Arrow's ``move`` to a file is not safe: if HDFS refuses because the target exists, Arrow deletes the
-target and renames again. It does so only from file to file. So a file is prepared under its final
-name in a directory of its own and moved *onto the directory* that it belongs in: HDFS then appends
-the name and still refuses a taken one, and Arrow does not interfere.
+target and renames again. Arrow does so only if the target is named as a file. So a file is prepared
+under its final name in a temporary directory, and moved *onto its final directory*. HDFS then
+appends the name and refuses a taken one, and Arrow does not interfere.
 """
 
 from __future__ import annotations
@@ -41,11 +41,10 @@ __all__ = ["RenameStorage"]
 
 
 class RenameStorage:
-    """A storage on an Arrow file system whose rename refuses a taken name; the first ``create``
-    tests that.
+    """A storage on an Arrow file system whose rename refuses a taken name.
 
-    ``authority`` is the part of an address before the path, such as ``hdfs://nn:8020``; the first
-    use connects.
+    The first ``create`` tests that. ``authority`` is the part of an address before the path, such
+    as ``hdfs://nn:8020``; the first use connects.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class RenameStorage:
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
-        """Open a stream into a new file; readers may see it grow."""
+        """Open a stream into a new file, which readers may see while it grows."""
         if self._type(path) is not FileType.NotFound:
             raise AlreadyExistsError(
                 f"Cannot create {self.uri(path)}: the name is taken. Choose another name."
@@ -110,9 +109,10 @@ class RenameStorage:
             raise
 
     def create(self, path: str, content: bytes) -> bool:
-        """Publish by moving a finished file into its directory; return False if the path is taken.
+        """Publish a file by moving it into its directory; return False if the path is taken.
 
-        The first call of a process tests that the file system refuses a taken name.
+        The first call of a process tests that the file system refuses a taken name, and raises
+        ``UnsupportedError`` otherwise.
         """
         self.prove_creation(path)
         if self._type(path) is not FileType.NotFound:
@@ -120,12 +120,16 @@ class RenameStorage:
         return self.move_into_place(path, content)
 
     def prove_creation(self, path: str) -> None:
-        """Test, once per process, that the file system refuses to replace an existing file."""
+        """Raise ``UnsupportedError`` unless the file system refuses to replace an existing file.
+
+        The file system is tested once per process.
+        """
         require_proof(_Raw(self), self._identity(path), path, self._ids)
 
     def move_into_place(self, path: str, content: bytes) -> bool:
-        """Publish by the rename alone: without a test of the file system, and without a check that
-        ``path`` is free.
+        """Publish a file by the rename alone; return False if the path is taken.
+
+        The file system is not tested, and ``path`` is not checked before.
         """
         workshop = temporary_sibling(_absolute(path), self._ids())
         prepared = f"{workshop}/{path.rpartition('/')[2]}"
@@ -142,7 +146,7 @@ class RenameStorage:
                 self._system.delete_dir(workshop)
 
     def overwrite(self, path: str, content: bytes) -> None:
-        """Replace a file by a finished one; a reader may find no file meanwhile, but never a part
+        """Replace a file by a finished file; a reader may find no file meanwhile, but never a part
         of it.
 
         Under a lock, this publishes a snapshot on file systems without a safe rename.
@@ -234,7 +238,8 @@ class RenameStorage:
     def _has_place(self, path: str) -> bool:
         """Return True if at most the parent directory of ``path`` is missing.
 
-        This check misses a later rename, so the publisher looks for the table again afterwards.
+        A rename of the table after this check is not detected here, so the publisher checks the
+        table again afterwards.
         """
         above = _parent(path).rpartition("/")[0]
         return not above or self.directory_exists(_parent(path)) or self.directory_exists(above)
@@ -242,7 +247,7 @@ class RenameStorage:
     def _identity(self, path: str) -> str:
         """Return the key under which the result of the test is kept.
 
-        Below ``viewfs`` each directory may be on another file system, so it has a key of its own.
+        With ``viewfs`` each directory may be on another file system, so each has its own key.
         """
         return self.uri(_parent(path)) if self.scheme == "viewfs" else self._authority
 

@@ -14,7 +14,7 @@ _SIGNED = re.compile(
 )
 
 _KEY_MATERIAL = re.compile(r"[{}\n\r\"]|-----BEGIN|private_key|^(?:eyJ|ewo|LS0tLS1C)")
-"""Texts that are a key: JSON, PEM, several lines, or the base64 of one of them."""
+"""Matches texts that are a key: JSON, PEM, several lines, or base64 of JSON or PEM."""
 _LONGEST_PATH = 4096
 
 

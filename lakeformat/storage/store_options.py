@@ -52,7 +52,7 @@ def _switch(text: str) -> bool:
 
 
 def _address(text: str) -> str:
-    """Return an endpoint; like Hadoop, use https if the scheme is missing."""
+    """Return an endpoint; a missing scheme becomes https, as in Hadoop."""
     address = text.strip().rstrip("/")
     if "://" not in address:
         address = f"https://{address}"
@@ -62,8 +62,9 @@ def _address(text: str) -> str:
 
 
 def _key_file(text: str) -> str:
-    """Return the path of a key file; raise ValueError, without the text, if it is the key
-    itself.
+    """Return the path of a key file.
+
+    Raise ``ValueError``, without the text, if the text is the key itself.
     """
     if holds_key_material(text):
         raise ValueError(
@@ -86,7 +87,7 @@ def _seconds(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class StoreOption:
-    """One option: its names, the parser of its text, and the client's name for it."""
+    """One option: its names, the parser of its text, and its name in the client."""
 
     name: str
     key: str
@@ -150,7 +151,9 @@ _BY_NAME = {name: option for option in STORE_OPTIONS for name in (option.name, *
 
 @dataclass(frozen=True)
 class StoreConfig:
-    """Checked options of one kind of store; prints no value, as some are secret."""
+    """The checked options of one kind of store. The repr shows no value, because some are
+    secrets.
+    """
 
     values: Mapping[str, object]
     """The values of the options, by the names that the client uses."""
@@ -171,16 +174,19 @@ def is_storage_option(name: str) -> bool:
 
 
 def option_name(given: str) -> str:
-    """Return the name of an option that may be given by a synonym; an unknown one unchanged."""
+    """Return the name of an option for one of its synonyms. Any other text is returned
+    unchanged.
+    """
     option = _BY_NAME.get(_normal(given))
     return given if option is None else option.name
 
 
 def store_config(options: Mapping[str, str], kind: str) -> StoreConfig:
-    """Return the checked options of one kind of store; ``kind`` is ``s3``, ``gs``, ``azure``, or a
-    scheme whose only option is ``unsafe.single-writer``.
+    """Return the checked options of one kind of store.
 
-    Raises ``InvalidRequestError`` for an option of another kind.
+    ``kind`` is ``s3``, ``gs`` or ``azure``, or a scheme whose only option is
+    ``unsafe.single-writer``. An unknown option, an option of another kind, and a wrong value raise
+    ``InvalidRequestError``.
     """
     values: dict[str, object] = {}
     givers: dict[str, str] = {}

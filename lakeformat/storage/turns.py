@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns: commits of one machine queue for a table instead of running against each other.
+"""Turns: commits of one machine queue for a table, so that they do not compete.
 
 Turns only save attempts and guarantee nothing: ``create`` alone decides which commit is published.
 Writers without turns, such as other engines, only cost further attempts.
@@ -18,7 +18,7 @@ from lakeformat.storage.base import Storage
 __all__ = ["TakesTurns", "directory_turn", "turn"]
 
 _PATIENCE_SECONDS = 2.0
-"""The longest time for which a writer waits for its turn; then it commits without one."""
+"""The longest time for which a writer waits for its turn. Then it commits without a turn."""
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.001, 0.02
 
@@ -30,14 +30,16 @@ class TakesTurns(Protocol):
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Hold the turn of a directory during the block; without it if the wait takes too long."""
+        """Queue for a directory in a with block; continue without the turn if the wait takes too
+        long.
+        """
         ...
 
 
 def turn(
     storage: Storage, directory: str, sleep_seconds: Callable[[float], None]
 ) -> AbstractContextManager[None]:
-    """Hold the turn of a directory during the block, on storages that have turns."""
+    """Queue for a directory in a with block, on storages that have turns."""
     if isinstance(storage, TakesTurns):
         return storage.turn(directory, sleep_seconds)
     return nullcontext()
@@ -45,7 +47,9 @@ def turn(
 
 @contextmanager
 def directory_turn(directory: str, sleep_seconds: Callable[[float], None]) -> Iterator[None]:
-    """Lock a local directory; the kernel releases the lock even if its holder is killed."""
+    """Lock a local directory in a with block. The kernel releases the lock even if the holder is
+    killed.
+    """
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
@@ -59,9 +63,7 @@ def directory_turn(directory: str, sleep_seconds: Callable[[float], None]) -> It
 
 
 def _wait(descriptor: int, sleep_seconds: Callable[[float], None]) -> None:
-    """Return once the file is locked; return without the lock after ``_PATIENCE_SECONDS``, or on an
-    error.
-    """
+    """Return once the file is locked, after ``_PATIENCE_SECONDS``, or after an error."""
     waited, pause = 0.0, _FIRST_PAUSE_SECONDS
     while waited < _PATIENCE_SECONDS:
         try:

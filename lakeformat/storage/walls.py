@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""External roots of a table: the only places outside its directory that it may use.
+"""External roots of a table: the only directories outside of its own that its files may be in.
 
 Every program with write access can write a table's metadata, and name any file in it. So only the
 caller, never the metadata, allows files outside the table's directory to be read, written or
@@ -21,19 +21,20 @@ from lakeformat.storage.location import Location, location_of
 __all__ = ["EXTERNAL_ROOTS", "NO_ROOTS", "ExternalRoots"]
 
 EXTERNAL_ROOTS = "external-roots"
-"""The catalog option that allows places outside of a table."""
+"""The catalog option that allows directories outside of a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalRoots:
-    """The directories outside of a table that its caller allows; none by default."""
+    """The directories outside of a table that the caller allows; none by default."""
 
     locations: tuple[Location, ...] = ()
 
     @classmethod
     def of(cls, addresses: Iterable[str]) -> ExternalRoots:
-        """Parse the addresses of a caller; raise ``InvalidRequestError`` for the root of the file
-        system.
+        """Parse the addresses of a caller.
+
+        Raise ``InvalidRequestError`` for an invalid address, and for the root of the file system.
         """
         if isinstance(addresses, str):
             raise InvalidRequestError(
@@ -43,7 +44,7 @@ class ExternalRoots:
         return cls(tuple(_root(address) for address in addresses))
 
     def allow(self, location: Location) -> bool:
-        """Return True if a location is, or is below, an allowed root."""
+        """Return True if a location is an allowed root, or is below one."""
         return any(root.holds(location) for root in self.locations)
 
     def require(self, address: str, table: str, levels: int = 0) -> Location:
@@ -70,7 +71,10 @@ class ExternalRoots:
         return found
 
     def place(self, address: str, near: Storage, table: str) -> tuple[Storage, str]:
-        """Return storage and path of an allowed address in the metadata of ``table``."""
+        """Return the storage and the path of an allowed address in the metadata of ``table``.
+
+        Raise ``InvalidRequestError`` if the address is not allowed.
+        """
         found = self.require(address, table)
         storage, path = resolve(address, near)
         [root, *_] = [each for each in self.locations if each.holds(found)]
@@ -81,8 +85,9 @@ class ExternalRoots:
     ) -> None:
         """Raise ``InvalidRequestError`` if an external path is in the directory of a table.
 
-        ``below`` are the names between the path and its files; these directories are checked as
-        well. An allowed root may also contain tables. Each directory is checked once per process.
+        ``below`` are the names of the directories between the path and its files, which are
+        checked, too. An allowed root may also contain tables. Each directory is checked once per
+        process.
         """
         below = tuple(below)
         found = self.require(address, table).below(below)
@@ -106,7 +111,7 @@ class ExternalRoots:
 
 _SIGN_OF_TABLE = "schema/schema-0"
 _without_table: set[Location] = set()
-"""Directories that were checked and contain no table; a table is never created around other
+"""Directories that were checked and contain no table. A table is never created around existing
 files.
 """
 

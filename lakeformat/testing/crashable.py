@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A storage that can fail or lose power at any call, and be examined afterwards.
 
-It keeps the contract of ``Storage``, but no promise beyond it. State after a power cut:
+It keeps the contract of ``Storage``, but no promise beyond that. State after a power cut:
 
 - ``create`` happened whole or not at all;
 - a file from ``open_output`` that was not closed is missing or has only its first bytes;
 - an interrupted ``overwrite`` left the old content, the new content or an empty file;
 - an interrupted ``create`` or ``overwrite`` may also leave a ``temporary_sibling``;
 - an interrupted ``delete_directory`` deleted some of the files;
-- a ``delete`` that is not followed by anything durable may be undone, the latest first, as on a
+- a ``delete`` that no durable call follows may be undone, the latest first, as on a
   journaling file system.
 
 The seed makes every choice, so the same seed and fault leave the same bytes.
@@ -43,8 +43,8 @@ class CrashableStorage:
     """An in-memory storage that logs every call and raises the planned faults.
 
     Opening and closing a stream for writing are two calls, ``open_output`` and ``close_output``.
-    After a power cut every call raises ``PowerCut``; ``reopened`` returns the storage as the next
-    process finds it. This storage cannot rename directories: a move copies file by file.
+    After a power cut every call raises ``PowerCut``; ``reopened`` returns the storage in the state
+    that the next process finds. This storage cannot rename directories: a move copies file by file.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class CrashableStorage:
 
     @property
     def scheme(self) -> str:
-        """The text ``crashable``; ``open_storage`` cannot open an address with it."""
+        """The text ``crashable``. ``open_storage`` cannot open such an address."""
         return "crashable"
 
     def uri(self, path: str) -> str:
@@ -74,7 +74,7 @@ class CrashableStorage:
         return f"crashable:///{path.strip('/')}"
 
     def trace(self) -> str:
-        """Return the log of all calls, one line ``<number>:<operation>:<path>`` each."""
+        """Return the log of all calls, each as a line ``<number>:<operation>:<path>``."""
         return "\n".join(str(call) for call in self.log)
 
     def files(self, path: str = "") -> dict[str, bytes]:
@@ -82,10 +82,10 @@ class CrashableStorage:
         return self._disk.files(path)
 
     def reopened(self, *faults: Fault, seed: int | None = None) -> CrashableStorage:
-        """Return a copy of the storage as a new process finds it: after a power cut, or after this
-        process.
+        """Return a copy of the storage in the state that a new process finds.
 
-        The copy has its own ``faults``, and the same seed if ``seed`` is None.
+        Without a power cut, that is the state after this process has ended. The copy has its own
+        ``faults``, and the same seed if ``seed`` is None.
         """
         with self._lock:
             new_seed = self.seed if seed is None else seed
@@ -102,17 +102,16 @@ class CrashableStorage:
         return self._call("read", path, lambda: self._disk.read(path, limit))
 
     def open_input(self, path: str) -> IO[bytes]:
-        """Open a file for reading; this is one logged call, and reads from the stream are not
+        """Open a file for reading. This is one logged call; reads from the stream are not
         logged.
         """
         return self._call("open_input", path, lambda: self._disk.open_input(path))
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
-        """Open a stream for writing; until the ``with`` block ends, its file is missing or
-        incomplete.
+        """Open a stream for writing; until the with block ends, its file is missing or incomplete.
 
-        The end of the block is a logged call of its own, ``close_output``.
+        The end of the block is another logged call, ``close_output``.
         """
         stream = self._call("open_output", path, lambda: self._start(path))
         try:

@@ -18,9 +18,9 @@ T = TypeVar("T")
 Scenario = Callable[[CrashableStorage, list[T]], object]
 """A function that does the tested work on a storage.
 
-It appends to the list each result that its caller has received, such as a snapshot id: this must
-survive. It must make the same storage calls in each run without faults: give it fixed ids and no
-threads.
+It appends to the list each result that its caller has received, such as a snapshot id. Such a
+result must survive the fault. The function must make the same storage calls in each run without
+faults, so give it fixed ids and no threads.
 """
 
 
@@ -34,7 +34,7 @@ class Trial(Generic[T]):
     scenario: Scenario[T]
     acknowledged: list[T] = field(default_factory=list)
     error: BaseException | None = None
-    """The error of the fault that stopped the scenario; None if it finished."""
+    """The error of the fault that stopped the scenario; None if the scenario finished."""
 
     @property
     def id(self) -> str:
@@ -63,7 +63,7 @@ class Trial(Generic[T]):
         return self
 
     def reopened(self, *faults: Fault) -> CrashableStorage:
-        """Return a copy of the storage as the process after the fault finds it."""
+        """Return a copy of the storage in the state that the process after the fault finds."""
         return self.storage.reopened(*faults)
 
 

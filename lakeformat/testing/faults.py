@@ -13,13 +13,15 @@ class FaultKind(StrEnum):
     """The effect of a fault on one storage call."""
 
     FAIL_BEFORE = "fail_before"
-    """The call does nothing and raises UnavailableError."""
+    """The call does nothing and raises ``UnavailableError``."""
     FAIL_AFTER = "fail_after"
-    """The call does everything, but its answer is lost: it raises UnavailableError."""
+    """The call does its work, but its answer is lost: it raises ``UnavailableError``."""
     POWER_CUT_BEFORE = "power_cut_before"
     POWER_CUT_AFTER = "power_cut_after"
     POWER_CUT_TORN = "power_cut_torn"
-    """The power fails during the call, which leaves any state that its contract allows."""
+    """The power fails during the call, which leaves any state that the contract of the call
+    allows.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Call:
 
 
 class PowerCut(BaseException):
-    """Raised by every call after the power is cut: the process has ended.
+    """Raised by every call after the power is cut, as if the process had ended.
 
     It is not an ``Exception``, so the tested code cannot catch it by accident.
     """

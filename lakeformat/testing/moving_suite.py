@@ -16,7 +16,7 @@ __all__ = ["MovingStorageSuite"]
 
 
 class MovingStorageSuite(StorageSuite):
-    """The tests of a storage with ``rename_directory``: subclass this in place of
+    """The tests of a storage with ``rename_directory``. Derive your class from this one, not from
     ``StorageSuite``.
     """
 

@@ -30,12 +30,12 @@ __all__ = ["StorageSuite"]
 
 
 class StorageSuite:
-    """The tests of one storage: subclass it as ``Test<Name>Storage`` with the fixtures ``storage``
+    """The tests of one storage. Derive ``Test<Name>Storage`` from it, with the fixtures ``storage``
     and ``root``.
     """
 
     addressable: ClassVar[bool] = True
-    """Set it to False if ``open_storage`` cannot open an address of the storage."""
+    """Set this to False if ``open_storage`` cannot open an address of the storage."""
     racers: ClassVar[int] = 8
 
     @pytest.fixture

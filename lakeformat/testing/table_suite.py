@@ -20,7 +20,7 @@ __all__ = ["TableSuite"]
 
 
 class TableSuite:
-    """The tests of one table format: subclass it as ``Test<Name>Table`` with the fixture
+    """The tests of one table format. Derive ``Test<Name>Table`` from it, with the fixture
     ``table``.
     """
 

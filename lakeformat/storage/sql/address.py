@@ -47,7 +47,7 @@ _ELSEWHERE = "Supported are sqlite and postgresql, as in postgresql+psycopg2://u
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """The address of a database and its user; prints without user, password or parameters."""
+    """The address of a database, and its user. As text it has no user, password or parameters."""
 
     url: URL = field(repr=False)
     backend: str
@@ -65,8 +65,9 @@ class DatabaseAddress:
 def parse_database_uri(uri: str, properties: Mapping[str, str] | None = None) -> DatabaseAddress:
     """Parse a SQLAlchemy URL, or Java's ``jdbc:sqlite:`` and ``jdbc:postgresql:``.
 
-    ``properties`` are the catalog's options that start with ``jdbc.``, by their names without that
-    prefix; they override parameters of the URI.
+    ``properties`` are the catalog's options that start with ``jdbc.``, without that prefix; they
+    override parameters of the URI. An invalid URI or parameter raises ``InvalidRequestError``;
+    another kind of database raises ``UnsupportedError``.
     """
     _require_text("the uri of the metastore", uri)
     for key, value in (properties or {}).items():
@@ -85,8 +86,9 @@ def parse_database_uri(uri: str, properties: Mapping[str, str] | None = None) ->
 
 
 def _require_text(what: str, text: str) -> None:
-    """Raise ``InvalidRequestError`` if the text has a null character or half of a surrogate pair;
-    the error does not show the text, because it may be a password.
+    """Raise ``InvalidRequestError`` if the text has a null character or half of a surrogate pair.
+
+    The message does not show the text, because it may be a password.
     """
     try:
         text.encode()
@@ -139,8 +141,9 @@ def _parameters(query: str) -> dict[str, str]:
 
 
 def _translated(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Return parameters of Java's driver under libpq's names; raise ``InvalidRequestError`` for an
-    unknown parameter, with ``prefix`` before its name.
+    """Return parameters of Java's driver under libpq's names.
+
+    Raise ``InvalidRequestError`` for an unknown parameter, with ``prefix`` before its name.
     """
     query: dict[str, str] = {}
     for key, value in properties.items():

@@ -2,8 +2,8 @@
 """The rows of one catalog: its databases and tables, and their properties.
 
 ``catalog_key`` is a column of every row, so that several catalogs share one SQL database. Two
-properties are this library's own marks of an unfinished change. Java shows them as properties of
-the table.
+properties are marks, with which this library records an unfinished change. Java shows them as
+properties of the table.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from lakeformat.storage.sql.tables import (
 __all__ = ["DROPPED", "MARKS", "RENAMED_FROM", "CatalogRows", "fits"]
 
 DROPPED = "lake.dropped"
-"""The mark of a table that is not listed any more; its files are being deleted."""
+"""The mark of a dropped table that is not listed any more, and whose files are being deleted."""
 RENAMED_FROM = "lake.renamed-from"
-"""The mark of a table listed under its new name; its files are being moved from the old place."""
+"""The mark of a table that is listed under its new name, and whose files are being moved."""
 MARKS = (DROPPED, RENAMED_FROM)
 
 
 def fits(key: str, value: str) -> bool:
-    """Return True if the columns can hold a property; PostgreSQL stores no null characters."""
+    """Return True if the columns can store a property; PostgreSQL stores no null characters."""
     if "\0" in key + value:
         return False
     return len(key) <= NAME_LENGTH and len(value) <= VALUE_LENGTH
 
 
 class CatalogRows:
-    """Reads and changes the rows of one catalog, in the transaction of the given connection."""
+    """The rows of one catalog, read and changed in the transaction of a given connection."""
 
     def __init__(self, catalog_key: str) -> None:
         self._key = catalog_key
@@ -85,7 +85,7 @@ class CatalogRows:
     def set_database_properties(
         self, connection: Connection, database: str, properties: Mapping[str, str]
     ) -> None:
-        """Set properties of a database, and replace those with the same keys."""
+        """Set properties of a database, and replace properties with the same keys."""
         self.remove_database_properties(connection, database, properties)
         for key, value in properties.items():
             self._insert(
@@ -130,7 +130,7 @@ class CatalogRows:
         return connection.execute(question).first() is not None
 
     def add_table(self, connection: Connection, database: str, name: str) -> bool:
-        """Add a table to the list of the catalog; return False if it is there already."""
+        """Add a table to the list of the catalog; return False if it is already listed."""
         return self._insert(connection, TABLES, database_name=database, table_name=name)
 
     def remove_table(self, connection: Connection, database: str, name: str) -> bool:
@@ -142,10 +142,10 @@ class CatalogRows:
     def rename_table(
         self, connection: Connection, old: tuple[str, str], new: tuple[str, str]
     ) -> bool:
-        """Change the rows of a table to a new name; return False if it is not listed.
+        """Change the rows of a table to a new name; return False if the table is not listed.
 
-        The new name must not be listed. Properties stored under it belong to a deleted table, and
-        are deleted.
+        The new name must not be listed. Properties stored under the new name belong to a deleted
+        table, and are deleted.
         """
         connection.execute(delete(TABLE_PROPERTIES).where(self._here(TABLE_PROPERTIES, *new)))
         moved = 0
@@ -200,16 +200,14 @@ class CatalogRows:
         connection.execute(delete(table).where(done))
 
     def marked(self, connection: Connection, mark: str) -> dict[tuple[str, str], str]:
-        """Return database and name of each table with this mark, and the value of the mark."""
+        """Return the value of the mark by the database and the name of each table that has it."""
         table = TABLE_PROPERTIES
         question = select(table.c.database_name, table.c.table_name, table.c.property_value)
         rows = question.where(table.c.catalog_key == self._key, table.c.property_key == mark)
         return {(row[0], row[1]): row[2] or "" for row in connection.execute(rows)}
 
     def _here(self, table: Table, database: str, name: str | None = None) -> ColumnElement[bool]:
-        """Return the condition that selects the rows of a database, or of one table or view
-        in it.
-        """
+        """Return the condition that selects the rows of a database, or of one table or view."""
         found = and_(table.c.catalog_key == self._key, table.c.database_name == database)
         if name is None:
             return found
@@ -217,7 +215,9 @@ class CatalogRows:
         return and_(found, column == name)
 
     def _insert(self, connection: Connection, table: Table, **values: str) -> bool:
-        """Insert a row; return False if it exists. The transaction can continue in both cases."""
+        """Insert a row; return False if the row exists. The transaction can continue in both
+        cases.
+        """
         try:
             with connection.begin_nested():
                 connection.execute(insert(table).values(catalog_key=self._key, **values))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database that is used in short transactions, in the same way for SQLite and PostgreSQL."""
+"""A database that is used in short transactions, alike for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SqlDatabase:
 
     @property
     def exists(self) -> bool:
-        """False if the file of a SQLite database is missing: SQLite would create it when it is
+        """False if the file of a SQLite database is missing. SQLite would create it at the first
         read.
         """
         return not self.is_sqlite or os.path.exists(self.address.url.database or "")
@@ -62,16 +62,21 @@ class SqlDatabase:
 
     @contextmanager
     def reading(self, doing: str) -> Iterator[Connection]:
-        """Run one transaction that changes nothing; ``doing`` names it in errors."""
+        """Run one transaction that changes nothing, in a with block; ``doing`` names it in
+        messages.
+
+        If the file of a SQLite database is missing, ``NotFoundError`` is raised.
+        """
         self._require_exists(doing)
         with translated(self.address, doing), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self, doing: str) -> Iterator[Connection]:
-        """Run one transaction: commit at the end of the block, roll back on an error.
+        """Run one transaction: commit at the end of the with block, roll back after an error.
 
-        ``doing`` names it in errors.
+        ``doing`` names the transaction in messages. If the file of a SQLite database is missing,
+        ``NotFoundError`` is raised.
         """
         self._require_exists(doing)
         with (
@@ -84,7 +89,8 @@ class SqlDatabase:
     def connect_apart(self) -> Connection:
         """Open a connection outside of the pool, for one caller.
 
-        If it is lost, a query on it fails; the pool would open a new one without notice.
+        If this connection is lost, a query on it fails. The pool would open a new connection
+        without notice.
         """
         self._require_exists("connect")
         with translated(self.address, "connect"):
@@ -94,10 +100,10 @@ class SqlDatabase:
     def writing_on(
         self, connection: Connection, doing: str, patience_seconds: float | None = None
     ) -> Iterator[Connection]:
-        """Run one transaction as ``writing`` does, on a connection that belongs to the caller.
+        """Run one transaction as ``writing`` does, on a connection of the caller.
 
-        For SQLite, ``patience_seconds`` shortens the wait for another program's transaction, which
-        is ``busy_seconds`` of the address if it is None.
+        For SQLite, ``patience_seconds`` shortens the wait for another program's transaction; None
+        waits ``busy_seconds`` of the address.
         """
         with translated(self.address, doing):
             if self.is_sqlite:
@@ -140,8 +146,9 @@ class SqlDatabase:
 
 
 class _ForkedConnections:
-    """Gives a forked process its own connections; shared ones would mix the answers of two
-    processes.
+    """The engines whose connections a forked process must not share with its parent.
+
+    Shared connections would mix the answers of two processes.
     """
 
     _engines: ClassVar[WeakSet[Engine]] = WeakSet()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translates errors of a database into the library's own, without secrets."""
+"""Translates errors of a database into ``LakeError``, without secrets."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ _UNIQUE_SQLITE = frozenset({"SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_U
 
 @contextmanager
 def translated(database: DatabaseAddress, doing: str) -> Iterator[None]:
-    """Raise the library's error for any failure of the database; ``doing`` names the operation in
-    its message.
+    """Raise a ``LakeError`` for any failure of the database; ``doing`` names the operation in the
+    message.
     """
     try:
         yield
@@ -103,7 +103,7 @@ def translated(database: DatabaseAddress, doing: str) -> Iterator[None]:
 def no_such_catalog(
     database: DatabaseAddress, name: str, others: Collection[str], option: str
 ) -> NotFoundError:
-    """Return the error for a catalog without a row in a database that has other catalogs."""
+    """Return the error for a catalog that has no row, in a database that has other catalogs."""
     shown = sorted(others)
     listed = ", ".join(map(repr, shown[:5])) + (", …" if len(shown) > 5 else "")
     return NotFoundError(
@@ -114,7 +114,9 @@ def no_such_catalog(
 
 
 def is_unique_violation(error: IntegrityError) -> bool:
-    """Return True if a row with this key exists; False if another rule was broken."""
+    """Return True if a row with this key exists; False if another rule of the database was
+    broken.
+    """
     said = error.orig
     code = getattr(said, "pgcode", None) or getattr(said, "sqlstate", None)
     return code == _UNIQUE_POSTGRESQL or getattr(said, "sqlite_errorname", "") in _UNIQUE_SQLITE
@@ -136,8 +138,8 @@ def _failure(database: DatabaseAddress, doing: str, error: Exception) -> LakeErr
 
 
 def _remedy(error: Exception) -> str:
-    """Return advice about a missing driver: install it, or use the one that the project's extra
-    installs.
+    """Return advice about a missing driver: install it, or use the driver of the project's
+    extra.
     """
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if package == DRIVER.partition("+")[2]:

@@ -2,14 +2,14 @@
 """A lock that is a row; Java's JDBC catalog and this library respect each other's rows.
 
 Java deletes a row that is older than its ``expire_time_seconds`` and inserts its own. It stores no
-owner, never renews, and treats every SQL error as contention. Here
+owner, never renews, and treats every SQL error as contention. This library differs:
 
-- a row's ``acquired_at``, in UTC by the database's clock, has a random part: it is the token of
-  its owner, and only the owner of a token renews or releases it;
-- a thread renews the row while the lock is held, and ``require_time`` renews it once more right
-  before a publication: a paused holder learns there that a successor has the lock;
-- only an existing row is contention; any other error of the database is raised at once;
-- a row of another program may be in the local time of its host: it is taken over only if it would
+- A row's ``acquired_at``, in UTC by the database's clock, has a random part: it is the token of
+  its owner, and only the owner of a token renews or releases it.
+- A thread renews the row while the lock is held. ``require_time`` renews it once more right
+  before a publication, so a paused holder learns there that a successor has the lock.
+- Only an existing row is contention; any other error of the database is raised at once.
+- A row of another program may be in the local time of its host. It is taken over only if it would
   be too old in every time zone, or was unchanged for its whole lifetime.
 """
 
@@ -44,12 +44,13 @@ logger = logging.getLogger(__name__)
 FIRST_SLEEP_SECONDS = 0.1
 LAST_MOMENT_SECONDS = 1.0
 RENEWALS_PER_DEADLINE = 3
-"""The number of renewals in the time for which a holder trusts its lock without a check."""
+"""The number of renewals in the time for which a holder trusts its lock without another check."""
 
 
 def elapsed_seconds() -> float:
-    """Return the seconds of a clock that is never set back or forward, and that also counts while
-    the machine sleeps, if the system has such a clock.
+    """Return the seconds of a clock that is never set back or forward.
+
+    If the system has such a clock, it also counts while the machine sleeps.
     """
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
@@ -59,7 +60,9 @@ class LockSettings:
     """The lifetime of a lock, and the longest wait for it."""
 
     acquire_timeout_seconds: float = 480.0
-    """The longest wait in seconds, as in Paimon also the lifetime of a lock that is not renewed."""
+    """The longest wait in seconds; as in Paimon, also the lifetime of a lock that is not
+    renewed.
+    """
     max_sleep_seconds: float = 8.0
     key_length: int = 255
 
@@ -88,7 +91,10 @@ class SqlLock:
 
     @contextmanager
     def hold(self, key: str) -> Iterator[LeasedRow]:
-        """Hold the lock of ``database.object`` during the block; an error releases it as well."""
+        """Hold the lock of ``database.object`` in a with block; an error also releases the lock.
+
+        Raise ``LockUnavailableError`` if the lock was not free within the timeout.
+        """
         row = self.row(key)
         row.acquire()
         try:
@@ -97,7 +103,10 @@ class SqlLock:
             row.release()
 
     def row(self, key: str) -> LeasedRow:
-        """Return the lock of ``database.object``, not yet held."""
+        """Return the lock of ``database.object``, which is not held yet.
+
+        Raise ``InvalidRequestError`` if the key is too long for its column.
+        """
         lock_id = f"{self._catalog_key}.{key}"
         if len(lock_id) > self._settings.key_length:
             raise InvalidRequestError(
@@ -140,7 +149,9 @@ class LeasedRow:
         return f"lock {self.lock_id} in {self._database.address}"
 
     def acquire(self) -> None:
-        """Wait for the lock; ``LockUnavailableError`` if it was not free within the timeout."""
+        """Wait for the lock; raise ``LockUnavailableError`` if it was not free within the
+        timeout.
+        """
         if self._connection is not None:
             raise InvalidRequestError(f"{self} is already held: release it first")
         with _lock_errors():
@@ -168,8 +179,10 @@ class LeasedRow:
         ).start()
 
     def require_time(self, seconds: float = 0.0) -> None:
-        """Prove that the lock is still held, or raise ``LockUnavailableError``; call this right
-        before publishing.
+        """Renew the lock; raise ``LockUnavailableError`` if it is not held any more.
+
+        Call this right before a publication. ``seconds`` is the longest duration of the write; more
+        than half of the lease raises ``InvalidRequestError``.
         """
         self._require_lease(seconds)
         if self._loss is not None:
@@ -185,7 +198,7 @@ class LeasedRow:
             )
 
     def keep(self) -> None:
-        """Keep the row until it expires: after this, call only ``release``, which deletes nothing.
+        """Keep the row until it expires; after this, call only ``release``, which deletes nothing.
 
         The row was renewed a moment ago, so the lock is still held for most of its lifetime.
         """
@@ -199,7 +212,9 @@ class LeasedRow:
         logger.warning("%s", self._loss)
 
     def release(self) -> None:
-        """Release the lock if this holder still has it; a row that could not be deleted expires."""
+        """Release the lock if this holder still has it. A row that could not be deleted expires
+        later.
+        """
         self._released.set()
         with self._guard:
             tokens, self._tokens = self._tokens, []
@@ -243,8 +258,8 @@ class LeasedRow:
         return None  # require_time checks later how long the lock may be trusted
 
     def _watch(self, acquired_at: str) -> float:
-        """Return the seconds for which the row has had the time ``acquired_at``, as seen by this
-        process.
+        """Return the seconds for which this process has seen the row with the time
+        ``acquired_at``.
         """
         now = self._clock()
         if self._watched is None or self._watched[0] != acquired_at:
@@ -252,8 +267,10 @@ class LeasedRow:
         return now - self._watched[1]
 
     def _renew(self) -> None:
-        """Extend the lease; raise ``LockUnavailableError`` if another holder has the lock, and the
-        error of the database if it does not answer.
+        """Extend the lease.
+
+        Raise ``LockUnavailableError`` if another holder has the lock, and ``UnavailableError`` if
+        the database does not answer.
         """
         with self._guard:
             if not self._tokens:
@@ -277,7 +294,9 @@ class LeasedRow:
             self._trust_from(sent)
 
     def _trust_from(self, sent: float) -> None:
-        """Trust the lock for half of the lease, counted from before the request was sent."""
+        """Trust the lock for half of the lease, counted from the time before the request was
+        sent.
+        """
         self._deadline = sent + self._settings.lease_seconds / 2
 
     def _keep_renewing(self, released: threading.Event) -> None:
@@ -319,7 +338,7 @@ class LeasedRow:
 
 @contextmanager
 def _lock_errors() -> Iterator[None]:
-    """Translate errors of the database into LockUnavailableError: without the lock nothing was
+    """Translate ``UnavailableError`` into ``LockUnavailableError``: without the lock nothing was
     published.
     """
     try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The SQL statements of a lock, for SQLite and PostgreSQL, and the expiry of its row.
 
-Times are UTC by the database's clock; each statement sets the zone, as a connection pool may return
-a connection with changed settings.
+Times are UTC by the database's clock. Each statement sets the zone, because a connection pool may
+return a connection with changed settings.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class LockRow:
     """The row of a lock, held or expired."""
 
     acquired_at: str
-    """The time of the last acquisition or renewal."""
+    """The time of the last acquisition or renewal, as text."""
     lease_seconds: int
     age_seconds: float | None
-    """The seconds since ``acquired_at`` by the database's clock, if that text is a time in UTC;
-    None for any other text.
+    """The seconds since ``acquired_at`` by the database's clock; None if that text is not a
+    time.
     """
     zone_known: bool
     """True if the time is certainly UTC."""
@@ -69,8 +69,9 @@ class LockRows:
         self._sql = _SQLITE if is_sqlite else _POSTGRESQL
 
     def wait_at_most(self, connection: Connection, seconds: float) -> None:
-        """Limit the time for which this transaction waits for another one; do nothing on SQLite,
-        where ``SqlDatabase.writing_on`` sets the limit.
+        """Limit the time for which this transaction waits for another transaction.
+
+        On SQLite do nothing, because ``SqlDatabase.writing_on`` sets the limit there.
         """
         if not self._is_sqlite:
             milliseconds = max(1, int(seconds * 1000))
@@ -81,7 +82,10 @@ class LockRows:
         return str(connection.execute(text(f"SELECT {self._sql.now}")).scalar_one())
 
     def read(self, connection: Connection) -> LockRow | None:
-        """Return the row of the lock, or None if there is no row."""
+        """Return the row of the lock; None if there is no row.
+
+        Raise ``InvalidRequestError`` if its lifetime is not a number.
+        """
         sql = self._sql
         question = (
             f"SELECT {sql.shown}, expire_time_seconds, {sql.age} FROM {LOCKS_NAME}"
@@ -102,7 +106,7 @@ class LockRows:
         return LockRow(str(acquired_at), int(lease), None if age is None else float(age), known)
 
     def insert(self, connection: Connection, token: str, lease_seconds: int) -> bool:
-        """Take the lock; return False if its row exists; raise any other error."""
+        """Insert the row and return True; return False if the row exists."""
         statement = (
             f"INSERT INTO {LOCKS_NAME} (lock_id, acquired_at, expire_time_seconds)"
             f" VALUES (:id, {self._sql.token}, :lease) ON CONFLICT (lock_id) DO NOTHING"
@@ -111,8 +115,9 @@ class LockRows:
         return connection.execute(text(statement), values).rowcount == 1
 
     def renew(self, connection: Connection, tokens: Sequence[str], fresh: str) -> bool:
-        """Replace the time in the row by ``fresh`` if it is one of ``tokens``; return False if
-        there is no row with one of these times.
+        """Replace the time in the row by ``fresh`` if it is one of ``tokens``, and return True.
+
+        Return False if no row has one of these times.
         """
         statement = text(
             f"UPDATE {LOCKS_NAME} SET acquired_at = {self._sql.token}"
@@ -122,7 +127,9 @@ class LockRows:
         return connection.execute(statement, values).rowcount == 1
 
     def delete(self, connection: Connection, tokens: Sequence[str]) -> bool:
-        """Delete the row if its time is one of ``tokens``; return False if there is none."""
+        """Delete the row if its time is one of ``tokens``; return False if no row has one of these
+        times.
+        """
         statement = text(
             f"DELETE FROM {LOCKS_NAME} WHERE lock_id = :id AND {self._sql.shown} IN :tokens"
         ).bindparams(bindparam("tokens", expanding=True))
