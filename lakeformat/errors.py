@@ -110,7 +110,9 @@ class BucketsChangedError(CommitConflictError):
 
 
 class TableReplacedError(CommitConflictError):
-    """The table was dropped and created again: open the new one if the change is meant for it."""
+    """The table was dropped and created again: to change the new table, open it and repeat the
+    change.
+    """
 
     is_final = True
 

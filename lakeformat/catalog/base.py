@@ -78,7 +78,7 @@ class Catalog(CatalogPlaces):
     def alter_database(
         self, name: str, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = ()
     ) -> None:
-        """Set the properties in ``set`` and remove those in ``remove``.
+        """Set the properties in ``set``, and remove the properties whose keys are in ``remove``.
 
         A catalog of directories cannot store properties and raises ``UnsupportedError``.
         """

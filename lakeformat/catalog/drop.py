@@ -106,8 +106,8 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
 def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, TableLayout]]) -> None:
     """Raise ``InvalidRequestError`` if another table has files in an external path of the plan.
 
-    The drop would delete those files. ``others`` has the name, the storage and the paths of each
-    other table.
+    The drop would delete those files. Each of the other tables is given by its name, its storage
+    and its paths.
     """
     mine = [location_of(path).real() for path in plan.external_paths]
     for name, place, layout in others:

@@ -140,8 +140,8 @@ class CatalogOptions:
 
     @property
     def table_defaults(self) -> dict[str, str]:
-        """The options ``table-default.<key>``, as ``<key>``; a new table gets those that it does
-        not set.
+        """The options ``table-default.<key>``, as ``<key>``. A new table gets each that it does not
+        set.
         """
         return self._below(_DEFAULT_PREFIX)
 

@@ -172,7 +172,7 @@ class CatalogPlaces(ABC):
     def check_external_paths(self, name: str, addresses: Sequence[str]) -> None:
         """Raise ``InvalidRequestError`` for an external path that the table ``name`` must not use.
 
-        That is a path outside of the option ``external-roots``, or one that overlaps with the
+        The option ``external-roots`` must allow the path. The path must not overlap with the
         warehouse or with the directory of a database.
         """
         for address in addresses:

@@ -25,8 +25,8 @@ class RepairReport(Report):
     renamed to a hidden directory has the name of that directory.
     """
     synchronized: tuple[str, ...] = ()
-    """Tables whose options in the SQL database differed from those of their newest schema; they are
-    equal now.
+    """Tables whose options in the SQL database differed from their newest schema; they are equal
+    now.
     """
     without_files: tuple[str, ...] = ()
     """Listed tables that have no files: restore the files, or drop the table."""

@@ -93,9 +93,9 @@ def expire(
     """Delete old snapshots of a table, or of each table of a database, with the files only they
     need.
 
-    Time travel and rollback to them are no longer possible. The newest snapshot is always kept, and
-    everything that a tag, a branch or a consumer needs. The next expiry finishes an interrupted
-    one.
+    Time travel and rollback to a deleted snapshot are no longer possible. The newest snapshot is
+    always kept, and everything that a tag, a branch or a consumer needs. The next expiry finishes
+    an interrupted one.
 
     The default of each option is an option of the table: snapshot.num-retained.min (10),
     snapshot.num-retained.max (no bound), snapshot.time-retained (1 h), snapshot.expire.limit (50).

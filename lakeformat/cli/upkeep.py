@@ -133,7 +133,7 @@ def rewrite_manifests(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Merge small manifests, so that scans read fewer of them. Rows and data files do not change.
+    """Merge small manifests, so that scans read fewer manifests. Rows and data files do not change.
 
     An example: lake rewrite-manifests shop.orders --dry-run
     """
@@ -154,7 +154,7 @@ def compact_deletes(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Merge the delete files of an Iceberg table, and remove those without a data file.
+    """Merge the delete files of an Iceberg table, and remove delete files without a data file.
 
     Data files do not change. In format version 3 position deletes become deletion vectors.
 

@@ -6,10 +6,10 @@ slash; ``open_storage`` returns the path of an address. A path names a file or a
 both. Directories need not exist before a file is written into them (``create`` makes only the
 parent directory of its file). A storage may drop a directory with its last file.
 
-Every method translates the errors of its backend: ``NotFoundError`` if the file does not exist (a
-directory is not a file), ``AlreadyExistsError`` if the name is taken, ``UnavailableError`` for any
-other failure outside the library. "Durable" means: the content survives a power cut after the
-method has returned.
+Every method translates the errors of its backend. ``NotFoundError``: the file does not exist; a
+directory is not a file. ``AlreadyExistsError``: the name is taken. ``UnavailableError``: any other
+failure outside the library. "Durable" means: the content survives a power cut after the method has
+returned.
 
 ``lakeformat.testing.storage_suite`` tests every promise of this module except one: it never asks a
 storage to delete its root, because a storage that does not refuse would lose all its files.

@@ -35,8 +35,8 @@ class LockedCreation:
     """A storage whose ``create`` runs under the lock of one table. Other calls need no lock.
 
     ``key`` is the name of the lock: the table's full name. If the storage can decide a race alone,
-    the lock only saves the work of writers that would lose the race, and no commit depends on the
-    lock. Code that already holds the lock calls ``inner.create``, because locks are not re-entrant.
+    no commit depends on the lock. It then only saves the work of writers that would lose the race.
+    Code that already holds the lock calls ``inner.create``, because locks are not re-entrant.
     """
 
     def __init__(self, inner: Storage, lock: Lock, key: str) -> None:

@@ -2,7 +2,7 @@
 """Files on HDFS and similar systems, published by a rename that refuses a taken name.
 
 Arrow's ``move`` to a file is not safe: if HDFS refuses because the target exists, Arrow deletes the
-target and renames again. Arrow does so only if the target is named as a file. So a file is prepared
+target and renames again. It never does that if the target is a directory. So a file is prepared
 under its final name in a temporary directory, and moved *onto its final directory*. HDFS then
 appends the name and refuses a taken one, and Arrow does not interfere.
 """

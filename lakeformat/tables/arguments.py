@@ -29,7 +29,9 @@ A str is cast to the type of the column as in SQL.
 """
 
 Partitions: TypeAlias = PartitionSpec | Sequence[PartitionSpec]
-"""One ``PartitionSpec``, or a list of them that selects every row that matches at least one."""
+"""One ``PartitionSpec``, or a list that selects every row that matches at least one of its
+entries.
+"""
 
 Overwritten: TypeAlias = PartitionSpec | Literal["dynamic", "partitions", "table"]
 """The rows that an overwrite replaces.

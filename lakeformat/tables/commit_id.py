@@ -27,9 +27,9 @@ earlier commit allows.
 """
 
 KEEP_BOTH = "commit without CommitId.replaces (in Airflow: clear the task with on_clear='force')"
-"""Advice for error messages: commit the rows without replacing those of the earlier commit."""
+"""Advice for messages: commit the new rows, and keep the rows of the earlier commit."""
 DELETE_FIRST = f"Delete the earlier rows (lake delete TABLE --where ...), then {KEEP_BOTH}"
-"""Advice for error messages: delete the rows of the earlier commit first."""
+"""Advice for messages: delete the rows of the earlier commit first."""
 
 _MILLIS = range(10**11, 10**14)
 """Accepted times in epoch milliseconds, from 1973 to 5138. Other numbers are probably in another

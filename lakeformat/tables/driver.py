@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loop of every operation that moves data: plan, run, commit, and plan again after a conflict.
 
-An operation describes itself as ``Steps``, and ``carry_out`` runs them. It plans units of work,
+An operation describes itself as ``Steps``, and ``carry_out`` runs them: it plans units of work,
 works on each in an executor, and commits the results. If another commit has changed some of the
-units meanwhile, it pauses and plans them again, at most ``ATTEMPTS`` times in a row.
+units meanwhile, the loop pauses and plans them again, at most ``ATTEMPTS`` times in a row.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ class Round(Generic[U, R]):
 class Steps(Generic[U, R]):
     """The functions and limits of one operation.
 
-    ``take`` and ``finish`` commit. If a commit is refused, they delete the files of that commit and
-    raise the error. ``carry_out`` still calls ``take`` for the remaining results.
+    ``take`` and ``finish`` commit. If a commit is refused, these functions delete the files of that
+    commit and raise its ``LakeError``. ``carry_out`` still calls ``take`` for the remaining
+    results.
     """
 
     name: str

@@ -196,7 +196,7 @@ class Table(ABC):
     def writer_buckets(self, *, overwrites: bool = False) -> WriterBuckets | None:
         """Return the division of rows by key among several writers.
 
-        Return None if the schema already divides the rows, or if any writer may get any row.
+        Return None if the schema already divides the rows, or if no division is needed.
         """
         return None
 

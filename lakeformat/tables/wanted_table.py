@@ -14,9 +14,9 @@ class WantedTable:
     """The description of a new table, for a comparison with an existing table."""
 
     primary_key: Sequence[str] | None = None
-    """The columns of the key; None if any key fits."""
+    """The columns of the key; None accepts every key."""
     partition_by: Sequence[str] | None = None
-    """The partition columns and transforms; None if any fit."""
+    """The partition columns and transforms; None accepts all."""
     options: Mapping[str, str] = field(default_factory=dict)
     """The table options or properties that must have these values."""
 

@@ -265,13 +265,14 @@ class IcebergCatalog(IcebergDatabases):
     ) -> AdoptReport:
         """Make an Iceberg table ``database.table`` a Mixed table; no data file is changed.
 
-        ``primary_key`` lists the key columns; by default the identifier fields of the table. They
-        become required columns. The keys of all rows are read first: a null, and two rows of a
-        partition with one key, raise ``InvalidRequestError``, and nothing is changed. If another
-        program changes the table meanwhile, ``CommitConflictError`` is raised.
+        ``primary_key`` lists the key columns, which become required columns; by default they are
+        the identifier fields of the table. The keys of all rows are read first. A null in a key,
+        and two rows of a partition with one key, raise ``InvalidRequestError``, and nothing is
+        changed. If another program changes the table meanwhile, ``CommitConflictError`` is raised.
 
-        The table gets a change store ``<name>_change_``. Repeat an interrupted call; a Mixed table
-        with this key is left as it is. ``dry_run`` checks everything and changes nothing.
+        The table gets a change store ``<name>_change_``. Repeat an interrupted call. A Mixed table
+        with this key is not changed; one with another key raises ``AlreadyExistsError``.
+        ``dry_run`` checks everything and changes nothing.
         """
         from lakeformat.catalog.iceberg.adopt_pair import adopt_pair
 

@@ -124,6 +124,6 @@ class Metastore(ABC):
     def require_exists(self) -> None:  # noqa: B027 - a service or a directory is one catalog
         """Raise ``NotFoundError`` if this catalog certainly does not exist.
 
-        That is so if the metastore has only other catalogs, or if a SQL database lacks the tables
-        of Iceberg catalogs.
+        The metastore then has only other catalogs, or a SQL database lacks the tables of Iceberg
+        catalogs.
         """

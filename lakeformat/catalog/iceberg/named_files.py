@@ -152,7 +152,8 @@ class NamedFilesMetastore(Metastore):
 
 
 def _keep_if(places: FilePlaces, address: str, name_it: Callable[[], bool]) -> bool:
-    """Call ``name_it`` and return its result; if it is False or raises, delete the metadata file.
+    """Call ``name_it`` and return its result; after False or a ``LakeError``, delete the metadata
+    file.
 
     If the outcome is unknown, the file is kept, because the metastore may name it.
     """

@@ -45,10 +45,10 @@ properties.
 
 
 def required_keys(columns: pa.Schema, key: Sequence[str]) -> pa.Schema:
-    """Return the columns, of which those of the key become required.
+    """Return the columns of a new table, with its key columns as required columns.
 
-    Raise ``InvalidRequestError`` for an empty key, for a key with repeated or unknown columns or
-    with names that the property cannot store, and for a column with the reserved name.
+    Raise ``InvalidRequestError`` for a key that is empty, has repeated or unknown columns, or has
+    names that the property cannot store. A column with the reserved name raises, too.
     """
     if not key or len({*key}) < len(key):
         raise InvalidRequestError(

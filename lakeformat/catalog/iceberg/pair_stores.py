@@ -42,9 +42,9 @@ def without_change_stores(
 ) -> list[str]:
     """Return the tables of a database without the change stores of Mixed tables.
 
-    A table ``t_change_`` is left out if the table ``t`` names it as its change store. It is kept if
-    ``t`` is missing or cannot be read, or if it is a plain table. Only the metadata of such two
-    tables is read.
+    A table ``t_change_`` is left out if the table ``t`` names it as its change store. If ``t`` is
+    missing or cannot be read, or if ``t_change_`` is a plain table, ``t_change_`` is kept. Only the
+    metadata of such two tables is read.
     """
     names = {*tables}
 

@@ -62,9 +62,10 @@ def _address(members: Mapping[str, Any], subject: str) -> str:
 
 
 def _credentials(members: Mapping[str, Any], address: str, subject: str) -> dict[str, str]:
-    """Return the credentials whose prefix is the longest one that ``address`` begins with.
+    """Return the credentials with the longest prefix that ``address`` begins with; empty without
+    one.
 
-    They replace equal options in the member ``config`` of the answer. Empty if no prefix matches.
+    The caller lets them replace equal options in the member ``config`` of the answer.
     """
     found: dict[str, str] = {}
     longest = -1

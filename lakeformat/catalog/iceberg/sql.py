@@ -215,8 +215,8 @@ class SqlMetastore(NamedFilesMetastore):
         return SqlLeases(self._database, self._catalog, key)
 
     def more_about_missing(self) -> str:
-        """Return the end of a message that names other catalogs in the SQL database; "" without
-        others.
+        """Return the end of a message that names the other catalogs in the SQL database; "" if
+        there are none.
         """
         with self._database.reading("list the catalogs") as connection:
             others = sorted(self._catalogs(connection) - {self._catalog})

@@ -22,7 +22,7 @@ _COUNTS = {"numFiles": "data-files", "numRows": "records", "totalSize": "files-s
 def metadata_file_in(parameters: Mapping[str, str] | None, name: TableName) -> str:
     """Return the URI of the metadata file that the parameters of a table name.
 
-    Raise ``InvalidRequestError`` if the parameters are not those of an Iceberg table.
+    Raise ``InvalidRequestError`` if the table is not an Iceberg table.
     """
     found = parameters or {}
     if found.get(_TYPE, "").lower() != _ICEBERG or not found.get(_FILE):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merges the storage options that a REST catalog sends for one table with those of the caller.
+"""Merges the storage options that a REST catalog sends for one table with the caller's options.
 
 If the catalog sends credentials, they replace all credentials of the caller, so that parts of two
-keys are never mixed. All other options of the catalog then also replace those of the caller.
+keys are never mixed. All other options of the catalog then also replace the caller's options.
 
-If the catalog sends no credentials, the options of the caller win, so that the catalog cannot send
-the caller's credentials to another endpoint.
+If the catalog sends no credentials, the caller's options win, so that the catalog cannot send the
+caller's credentials to another endpoint.
 """
 
 from __future__ import annotations

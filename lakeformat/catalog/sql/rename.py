@@ -78,8 +78,8 @@ class Renames:
     def finish(self, new: TableName, old: TableName) -> bool:
         """Finish the interrupted rename from ``old`` to ``new``, and return True.
 
-        Return False if another call has finished it, if ``old`` is a table again, if ``new`` is no
-        longer listed, or if no files are found.
+        Return False if another call has finished it, or if no files are found. Return False, too,
+        if ``old`` is a table again, or if ``new`` is no longer listed.
         """
         with self._locks.hold_all(old, new) as held:
             if self._listing.renamed_from(new) != old:

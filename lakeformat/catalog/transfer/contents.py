@@ -44,12 +44,12 @@ class Contents:
     names: dict[str, bytes] = field(default_factory=dict)
     """The content of each snapshot, tag and changelog file, and of each schema of a branch.
 
-    These files refer to ``files``, so they are written after them.
+    They are written after ``files``, to which they refer.
     """
     schemas: dict[int, bytes] = field(default_factory=dict)
     """The content of each schema of the clone's main branch, by schema id.
 
-    Schemas are written last, the newest first, because the copy is a table as soon as it has one.
+    Schemas are written last, the newest first, because the first schema makes the copy a table.
     """
     snapshot_ids: dict[str, list[int]] = field(default_factory=dict)
     """The ids of the copied snapshots by branch, ascending."""

@@ -88,7 +88,7 @@ def migrate_directory(
 
     Directories ``key=value`` become partition columns of type STRING, or of the SQL type in
     ``partition_types``. Files are registered in place; with ``copy`` they are copied into the
-    table. Files whose columns differ from those of the table are always rewritten.
+    table. A file whose columns differ from the table's columns is always rewritten.
 
     To resume an interrupted migration, repeat the call. A name that has another table raises
     ``AlreadyExistsError``. ``dry_run`` only lists the files, and what would be done with each.

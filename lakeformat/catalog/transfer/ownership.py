@@ -63,7 +63,7 @@ def refuse_owned(storage: Storage, root: str, below: Sequence[str], owner: Owner
     """Raise ``InvalidRequestError`` if a mark file names another owner than ``owner``.
 
     The mark files of ``root`` and of all directories above are read, and the mark files at the
-    paths ``below``. If ``owner`` is None, any mark file raises.
+    paths ``below``. None as ``owner`` refuses every mark file.
     """
     above = [f"{directory}/{MARK}" for directory in (root, *parents(root))]
     for path in dict.fromkeys((*above, *below)):

@@ -42,7 +42,7 @@ class MigratedFile:
     """The partition values in the order of the partition columns, as the directories are named."""
     format: FileFormat
     names_format: bool
-    """True if the suffix of the file's name is that of its format."""
+    """True if the suffix of the file's name belongs to its format."""
     schema: pa.Schema
     rows: int
     statistics: SoundStatistics | None
@@ -64,9 +64,10 @@ class PlainDirectory:
 def find_plain_files(storage: Storage, root: str) -> PlainDirectory:
     """Return all Parquet and ORC files below a directory, with their partitions.
 
-    ``InvalidRequestError`` is raised if a table is in the directory, below or above it, if the
-    files have different partition columns, or if there is no data file. ``NotFoundError`` is raised
-    for a missing directory, and ``UnsupportedError`` for a file of another format.
+    ``InvalidRequestError`` is raised if a table is in the directory, below or above it. The same
+    error is raised for files with different partition columns, and without a data file.
+    ``NotFoundError`` is raised for a missing directory, and ``UnsupportedError`` for a file of
+    another format.
     """
     if not storage.directory_exists(root):
         raise NotFoundError(f"{storage.uri(root)} is not a directory: check the address")

@@ -71,7 +71,7 @@ class StepReport(Report):
     """The report of the step's operation; the last report if the operation ran several times."""
     error: LakeError | None = None
     advice: str | None = None
-    """The command for the remaining work, if the step could not do all of it."""
+    """The command for the remaining work; None if the step did all of its work."""
     files_in: int = 0
     files_out: int = 0
     snapshots: int = 0

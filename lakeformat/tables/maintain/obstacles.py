@@ -32,7 +32,9 @@ _COMMANDS = {
     EXPIRE: "lake expire ",
     ORPHANS: "lake orphans ",
 }
-"""The beginning of each step's command. An advice that begins with it repeats the step."""
+"""The beginning of each step's command. An advice with this beginning would only repeat the
+step.
+"""
 
 
 def find_obstacles(

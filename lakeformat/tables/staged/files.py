@@ -93,12 +93,12 @@ class StagedFiles(Generic[MessageT]):
         return self._path(_PREFIX, name)
 
     def address(self, name: str) -> str:
-        """Return the URI of a staged result; callers name the result by it."""
+        """Return the URI of a staged result, which is its name for callers."""
         return self.storage.uri(self.path(name))
 
     def named(self, address: str) -> str | None:
-        """Return the name of the staged result at a URI; None if the URI cannot be that of a staged
-        result.
+        """Return the name of the staged result at a URI; None if no staged result can have this
+        URI.
         """
         return suffixed(address.rpartition("/")[2], _PREFIX)
 
