@@ -91,8 +91,8 @@ def test_the_short_word_for_help_works_everywhere():
 
 def test_the_help_of_expire_says_what_it_does_when_nothing_is_said():
     shown = " ".join(CliRunner().invoke(app, ["expire", "--help"]).output.split())
-    assert "Time travel and rollback to them are no longer possible." in shown
+    assert "Time travel and rollback to a deleted snapshot are no longer possible." in shown
     options = TableOptions({})
-    assert f"snapshot.num-retained.min {options.snapshot_num_retained_min}" in shown
-    assert f"snapshot.expire.limit {options.snapshot_expire_limit}" in shown
-    assert f"snapshot.time-retained {duration(options.snapshot_time_retained_millis)}" in shown
+    assert f"snapshot.num-retained.min ({options.snapshot_num_retained_min})" in shown
+    assert f"snapshot.expire.limit ({options.snapshot_expire_limit})" in shown
+    assert f"snapshot.time-retained ({duration(options.snapshot_time_retained_millis)})" in shown
