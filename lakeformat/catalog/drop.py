@@ -87,7 +87,7 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
         if roots.require(address, f"table {table!r}").real().holds(mine):
             raise InvalidRequestError(
                 f"cannot drop {table}: its external path {address} contains its own directory, so "
-                "the drop would delete more than the table. Delete its files by hand"
+                "the drop would delete more than the table. Delete the files of the table by hand"
             )
     plan = DropPlan(table, storage.uri(layout.root), tuple(paths), roots=roots)
     if known := schema_ids(storage, layout):
@@ -116,7 +116,8 @@ def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, Tab
             if any(theirs.overlaps(own) for own in mine):
                 raise InvalidRequestError(
                     f"'{plan.table}' and '{name}' both keep files in the external path {path}: "
-                    "dropping one would delete files of the other. Delete the files by hand"
+                    f"dropping '{plan.table}' would delete files of '{name}'. Delete the files of "
+                    f"'{plan.table}' there by hand"
                 )
 
 

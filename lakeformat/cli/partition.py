@@ -162,7 +162,7 @@ def drop(
     if plan.missing and not missing_ok:
         raise NotFoundError(
             f"{table} has no partition {_spelled(plan.missing[0])}: `lake partitions {table}` "
-            "lists all of them; --missing-ok ignores those that do not exist"
+            "lists all partitions; --missing-ok ignores missing ones"
         )
     report = None
     if plan.partitions and not dry_run:

@@ -94,8 +94,8 @@ def analyze(
         found: Any = named_table_of_any_format(context, name)
         if "analyze_partitions" not in found.operations:
             raise UnsupportedError(
-                f"{found.location} is not an Iceberg table, and only those have statistics of "
-                f"partitions: run lake analyze {name} --all-columns"
+                f"{found.location} is not an Iceberg table, and only Iceberg tables have "
+                f"statistics of partitions: run lake analyze {name} --all-columns"
             )
         print_report(found.analyze_partitions(dry_run=dry_run), as_json=as_json)
         return
@@ -163,8 +163,8 @@ def compact_deletes(
     found: Any = named_table_of_any_format(context, table)
     if "compact_deletes" not in found.operations:
         raise UnsupportedError(
-            f"{found.location} is not an Iceberg table, and only those have delete files: run "
-            f"lake compact {table}"
+            f"{found.location} is not an Iceberg table, and only Iceberg tables have delete files: "
+            f"run lake compact {table}"
         )
     with progress_line("merging delete files"):
         report = found.compact_deletes(convert_equality=convert_equality, dry_run=dry_run)

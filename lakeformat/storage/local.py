@@ -61,9 +61,7 @@ class LocalStorage(FollowsNoLinks):
         return os.path.islink(path)
 
     def require_no_link(self, path: str) -> None:
-        """Raise ``InvalidRequestError`` if a path is a link below the root, or passes through a
-        link.
-        """
+        """Raise ``InvalidRequestError`` if a path is, or passes through, a link below the root."""
         self._check(path, whole=True)
 
     @property
@@ -78,10 +76,7 @@ class LocalStorage(FollowsNoLinks):
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Queue for a directory, behind other commits of this machine, in a with block.
-
-        See ``lakeformat.storage.turns``.
-        """
+        """Queue for a directory in a with block, behind other commits of this machine."""
         return directory_turn(directory, sleep_seconds)
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
@@ -126,9 +121,7 @@ class LocalStorage(FollowsNoLinks):
             os.close(descriptor)
 
     def create(self, path: str, content: bytes) -> bool:
-        """Publish a file by a hard link to a finished temporary file; return False if ``path`` is
-        taken.
-        """
+        """Publish a file by a hard link to a finished file; return False if ``path`` is taken."""
         self._check(path)
         with translated("publish", path):
             if os.path.lexists(path):
@@ -145,10 +138,7 @@ class LocalStorage(FollowsNoLinks):
             return won
 
     def overwrite(self, path: str, content: bytes) -> None:
-        """Create a file, or replace it atomically.
-
-        Readers find the old or the new content, also after a crash.
-        """
+        """Create or replace a file atomically: readers find the old or the new content."""
         self._check(path)
         with translated("overwrite", path):
             make_durable_directory(os.path.dirname(path))
@@ -276,10 +266,7 @@ class LocalStorage(FollowsNoLinks):
         return mode
 
     def _mode(self, path: str) -> int | None:
-        """Return the ``st_mode`` of a path; None if the path is missing.
-
-        If the system denies access, raise ``AccessDeniedError``.
-        """
+        """Return the ``st_mode`` of a path; None if it is missing."""
         self._check(path)
         with translated("look for", path):
             try:
@@ -288,7 +275,7 @@ class LocalStorage(FollowsNoLinks):
                 return None
 
     def _prepare(self, path: str, content: bytes) -> str:
-        """Write the temporary file for ``path``, and return its path; after a failure nothing was
+        """Write and return the temporary file for ``path``. After a failure nothing was
         published.
         """
         with translated("publish", path, writes_nothing=True):
@@ -349,7 +336,7 @@ def _file_info(directory: str, entry: os.DirEntry[str], follow: bool) -> FileInf
 
 @contextmanager
 def _disk_errors_translated(path: str) -> Iterator[None]:
-    """Translate errors of the disk; any other ``OSError`` comes from the caller and is not
+    """Translate errors of the disk. Any other ``OSError`` comes from the caller and is not
     changed.
     """
     try:

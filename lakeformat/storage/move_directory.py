@@ -89,5 +89,5 @@ def _require_apart(storage: Storage, old: str, new: str) -> None:
     if source.startswith(target) or target.startswith(source):
         raise InvalidRequestError(
             f"Cannot move {storage.uri(old)} to {storage.uri(new)}: both are one directory, or "
-            "one is inside the other. Choose a directory beside it."
+            "one is inside the other. Choose a directory outside of both."
         )

@@ -89,8 +89,8 @@ class ObjectClient:
             # The client's threads do not survive a fork: a request would never end.
             raise UnavailableError(
                 f"Cannot {operation} {self.uri(path)}: this process was forked from a process "
-                "that already used an object store. Start it with spawn or as a program of its "
-                "own."
+                "that already used an object store. Start this process with spawn, or as a new "
+                "program."
             )
         return translated(operation, self.uri(path), self.config.secrets)
 

@@ -121,7 +121,8 @@ class Position:
         """
         if len(self.numbers) > 1:
             raise InvalidRequestError(
-                f"position {self} is not one snapshot number: keep str(position) instead"
+                f"position {self} has several numbers, so it is not a snapshot number: store "
+                "str(position)"
             )
         return self.numbers[0]
 

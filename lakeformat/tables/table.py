@@ -79,10 +79,7 @@ OPERATIONS = frozenset(
 
 
 def offering_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function with a better error for an argument that is unknown or given twice.
-
-    The call then raises ``InvalidRequestError``, which names the most similar argument.
-    """
+    """Return the function; it now refuses unknown arguments and names the most similar one."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -122,9 +119,7 @@ class Table(ABC):
     numbers_snapshots: ClassVar[bool] = True
     """True if snapshot ids are numbers in the order of commits, without gaps, as in Paimon."""
     instead: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The advice for the caller, by the name of each operation or kind of work that the format
-    lacks.
-    """
+    """The advice for the caller, by the name of each operation or kind of work that is missing."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -133,14 +128,10 @@ class Table(ABC):
     refused_arguments: ClassVar[RefusedArguments] = MappingProxyType({})
     """For each operation: each argument that the format lacks, with advice for the caller."""
     is_skipped_by_arguments: ClassVar[bool] = False
-    """The behaviour of a run over many tables if this table lacks an argument: True skips the
-    table, False counts it as failed.
-    """
+    """True if a run over many tables skips tables that lack an argument; False fails there."""
 
     cloned_into: ClassVar[str | None] = None
-    """The ``format`` of catalogs into which ``clone_table`` copies the table; None if it cannot
-    copy it.
-    """
+    """The ``format`` of catalogs into which ``clone_table`` copies the table; None if it cannot."""
     shows_metadata: ClassVar[bool] = False
     """True if the rows are metadata of another table, as in ``shop.orders$files``."""
 
@@ -170,9 +161,8 @@ class Table(ABC):
     def _require_options(
         self, operation: str, method: Callable[..., object], options: Mapping[str, Any]
     ) -> None:
-        """Raise ``UnsupportedError`` as ``require_arguments`` does.
-
-        Any other option that is not an argument of ``method`` raises ``InvalidRequestError``.
+        """Raise ``UnsupportedError`` as ``require_arguments`` does, and ``InvalidRequestError`` for
+        any other option that ``method`` does not have.
         """
         self.require_arguments(operation, **options)
         if others := options.keys() - self.refused_arguments.get(operation, {}).keys():
@@ -181,9 +171,7 @@ class Table(ABC):
             refuse_unknown(method, sorted(others))
 
     def given_arguments(self, operation: str, **options: Any) -> dict[str, Any]:
-        """Return the arguments that are not None; raise ``UnsupportedError`` as
-        ``require_arguments`` does.
-        """
+        """Return the arguments that are not None, after the check of ``require_arguments``."""
         self.require_arguments(operation, **options)
         return {name: value for name, value in options.items() if value is not None}
 
@@ -194,16 +182,13 @@ class Table(ABC):
         return f"{article} {self.format.capitalize()} table"
 
     def writer_buckets(self, *, overwrites: bool = False) -> WriterBuckets | None:
-        """Return the division of rows by key among several writers.
-
-        Return None if the schema already divides the rows, or if no division is needed.
+        """Return the division of rows by key among writers; None if the schema alone divides
+        them.
         """
         return None
 
     def begin_write(self, overwrite: Any, conflict: Conflict | None) -> BegunBatch | None:
-        """Begin the batch of a write with these arguments, and return it; None if no batch is
-        needed.
-        """
+        """Begin and return the batch of a write with these arguments; None if none is needed."""
         return None
 
     @property
@@ -218,7 +203,7 @@ class Table(ABC):
 
     @property
     def locations(self) -> list[str]:
-        """The URIs of the table's directories: one, or two for the stores of a Mixed table."""
+        """The URIs of the table's directories; a Mixed table has two, one for each store."""
         return [self.location]
 
     @property
@@ -229,52 +214,39 @@ class Table(ABC):
     @property
     @abstractmethod
     def key_columns(self) -> list[str]:
-        """The columns that identify a row; empty without a key.
-
-        These are the primary key, or the identifier fields of an Iceberg table.
+        """The columns of the primary key, or the identifier fields of an Iceberg table; may be
+        empty.
         """
 
     @property
     @abstractmethod
     def why_changes_delete(self) -> str | None:
-        """The reason why changes of the table may delete rows, such as "has a primary key".
-
-        None if changes only add rows.
+        """The reason why changes may delete rows, such as "has a primary key"; None if they never
+        do.
         """
 
     @abstractmethod
     def contradictions(self, wanted: WantedTable) -> list[str]:
-        """Return each difference between this table and the description of a new one, as text.
-
-        The list is empty if the table is as described.
-        """
+        """Return each difference from the description of a new table, as text."""
 
     @abstractmethod
     def position(self, named: Any = None) -> Position:
-        """Return the newest position; with ``named``, the position that a stored str or number
-        names.
-        """
+        """Return the newest position; with ``named``, parse a stored str or a snapshot number."""
 
     def snapshot_id_at(self, position: Position) -> int:
-        """Return the id of the snapshot at a position of this table; 0 before the first
-        snapshot.
-        """
+        """Return the id of the snapshot at a position of this table; 0 before the first commit."""
         return position.number
 
     @abstractmethod
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
     ) -> list[Position]:
-        """Return the newest ``limit`` positions after ``after``, up to ``upto``, oldest first.
-
-        None as ``after`` or ``upto`` sets no limit on that side.
-        """
+        """Return the newest ``limit`` positions after ``after``, up to ``upto``, oldest first."""
 
     @abstractmethod
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
-        """Return the position that a reader at ``after`` reaches with at most ``limit`` snapshots.
-
-        None sets no limit.
+        """Return the position of a reader at ``after`` after at most ``limit`` more snapshots; None
+        sets no limit.
         """
 
     @abstractmethod
@@ -283,9 +255,7 @@ class Table(ABC):
 
     @abstractmethod
     def scan(self, *arguments: Any, **options: Any) -> Any:
-        """Return the rows of the newest snapshot, or of a snapshot chosen by number, tag or
-        time.
-        """
+        """Return the rows of the newest snapshot, or of a snapshot named by number, tag or time."""
 
     @abstractmethod
     def write(self, *arguments: Any, **options: Any) -> Any:
@@ -408,9 +378,7 @@ class Table(ABC):
 
 
 def refuse_operation(table: Table, operation: str) -> UnsupportedError:
-    """Return the error for an operation that the table's format lacks, with advice for the
-    caller.
-    """
+    """Return the error, with advice, for an operation that the table's format lacks."""
     instead = table.instead.get(operation, "table.operations lists the available operations")
     refusal = UnsupportedError(
         f"{table.location} is {table.kind}, which has no operation {operation!r}: {instead}"

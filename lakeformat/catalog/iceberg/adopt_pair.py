@@ -181,10 +181,10 @@ def _require_own(change: TableName, found: TableMetadata, adoption: Adoption) ->
         )
     wanted = _described(adoption, found.location)
     if found.snapshots or found.properties.get(TABLE_STORE) != wanted.properties[TABLE_STORE]:
-        reason = "it has rows" if found.snapshots else "it is no change store"
+        reason = "it has rows" if found.snapshots else "it is not a change store"
         raise AlreadyExistsError(
-            f"table '{change}' exists, and is not the empty change store of this table ({reason}): "
-            "drop it, or rename one of the tables"
+            f"table '{change}' has the name of the change store, but is not an empty change store "
+            f"({reason}): drop it, or rename one of the two tables"
         )
     differing = [
         what
@@ -198,10 +198,10 @@ def _require_own(change: TableName, found: TableMetadata, adoption: Adoption) ->
     ]
     if differing:
         raise UnsupportedError(
-            f"the change store '{change}' has other {' and '.join(differing)} than the table "
-            "needs, either because it is that of an earlier adoption, or because the catalog "
-            f"assigns them itself: drop '{change}' and repeat the call. If it fails again, write "
-            "the rows to a new Mixed table"
+            f"the change store '{change}' does not have the {' and '.join(differing)} that the "
+            "table needs: an earlier adoption left it, or the catalog assigns its own values. Drop "
+            f"'{change}' and repeat the call. If it fails again, write the rows to a new Mixed "
+            "table"
         )
 
 

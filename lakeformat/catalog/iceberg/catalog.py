@@ -324,10 +324,10 @@ class IcebergCatalog(IcebergDatabases):
         if TABLE_STORE not in properties or not is_keyed_store(properties):
             return
         base = base_store_of(self._metastore, name)
-        way = "name the base store" if base is None else f"name '{base}', which has both stores"
+        way = "use the name of the base store" if base is None else f"use the name '{base}'"
         raise UnsupportedError(
-            f"table '{name}' is the {properties[TABLE_STORE]} store of a Mixed table, so it is not "
-            f"altered or renamed without the other one: {way}"
+            f"table '{name}' is the {properties[TABLE_STORE]} store of a Mixed table, and cannot "
+            f"be altered or renamed alone: {way}, to alter or rename both stores"
         )
 
     def _plain_name(self, name: str) -> TableName:

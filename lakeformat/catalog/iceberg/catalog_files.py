@@ -123,5 +123,5 @@ def _require_own_file(table: str, address: str, metadata: TableMetadata) -> None
         raise InvalidRequestError(
             f"the catalog names {address} as the metadata of table {table}, but that file is of a "
             f"table at {metadata.location}, which keeps its metadata in {directory}. The table was "
-            "moved or copied, or the catalog names the wrong file: correct it there"
+            "moved or copied, or the catalog names the wrong file: correct the catalog"
         )

@@ -97,10 +97,11 @@ def make_pair(
         if name.table in metastore.tables(name.database):  # another program has just created it
             return False
         if found.snapshots or (differences := _differences(found, described("file:///"))):
-            reason = "it has rows" if found.snapshots else f"other {', '.join(differences)}"
+            reason = "it has rows" if found.snapshots else f"it has other {', '.join(differences)}"
             raise AlreadyExistsError(
-                f"table '{change}' exists, and is not the empty change store of such a table "
-                f"({reason}): drop it, choose another name, or repeat the call that created it"
+                f"table '{change}' has the name of the change store, but is not the empty change "
+                f"store of the new table ({reason}): drop it, choose another name, or repeat the "
+                "call that created it"
             )
     identifier = f"{name.database}.{change.table}"
     base = {**shared, TABLE_STORE: BASE, CHANGE_IDENTIFIER: identifier}
@@ -120,11 +121,11 @@ def require_same_key(
             f"table {name!r} exists, but its property {VERSION_FIELD!r} is {there_version!r}, not "
             f"{version!r}, and cannot be changed: choose another name, or drop it"
         )
-    there = "a Mixed table" if isinstance(found, MixedTable) else "no Mixed table"
+    there = "a Mixed table" if isinstance(found, MixedTable) else "an Iceberg table"
     more = f" with the key {', '.join(found.primary_key)}" if isinstance(found, MixedTable) else ""
     raise AlreadyExistsError(
-        f"table {name!r} exists, but is {there}{more}, so it is not the one to create, with the "
-        f"key {', '.join(key)}: choose another name, or drop it"
+        f"table {name!r} exists, but is {there}{more}, not a Mixed table with the key "
+        f"{', '.join(key)}: choose another name, or drop the table"
     )
 
 

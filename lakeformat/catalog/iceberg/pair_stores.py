@@ -98,8 +98,8 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     if _is_own(metastore, change, name):
         return [name, change]
     _log.warning(
-        "table '%s' names '%s' as its change store, but that is not a change store of this table "
-        "alone: it is kept",
+        "table '%s' names '%s' as its change store, but that table is not a change store, or is "
+        "also the change store of another table: it is kept",
         name,
         change,
     )

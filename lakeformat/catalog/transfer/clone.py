@@ -146,11 +146,6 @@ def _clone_mixed(
     dry_run: bool,
     on_progress: OnFiles | None,
 ) -> CloneReport:
-    """Clone a Mixed table.
-
-    Raise ``UnsupportedError`` for a table of any other format, for ``tag`` and for ``full``, and
-    ``InvalidRequestError`` for a catalog of Paimon tables.
-    """
     if source.cloned_into is None:
         raise UnsupportedError(
             f"{source.location} is {source.kind}, which clone_table does not copy: create another "
@@ -189,15 +184,12 @@ def _require_blobs_named(handle: TableHandle) -> None:
 
 
 def _require_own_rows(handle: TableHandle) -> None:
-    """Raise ``UnsupportedError`` if the table also reads rows of other branches.
-
-    A clone of one snapshot would lack these rows.
-    """
+    """Raise ``UnsupportedError`` if the table also reads rows of other branches."""
     if (key := read_through(handle.options.to_dict(), handle.layout.branch)) is not None:
         raise UnsupportedError(
-            f"{handle.uri} sets {key!r} and so also reads rows of other branches, but one state "
-            "has only those of one branch: clone it with full=True (--full), which copies all "
-            "branches"
+            f"{handle.uri} sets {key!r} and so also reads rows of other branches, but a clone of "
+            "one snapshot has only rows of one branch: clone the table with full=True (--full), "
+            "which copies all branches"
         )
 
 
@@ -213,9 +205,7 @@ def _contents(
 
 
 def _expired(handle: TableHandle, reason: Exception) -> Exception:
-    """Return the error ``reason`` with a hint: the missing file may have expired during the
-    copy.
-    """
+    """Return ``reason`` with a hint: the missing file may have expired during the copy."""
     return type(reason)(
         f"{sentence(reason)} Perhaps a snapshot of {handle.uri} expired while it was copied: "
         "create a tag and clone the tag, or run the clone again"
@@ -391,9 +381,8 @@ class _Clone:
             )
 
     def _finish(self) -> None:
-        """Add the table to the catalog's list, and delete the mark file.
-
-        If the options of the table publish it as an Iceberg table, publish it, too.
+        """Add the table to the catalog's list, delete the mark file, and publish the table if its
+        options ask for it.
         """
         self.catalog.repair(self.name)
         self.storage.delete(self._mark)

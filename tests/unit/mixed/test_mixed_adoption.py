@@ -231,7 +231,7 @@ def test_tables_that_a_mixed_table_cannot_be_are_refused(catalog):
         catalog.adopt_table("db.t", primary_key=["id"])
     table.branches.delete("dev")
     catalog.create_table("db.t_change_", COLUMNS)
-    with pytest.raises(lake.AlreadyExistsError, match="it is no change store"):
+    with pytest.raises(lake.AlreadyExistsError, match="it is not a change store"):
         catalog.adopt_table("db.t", primary_key=["id"])
     catalog.drop_table("db.t_change_", purge=True)
     adopted(catalog)

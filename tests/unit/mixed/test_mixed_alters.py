@@ -257,7 +257,7 @@ def test_a_column_that_makes_partitions_in_one_store_is_kept_in_both(catalog, tm
 
 
 def test_a_change_store_is_not_altered_alone(catalog, table):
-    with pytest.raises(lake.UnsupportedError, match=r"without the other one: name 'db\.t'"):
+    with pytest.raises(lake.UnsupportedError, match=r"renamed alone: use the name 'db\.t'"):
         catalog.alter_table("db.t_change_", lake.add_column("more", "INT"))
 
 
