@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in the Apache Paimon format, from Python: write, commit and read.
+"""Tables in the formats Apache Paimon, Apache Iceberg and Mixed, from Python: write and read.
 
 import lakeformat as lake
 

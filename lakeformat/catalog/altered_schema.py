@@ -26,10 +26,10 @@ def alter_schema_of(
     environment: Environment,
     publication: IcebergPublication,
 ) -> TableSchema:
-    """Apply all changes to the newest schema, write the result as a new schema file, and return it.
+    """Apply all changes to the newest schema, and return the schema that is then the newest.
 
-    Changes that the published Iceberg table cannot have raise ``UnsupportedError``; then no file is
-    written.
+    It is written as a new file, unless the changes have no effect. Changes that the published
+    Iceberg table cannot have raise ``UnsupportedError``; then no file is written.
     """
 
     def checked(before: TableSchema, after: TableSchema) -> TableSchema:

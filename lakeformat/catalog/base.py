@@ -52,7 +52,10 @@ class Catalog(CatalogPlaces):
 
     @abstractmethod
     def database_properties(self, name: str) -> dict[str, str]:
-        """Return the properties of a database, including its location."""
+        """Return the properties of a database, including its location.
+
+        A missing database raises ``NotFoundError``.
+        """
 
     def require_exists(self) -> None:
         """Raise ``NotFoundError`` if the SQL database has other catalogs, but not this one.
@@ -124,7 +127,10 @@ class Catalog(CatalogPlaces):
     # ------------------------------------------------------------------ tables
 
     def list_tables(self, database: str) -> list[str]:
-        """Return the names of all tables of a database, without the name of the database."""
+        """Return the names of all tables of a database, without the name of the database.
+
+        A missing database raises ``NotFoundError``.
+        """
         self._require_database(database)
         return self._table_names(database)
 
@@ -175,8 +181,8 @@ class Catalog(CatalogPlaces):
         """Change the schema of ``database.table`` or of a branch, and return the table.
 
         Make the changes with ``add_column``, ``set_option`` and so on. They are checked in their
-        order; if the catalog refuses one, ``InvalidRequestError`` or ``UnsupportedError`` is raised
-        and no change is made. Data files do not change; readers convert their rows to the new
+        order, and all are made or none: a refused change raises a ``LakeError``, such as
+        ``InvalidRequestError``. Data files do not change; readers convert their rows to the new
         schema.
         """
         parsed = parse_name(name)
@@ -275,7 +281,8 @@ class Catalog(CatalogPlaces):
         """Finish changes that a crash interrupted, and return the tables that were repaired or are
         damaged.
 
-        ``name`` is a database or a table ``database.table``; None repairs all databases.
+        ``name`` is a database or a table ``database.table``; None repairs all databases. A missing
+        database or table raises ``NotFoundError``.
         """
 
     def place_of_new_table(self, name: str) -> tuple[Storage, TableLayout]:

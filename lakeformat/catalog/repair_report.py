@@ -34,7 +34,7 @@ class RepairReport(Report):
     """Tables that were not repaired, for one of three reasons.
 
     - A schema is missing or unreadable: restore it.
-    - The target directory of an interrupted rename has files of another table: delete those.
+    - The target directory of an interrupted rename has files of another table: delete these files.
     - The name of the table, or the old name that a rename recorded, is not valid.
     """
 

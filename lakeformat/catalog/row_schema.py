@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of a Paimon or Iceberg table, for readers that convert other files to them."""
+"""The columns of a Paimon or Iceberg table, for readers that convert other files to these
+columns.
+"""
 
 from __future__ import annotations
 

@@ -166,8 +166,8 @@ def clear_consumers(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete consumers by name. Without --including it deletes all and asks first; scripts need
-    --yes.
+    """Delete consumers by name. Without --including and --excluding all consumers are deleted,
+    after a question; scripts need --yes.
 
     An example: lake consumer clear shop.orders --including 'test-.*' --dry-run
     """

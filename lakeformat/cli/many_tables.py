@@ -49,8 +49,9 @@ def is_database(name: str) -> bool:
 
 
 def tables_of(catalog: lake.Catalog | IcebergCatalog, database: str) -> list[str]:
-    """Return the tables of a database as ``database.table``; a missing one raises
-    ``NotFoundError``.
+    """Return the tables of a database as ``database.table``.
+
+    A missing database raises ``NotFoundError``.
     """
     try:
         return [f"{database}.{table}" for table in catalog.list_tables(database)]

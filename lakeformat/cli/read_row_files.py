@@ -33,8 +33,8 @@ def read_rows(
     """Yield the rows of all files, one file after the other, with the columns of ``schema``.
 
     ``kinds`` is the column with the row kinds. ``form`` is csv, json or parquet; None chooses the
-    format by the ending of each name. A file that is missing or has other columns raises
-    ``InvalidRequestError``.
+    format by the ending of each name. A missing file, and a row that does not fit the columns,
+    raise ``InvalidRequestError``.
     """
     forms = [_format(path, form) for path in inputs]  # before anything is read
     for path, each in zip(inputs, forms, strict=True):

@@ -82,7 +82,8 @@ def analyze(
     """Count rows and values of a table, or of each table of a database, for query planners.
 
     Reads the chosen columns once. Without a chosen column, only the rows of a Paimon table are
-    counted, but all columns of an Iceberg table are read. `lake statistics` shows the result later.
+    counted, but all columns of an Iceberg table are read. `lake statistics` shows the result of a
+    Paimon table later.
 
     An example: lake analyze shop.orders --all-columns
     """

@@ -211,7 +211,7 @@ def named_table_of_any_format(
 ) -> lake.Table | lake.IcebergTable | lake.MixedTable:
     """Return the table ``name``; a name with a slash is the path of its directory.
 
-    A system table raises ``InvalidRequestError``.
+    A missing table raises ``NotFoundError``; a system table raises ``InvalidRequestError``.
     """
     found: Any = _table_at(context, name) if "/" in name else _table_in_catalog(context, name)
     has_rows = isinstance(found, Table) and not found.shows_metadata

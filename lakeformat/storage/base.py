@@ -38,9 +38,9 @@ __all__ = [
 ]
 
 SMALL_FILE = 16 << 20
-"""The most bytes of a file of JSON or text; a schema of 100,000 columns is smaller."""
+"""The largest size in bytes of a file of JSON or text; a schema of 100,000 columns is smaller."""
 LARGE_FILE = 1 << 30
-"""The most bytes of a file that lists files, such as a manifest: enough for millions."""
+"""The largest size in bytes of a file that lists files, such as a manifest of millions of files."""
 
 
 class TooLargeError(CorruptTableError):

@@ -80,7 +80,9 @@ class LocalStorage(FollowsNoLinks):
         return directory_turn(directory, sleep_seconds)
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
-        """Return the whole content of a file of at most ``limit`` bytes."""
+        """Return the content of a file; a file of more than ``limit`` bytes raises
+        ``TooLargeError``.
+        """
         self._check(path)
         with reading("read", path), open(path, "rb", opener=self._opener) as stream:
             if (size := os.fstat(stream.fileno()).st_size) > limit:

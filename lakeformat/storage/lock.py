@@ -19,7 +19,7 @@ class Held(Protocol):
     """A lock that is being held."""
 
     def require_time(self, seconds: float = 0.0) -> None:
-        """Return if the lock is certainly held long enough to write one small file.
+        """Check that the lock is certainly held long enough to write one small file.
 
         Otherwise raise ``LockUnavailableError``: nothing was written, and the caller gives up the
         commit. ``seconds`` is the longest duration of the write, 0 if unknown. Raise

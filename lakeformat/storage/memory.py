@@ -61,7 +61,9 @@ class MemoryStorage:
         return f"memory://{quote(self.name, safe='')}/{quote(_key(path), safe='/=:@,+')}"
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
-        """Return the whole content of a file of at most ``limit`` bytes."""
+        """Return the content of a file; a file of more than ``limit`` bytes raises
+        ``TooLargeError``.
+        """
         content = self._content(path)
         if len(content) > limit:
             raise too_large(self.uri(path), len(content), limit)

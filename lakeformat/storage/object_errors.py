@@ -62,7 +62,7 @@ def is_missing(error: Exception) -> bool:
 def is_taken(error: Exception) -> bool:
     """Return True if the store refused a write because the object exists.
 
-    S3 also refuses a write while another request writes the object.
+    On S3 also return True if another request is writing the object.
     """
     return type(error).__name__ in ("AlreadyExistsError", "NotModifiedError", "PreconditionError")
 

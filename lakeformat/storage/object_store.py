@@ -61,7 +61,9 @@ class ObjectStorage:
         return self.client.uri(path)
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
-        """Return the whole content of a file of at most ``limit`` bytes."""
+        """Return the content of a file; a file of more than ``limit`` bytes raises
+        ``TooLargeError``.
+        """
         return self._raw.read(_key(path), limit)
 
     def open_input(self, path: str) -> IO[bytes]:

@@ -73,7 +73,9 @@ class RenameStorage:
         return f"{self._authority}/{path.strip('/')}"
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
-        """Return the whole content of a file of at most ``limit`` bytes."""
+        """Return the content of a file; a file of more than ``limit`` bytes raises
+        ``TooLargeError``.
+        """
         with self.open_input(path) as stream, self._translated("read", path):
             if (size := stream.seek(0, io.SEEK_END)) > limit:
                 raise too_large(self.uri(path), size, limit)

@@ -17,7 +17,7 @@ class CompactManifestsReport(Report):
     table: str
     dry_run: bool
     snapshot_id: int | None
-    """The published snapshot; None when nothing was merged."""
+    """The id of the published snapshot; None if nothing was merged."""
     manifests_before: int
     manifests_merged: int
     """The number of manifests that were merged. A manifest that has entries of deleted files is

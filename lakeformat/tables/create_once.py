@@ -65,7 +65,7 @@ def try_to_create(storage: Storage, path: str, content: bytes) -> PublishOutcome
 def create_once(storage: Storage, path: str, content: bytes) -> bool:
     """Create a file as ``try_to_create`` does; return False if another writer created it.
 
-    ``CommitOutcomeUnknownError`` means that the file may exist with this content.
+    Raise ``CommitOutcomeUnknownError`` if the file may exist with this content.
     """
     outcome = try_to_create(storage, path, content)
     if outcome is PublishOutcome.UNKNOWN:

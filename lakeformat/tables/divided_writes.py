@@ -19,9 +19,9 @@ __all__ = ["BegunBatch", "WriterBuckets"]
 
 
 class WriterBuckets(Protocol):
-    """Finds the bucket of each key; the rows of a bucket must have one writer.
+    """A function that finds the bucket of each key. One writer must get all rows of a bucket.
 
-    It can be pickled for another process.
+    The function can be pickled for another process.
     """
 
     @property

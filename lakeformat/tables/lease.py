@@ -32,7 +32,7 @@ class StoredLease:
 
 
 class Leases(Protocol):
-    """The leases of one table: files beside it, or a row in its catalog."""
+    """The leases of one table: files beside the table, or a row in its catalog."""
 
     def newest(self) -> StoredLease | None:
         """Return the lease with the highest number; None if no lease was ever taken."""

@@ -57,10 +57,10 @@ class ListedHistory(Table, Generic[S]):
         return [*history.snapshots] if after is None else history.between(after, None)
 
     def latest_snapshot(self, known: S | None = None) -> S | None:
-        """Return the newest snapshot; None if there is none.
+        """Return the newest snapshot; None before the first commit.
 
-        If ``known`` is still the newest, it is returned. Metadata is read again only if it has
-        changed.
+        If ``known`` is still the newest, ``known`` is returned. Metadata is read again only if it
+        has changed.
         """
         found = self.snapshots()
         newest = found[-1] if found else None

@@ -61,7 +61,10 @@ class IcebergCatalog(IcebergDatabases):
     # ------------------------------------------------------------------ tables
 
     def list_tables(self, database: str) -> list[str]:
-        """Return the names of the tables of a database; of a Mixed table only the base store."""
+        """Return the names of the tables of a database; of a Mixed table only the base store.
+
+        A missing database raises ``NotFoundError``.
+        """
         self._require_database(database)
         found = self._metastore.tables(database)
         return sorted(without_change_stores(self._metastore, database, found))
@@ -240,7 +243,9 @@ class IcebergCatalog(IcebergDatabases):
     def rename_table(self, old: str, new: str) -> IcebergTable | MixedTable:
         """Rename a table, in the same database or into another one; its files are not moved.
 
-        Both stores of a Mixed table are renamed; a repeated call completes an interrupted one.
+        A new name that exists raises ``AlreadyExistsError``; a metastore that cannot rename tables
+        raises ``UnsupportedError``. Both stores of a Mixed table are renamed; a repeated call
+        completes an interrupted one.
         """
         source, target = self._plain_name(old), self._plain_name(new)
         self._require_table(source)
@@ -286,8 +291,8 @@ class IcebergCatalog(IcebergDatabases):
         """Make a Mixed table an ordinary Iceberg table with the same rows, and drop its change
         store; no data file of the base store is changed.
 
-        Refused with ``InvalidRequestError`` while changes are not merged; ``merge=True`` merges
-        them first, by ``compact(strategy="full")``. Also refused while a batch is open or a
+        While changes are not merged, ``InvalidRequestError`` is raised; ``merge=True`` merges them
+        first, by ``compact(strategy="full")``. The same error is raised while a batch is open or a
         consumer exists. Columns and properties that ``adopt_table`` changed are restored. Retries
         of earlier writes are no longer recognised, so let writers finish first.
 

@@ -65,7 +65,10 @@ class CatalogFiles:
         return LoadedMetadata(places, metadata, path)
 
     def new_places(self, table: str, location: str) -> FilePlaces:
-        """Return the places at which a new table at the URI ``location`` may have files."""
+        """Return the directories in which a new table at the URI ``location`` may have files.
+
+        A location outside of the allowed directories raises ``InvalidRequestError``.
+        """
         storage, root = self._place(location, self.storage or LocalStorage(), table)
         return places_of(storage, root, location, self.external_roots)
 

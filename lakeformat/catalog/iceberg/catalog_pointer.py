@@ -20,7 +20,7 @@ class Names(Protocol):
     """The operations that ``CatalogPointer`` needs of a catalog service."""
 
     def answer(self, name: TableName) -> Answer:
-        """Return the current metadata file of a table; raise ``NotFoundError`` if it has none."""
+        """Return the current metadata file of a table; a missing table raises ``NotFoundError``."""
         ...
 
     def require_writable(self) -> None:

@@ -57,7 +57,7 @@ class IcebergDatabases(ABC):
         return sorted(self._metastore.databases())
 
     def database_properties(self, name: str) -> dict[str, str]:
-        """Return the properties of a database."""
+        """Return the properties of a database; a missing database raises ``NotFoundError``."""
         self._require_database(name)
         return self._metastore.database_properties(name)
 

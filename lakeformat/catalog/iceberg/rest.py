@@ -97,7 +97,7 @@ class RestMetastore(ClientMetastore):
         return True
 
     def remove_table(self, name: TableName, *, purge: bool) -> None:
-        """Ask the service to drop a table; with ``purge`` it also deletes the files."""
+        """Ask the service to drop a table; with ``purge`` the service also deletes the files."""
         parameters = {"purgeRequested": str(purge).lower()}
         doing = f"drop table '{name}'"
         response = self._ask(

@@ -160,7 +160,7 @@ class SqlMetastore(NamedFilesMetastore):
             connection.execute(delete(_TABLES).where(self._place(name)))
 
     def name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
-        """Add the row of a table; return False if it exists."""
+        """Add the row of a table; return False if the table exists."""
         row = {
             "catalog_name": self._catalog,
             "table_namespace": name.database,

@@ -61,8 +61,8 @@ def options_for(
     """Return the options with which the object store of ``address`` is opened, with this library's
     keys.
 
-    ``vended`` are the catalog's options, with Iceberg's keys; ``given`` are the caller's. If the
-    catalog requires that it signs each request, ``UnsupportedError`` is raised.
+    ``vended`` are the catalog's options, with Iceberg's keys; ``given`` are the caller's options.
+    If the catalog requires that it signs each request, ``UnsupportedError`` is raised.
     """
     store = parse_object_address(address)[0]
     mine = {option_name(key): value for key, value in given.items()}

@@ -167,9 +167,7 @@ class Listing:
             )
 
     def finish(self, name: TableName, mark: str) -> None:
-        """Delete the record of a completed change; ``mark`` is its property, such as
-        ``DROPPED``.
-        """
+        """Delete the record of a completed change; ``mark`` is the property that recorded it."""
         with self._sql.writing(f"finish '{name}'") as connection:
             self._rows.remove_mark(connection, name.database, name.table, mark)
 

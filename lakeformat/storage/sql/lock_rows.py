@@ -23,7 +23,7 @@ __all__ = ["LockRow", "LockRows", "has_expired", "new_token"]
 # once in a thousand times by chance; such a row is then treated as a row in UTC.
 OUR_MARK = "731"
 FARTHEST_ZONE_SECONDS = 12 * 3600
-"""The most seconds that a local clock can be behind UTC."""
+"""The largest number of seconds that a local clock can be behind UTC."""
 
 _chance = SystemRandom()
 

@@ -83,7 +83,7 @@ class ConsumerFiles:
         self.storage.overwrite(self._path(consumer_id), content)
 
     def delete(self, consumer_id: str) -> None:
-        """Delete the file of a consumer; a missing file is no error."""
+        """Delete the file of a consumer; do nothing if it is missing."""
         self.storage.delete(self._path(consumer_id))
 
     def unknown(self, consumer_id: str, table: str) -> NotFoundError:

@@ -25,7 +25,7 @@ class PositionConsumers(AnyTableConsumers[Position]):
     """The consumers of one branch, each with the position up to which it has read."""
 
     def list(self) -> list[ConsumerState]:
-        """Return all consumers with their progress, by id."""
+        """Return all consumers with their progress."""
         history, found = self._history(), []
         for consumer_id, modified in self._files().modified():
             position = self.position(consumer_id)

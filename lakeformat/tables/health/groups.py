@@ -19,9 +19,9 @@ class FileGroups:
     """Files in groups, numbered from 0."""
 
     of_file: Counts
-    """The number of the group of each file."""
+    """For each file, the number of its group."""
     first: Counts
-    """The index of the first file of each group."""
+    """For each group, the index of its first file."""
 
     def __len__(self) -> int:
         return len(self.first)
