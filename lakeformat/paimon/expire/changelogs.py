@@ -79,9 +79,10 @@ def finish_changelogs(handle: TableHandle, account: Account) -> bool:
         gone = [each for each in intent.snapshots if each.identity not in there]
         if gone and not _expire(handle, account, gone, hides=False):
             return False
-        if intent.is_over(gone) and not account.dry_run:
-            withdraw(handle, intent)
+        if intent.is_over(gone):
             account.finished += 1
+            if not account.dry_run:
+                withdraw(handle, intent)
     return True
 
 

@@ -157,7 +157,7 @@ class _Expiry:
             if self._expire_changelogs(progress):
                 selection = self._expire(progress)
                 # This run may have deleted snapshots of an earlier intent.
-                if not account.deleter.deleted.failures:
+                if not account.dry_run and not account.deleter.deleted.failures:
                     finish_interrupted(handle, account)
         if not account.dry_run:
             with suppress(LakeError):  # the next run removes these files

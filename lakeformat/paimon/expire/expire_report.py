@@ -36,7 +36,7 @@ class ExpireReport(AnyExpireReport):
     limited: bool
     """True if ``limit`` prevented further expiry: run it again."""
     finished: int
-    """The number of interrupted expiries that this run finished."""
+    """The number of interrupted expiries that this run finished or, in a dry run, would finish."""
     deleted: Deleted
     directories: int
     """The number of removed empty directories."""
@@ -99,7 +99,8 @@ def _lines(report: ExpireReport) -> Iterator[str]:
     if not report.snapshots:
         yield f"no snapshot {verb}"
     if report.finished:
-        yield f"finished {counted(report.finished, 'interrupted expiry', 'interrupted expiries')}"
+        finish = "would finish" if report.dry_run else "finished"
+        yield f"{finish} {counted(report.finished, 'interrupted expiry', 'interrupted expiries')}"
     if report.deleted.total:
         yield report.deleted.line(dry_run=report.dry_run)
     if report.directories:

@@ -41,9 +41,10 @@ def _finish_one(handle: TableHandle, account: Account, intent: Intent) -> bool:
     if plan is not None and not remove_files(handle, account, plan):
         return False
     age = handle.environment.now_millis() - intent.time_millis
-    if (intent.is_over(gone) or age > STALE_MILLIS) and not account.dry_run:
-        withdraw(handle, intent)
+    if intent.is_over(gone) or age > STALE_MILLIS:
         account.finished += 1
+        if not account.dry_run:
+            withdraw(handle, intent)
     return True
 
 

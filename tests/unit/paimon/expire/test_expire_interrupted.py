@@ -74,7 +74,12 @@ def test_what_went_is_finished_although_others_have_its_numbers_now():
     all_expire_without_their_files(rows)
     table = back_to_the_tag(rows)
     write(rows, 5, 6)
-    table.expire_snapshots(retain_max=9, retain_min=9)
+    planned = table.expire_snapshots(retain_max=9, retain_min=9, dry_run=True)
+    assert planned.has_work
+    assert "would finish 1 interrupted expiry" in planned.lines
+    done = table.expire_snapshots(retain_max=9, retain_min=9)
+    assert "finished 1 interrupted expiry" in done.lines
+    assert planned.deleted.total == done.deleted.total > 0
     for number in snapshot_ids(table._handle.storage, table._handle.layout):
         assert numbers(table, snapshot=number) == [1, 5, 6][:number]
     assert missing(table) == set()
