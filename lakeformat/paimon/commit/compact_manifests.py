@@ -16,7 +16,12 @@ from lakeformat.paimon.commit.attempt import CommitIntent
 from lakeformat.paimon.commit.conflict_text import Committer
 from lakeformat.paimon.commit.earlier_commit_report import EarlierCommitReport
 from lakeformat.paimon.commit.identity import EarlierCommits
-from lakeformat.paimon.commit.manifest_merge import ManifestMerge, MergeLimits
+from lakeformat.paimon.commit.manifest_merge import (
+    ManifestMerge,
+    MergeLimits,
+    must_change,
+    runs_of,
+)
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.commit.transaction import publish_once
 from lakeformat.paimon.expiry_race import again_if_overtaken, explaining_expiry
@@ -72,11 +77,7 @@ def pick_all_manifests(
     Return None if nothing can be merged.
     """
     deletes = sum(manifest.num_deleted_files > 0 for manifest in manifests)
-    changing = [
-        manifest.num_deleted_files > 0 or manifest.file_size < limits.target_size_bytes
-        for manifest in manifests
-    ]
-    runs = _runs(changing)
+    runs = [*runs_of([must_change(manifest, limits) for manifest in manifests])]
     if deletes:
         reason = f"{deletes} of {len(manifests)} manifests delete files"
         return ManifestMerge(tuple(runs), is_full=True, reason=reason)
@@ -87,17 +88,6 @@ def pick_all_manifests(
     return ManifestMerge(
         tuple(runs), is_full=False, reason=f"{small} of {len(manifests)} manifests are small"
     )
-
-
-def _runs(chosen: Sequence[bool]) -> list[tuple[int, int]]:
-    """Return the runs of True in ``chosen`` as (first index, index after the last)."""
-    runs: list[tuple[int, int]] = []
-    for position, is_chosen in enumerate(chosen):
-        if is_chosen and runs and runs[-1][1] == position:
-            runs[-1] = (runs[-1][0], position + 1)
-        elif is_chosen:
-            runs.append((position, position + 1))
-    return runs
 
 
 @dataclass(slots=True)

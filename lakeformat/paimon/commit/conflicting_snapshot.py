@@ -84,7 +84,7 @@ def _against(
         if before is None:
             break
         found = before
-    if oldest == 1:  # No snapshot changed the files, so the error names none.
+    if oldest == 1:  # All snapshots were searched, and none changed the files.
         return f"{who} conflicts with snapshot {head.id}, the newest"
     return f"{who} conflicts with a snapshot older than {oldest}"
 

@@ -33,9 +33,11 @@ __all__ = [
     "ManifestMerge",
     "MergeLimits",
     "merge_manifests",
+    "must_change",
     "partition_types",
     "pick_deletions",
     "pick_manifests",
+    "runs_of",
 ]
 
 _CHECKED_ROWS = 1000
@@ -70,11 +72,11 @@ class ManifestMerge:
 
 def pick_manifests(manifests: Sequence[ManifestMeta], limits: MergeLimits) -> ManifestMerge | None:
     """Return the merge that the limits require, or None."""
-    changing = [_must_change(manifest, limits) for manifest in manifests]
+    changing = [must_change(manifest, limits) for manifest in manifests]
     total = sum(m.file_size for m, must in zip(manifests, changing, strict=True) if must)
     if sum(changing) > 1 and total >= limits.full_compaction_size_bytes:
         reason = f"{sum(changing)} manifests that are small or delete files have {size(total)}"
-        return ManifestMerge(tuple(_runs(changing)), is_full=True, reason=reason)
+        return ManifestMerge(tuple(runs_of(changing)), is_full=True, reason=reason)
     runs = tuple(_small_neighbours(manifests, limits))
     if not runs:
         return None
@@ -84,15 +86,17 @@ def pick_manifests(manifests: Sequence[ManifestMeta], limits: MergeLimits) -> Ma
 
 def pick_deletions(manifests: Sequence[ManifestMeta]) -> ManifestMerge | None:
     """Return the merge after which no manifest deletes files; None if no manifest does now."""
-    runs = tuple(_runs([manifest.num_deleted_files > 0 for manifest in manifests]))
+    runs = tuple(runs_of([manifest.num_deleted_files > 0 for manifest in manifests]))
     return ManifestMerge(runs, is_full=True, reason="they delete files") if runs else None
 
 
-def _must_change(manifest: ManifestMeta, limits: MergeLimits) -> bool:
+def must_change(manifest: ManifestMeta, limits: MergeLimits) -> bool:
+    """Return True for a manifest that deletes files or is smaller than the target size."""
     return manifest.num_deleted_files > 0 or manifest.file_size < limits.target_size_bytes
 
 
-def _runs(chosen: Sequence[bool]) -> Iterator[tuple[int, int]]:
+def runs_of(chosen: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Yield the runs of True in ``chosen`` as (first index, index after the last)."""
     start = None
     for position, is_chosen in enumerate([*chosen, False]):
         if is_chosen and start is None:
@@ -194,7 +198,7 @@ def _replaced(
     ``parts`` are the entries and ``kept`` the masks of live entries, by the index of the manifest.
     """
     done = 0
-    for start, end in _runs([position in rewritten for position in range(len(manifests))]):
+    for start, end in runs_of([position in rewritten for position in range(len(manifests))]):
         yield from manifests[done:start]
         run = range(start, end)
         columns = [parts[position].filter(kept[position]) for position in run]
