@@ -63,6 +63,14 @@ def detach(
     merge: Annotated[
         bool, typer.Option("--merge", help="First merge all changes, by a full compaction.")
     ] = False,
+    abandon_changes: Annotated[
+        bool,
+        typer.Option(
+            "--abandon-changes",
+            help="Only if the change store does not exist any more: keep the rows of the base "
+            "store, and lose changes that were not merged.",
+        ),
+    ] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
     warehouse: WarehouseOption = None,
@@ -78,7 +86,9 @@ def detach(
     catalog = _iceberg_catalog(context, "detach")
     if not (dry_run or is_wanted(f"the change store of table {table}", yes=yes)):
         return
-    report = catalog.detach_table(table, merge=merge, dry_run=dry_run)
+    report = catalog.detach_table(
+        table, merge=merge, abandon_changes=abandon_changes, dry_run=dry_run
+    )
     if as_json:
         print_json([report.to_dict()])
     else:

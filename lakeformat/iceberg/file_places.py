@@ -7,6 +7,7 @@ its directory, because every program with write access can name any file in the 
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
@@ -27,6 +28,14 @@ class FilePlaces:
     location: Location
     """The location in the metadata: the URI of ``root``."""
     external_roots: ExternalRoots = NO_ROOTS
+    catalog_name: str | None = None
+    """The name in the catalog that named the metadata file; None if the table was opened by its
+    directory."""
+
+    @property
+    def argument(self) -> str:
+        """The table as an argument of a command: its name in the catalog, else its URI."""
+        return shlex.quote(self.catalog_name or self.uri)
 
     @property
     def uri(self) -> str:

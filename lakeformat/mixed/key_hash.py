@@ -68,9 +68,13 @@ def _hash_of(field: Field) -> _Hash:
             to_arrow_type(kind)
             return _HASHES[kind.name]
     shown = str(kind) if isinstance(kind, PrimitiveType) else type(kind).__name__
+    instead = _INSTEAD.get(shown, "STRING")
     raise UnsupportedError(
-        f"the key column {field.name!r} has the type {shown}, for which Amoro defines no hash: "
-        f"use key columns of the types decimal, {', '.join(sorted(_HASHES))}"
+        f"the key column {field.name!r} has the type {shown}, for which Amoro defines no hash. Use "
+        f"key columns of the types decimal, {', '.join(sorted(_HASHES))}: create a table with "
+        f"another column as primary_key, or with this one as ({field.name!r}, {instead!r}). The "
+        "rows of a table that has such a key can be read: write those of table.scan() to the new "
+        "table"
     )
 
 
@@ -172,6 +176,8 @@ def _fixed_spans(column: pa.Array) -> tuple[NDArray[np.uint8], _Words, _Words]:
     return data, starts, starts + width
 
 
+_INSTEAD = {"timestamp_ns": "TIMESTAMP(6)", "timestamptz_ns": "TIMESTAMP_LTZ(6)"}
+"""Column types, as in SQL, that can replace one without a hash; any other one becomes a text."""
 _HASHES: dict[str, _Hash] = {
     "boolean": _of_booleans,
     "int": _of_ints,

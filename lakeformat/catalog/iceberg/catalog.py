@@ -286,7 +286,12 @@ class IcebergCatalog(IcebergDatabases):
         return adopt_pair(self._metastore, parsed, primary_key, self._environment, dry_run=dry_run)
 
     def detach_table(
-        self, name: str, *, merge: bool = False, dry_run: bool = False
+        self,
+        name: str,
+        *,
+        merge: bool = False,
+        abandon_changes: bool = False,
+        dry_run: bool = False,
     ) -> DetachReport:
         """Make a Mixed table an ordinary Iceberg table with the same rows, and drop its change
         store; no data file of the base store is changed.
@@ -296,12 +301,22 @@ class IcebergCatalog(IcebergDatabases):
         consumer exists. Columns and properties that ``adopt_table`` changed are restored. Retries
         of earlier writes are no longer recognised, so let writers finish first.
 
+        ``abandon_changes=True`` is only for a table whose change store does not exist any more. The
+        rows of the base store remain; changes that were not merged are lost.
+
         Repeat an interrupted call. ``dry_run`` counts the files to delete, and changes nothing.
         """
-        from lakeformat.catalog.iceberg.detach_pair import detach_pair
+        from lakeformat.catalog.iceberg.detach_pair import detach_base, detach_pair
 
         parsed = self._plain_name(name)
         self._require_table(parsed)
+        if abandon_changes:
+            if merge:
+                raise InvalidRequestError(
+                    "changes of a missing change store cannot be merged: pass only one of merge "
+                    "and abandon_changes"
+                )
+            return detach_base(self._metastore, parsed, self._handle, dry_run=dry_run)
         self._open_any(parsed)  # raises for half a pair, and for an unfinished clone
         return detach_pair(self._metastore, parsed, self._handle, merge=merge, dry_run=dry_run)
 

@@ -8,7 +8,7 @@ the warehouse, or below a directory that the caller allows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lakeformat.catalog.iceberg.vended import options_for
 from lakeformat.errors import CorruptTableError, InvalidRequestError
@@ -62,7 +62,7 @@ class CatalogFiles:
         _require_own_file(table, answer.metadata_file, metadata)
         storage, root = self._place(metadata.location, near, table)
         places = places_of(storage, root, metadata.location, self.external_roots)
-        return LoadedMetadata(places, metadata, path)
+        return LoadedMetadata(replace(places, catalog_name=table), metadata, path)
 
     def new_places(self, table: str, location: str) -> FilePlaces:
         """Return the directories in which a new table at the URI ``location`` may have files.

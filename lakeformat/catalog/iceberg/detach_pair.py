@@ -28,6 +28,7 @@ from lakeformat.mixed.adopt.detach import (
     mark_change_store,
     plan_detachment,
     release_base,
+    require_no_rename,
 )
 from lakeformat.mixed.stores.detaching import DETACHING
 from lakeformat.mixed.stores.properties import (
@@ -40,7 +41,7 @@ from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.mixed.table import MixedTable
 from lakeformat.tables.removal import Removal
 
-__all__ = ["detach_pair"]
+__all__ = ["detach_base", "detach_pair"]
 
 _FULL = "full"
 
@@ -77,9 +78,48 @@ def detach_pair(
     if dry_run:
         return report
     mark_change_store(planned, str(name))
-    release_base(planned, str(name))
+    release_base(base, planned.loaded.base, str(name))
     drop_stores(metastore, [change], handle, purge=True)
     return report
+
+
+def detach_base(
+    metastore: Metastore,
+    name: TableName,
+    handle: Callable[[TableName], TableHandle],
+    *,
+    dry_run: bool,
+) -> DetachReport:
+    """Make the base store ``name`` an Iceberg table without its change store, which does not exist
+    any more; raise ``InvalidRequestError`` if it does.
+    """
+    base = handle(name)
+    loaded = base.load()
+    store = change_store_name(loaded.metadata.properties, str(name))
+    if store is None:
+        raise InvalidRequestError(
+            f"table '{name}' names no change store, so it has no changes to abandon: leave out "
+            "abandon_changes (--abandon-changes)"
+        )
+    change = metastore.beside(name, store, change_store_database(loaded.metadata.properties))
+    with suppress(NotFoundError):
+        metastore.pointer_beside(change, name).load()
+        raise InvalidRequestError(
+            f"the changes of '{name}' are not abandoned, because its change store '{change}' "
+            "exists: leave out abandon_changes (--abandon-changes), and pass merge=True (--merge) "
+            "if changes are not merged"
+        )
+    require_no_rename(loaded.metadata, str(name))
+    if not dry_run:
+        release_base(base, loaded, str(name))
+    return DetachReport(
+        table=str(name),
+        change_store=str(change),
+        abandoned=True,
+        files=0,
+        bytes=0,
+        dry_run=dry_run,
+    )
 
 
 def _complete(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.iceberg.alter.alter import with_columns
 from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.statistics import StatisticsFile
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
@@ -42,7 +43,14 @@ from lakeformat.tables.report import Report
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
-__all__ = ["DetachReport", "Detachment", "mark_change_store", "plan_detachment", "release_base"]
+__all__ = [
+    "DetachReport",
+    "Detachment",
+    "mark_change_store",
+    "plan_detachment",
+    "release_base",
+    "require_no_rename",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +62,8 @@ class DetachReport(Report):
     """The name of the change store, which is dropped."""
     merged: bool = False
     """True if this call has merged changes into the table before, or in a dry run would."""
+    abandoned: bool = False
+    """True if the change store did not exist, so that changes that were not merged are lost."""
     files: int
     """The number of files that are deleted with the change store."""
     bytes: int
@@ -64,6 +74,11 @@ class DetachReport(Report):
     def sentence(self) -> str:
         """The result in one sentence."""
         verb, would = ("is", "are") if not self.dry_run else ("would be", "would be")
+        if self.abandoned:
+            return (
+                f"{self.table} {verb} an ordinary Iceberg table with the rows of its base store; "
+                f"changes that were only in its missing change store {self.change_store} are lost"
+            )
         merged = "would be" if self.dry_run else "were"
         first = f"its changes {merged} merged, and " if self.merged else ""
         return (
@@ -90,12 +105,7 @@ def plan_detachment(pair: StorePair, name: str, *, may_merge: bool = False) -> D
     are not merged yet.
     """
     loaded, state, _ = newest_state(pair)
-    properties = loaded.base.metadata.properties
-    if (renamed := properties.get(RENAMED_TO)) is not None:
-        raise InvalidRequestError(
-            f"{name} is not detached, because a rename to {renamed!r} was interrupted: repeat it "
-            "first, with rename_table"
-        )
+    require_no_rename(loaded.base.metadata, name)
     _require_no_batch(pair, state, name)
     _require_no_consumers(pair, name)
     waiting = _waiting(state)
@@ -120,19 +130,27 @@ def mark_change_store(planned: Detachment, name: str) -> None:
     commit_metadata(change_handle(planned.pair), change, planned=planned.loaded.change)
 
 
-def release_base(planned: Detachment, name: str) -> None:
+def release_base(base: TableHandle, checked: LoadedMetadata, name: str) -> None:
     """Make the base store an ordinary Iceberg table with the properties and optional columns that
-    it had before; raise ``CommitConflictError`` if its rows have changed since they were checked.
+    it had before; raise ``CommitConflictError`` if it has changed since ``checked`` was loaded.
     """
-    checked = planned.loaded.base
 
     def change(found: LoadedMetadata) -> TableMetadata:
         _require_unchanged(checked.metadata, found.metadata, name)
         return _plain(found.metadata)
 
-    commit_metadata(planned.pair.base, change, planned=checked)
+    commit_metadata(base, change, planned=checked)
     records = [each.statistics_path for each in checked.metadata.statistics if _is_record(each)]
     delete_files(checked.places, records)
+
+
+def require_no_rename(base: TableMetadata, name: str) -> None:
+    """Raise ``InvalidRequestError`` if a rename of the table was interrupted."""
+    if (renamed := base.properties.get(RENAMED_TO)) is not None:
+        raise InvalidRequestError(
+            f"{name} is not detached, because a rename to {renamed!r} was interrupted: repeat it "
+            "first, with rename_table"
+        )
 
 
 def _plain(metadata: TableMetadata) -> TableMetadata:

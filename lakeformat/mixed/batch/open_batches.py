@@ -26,7 +26,9 @@ from lakeformat.tables.moment import moment_text
 
 __all__ = [
     "BEGIN",
+    "CHANGE_LIFETIME",
     "LEASE",
+    "MINUTE_MILLIS",
     "TRANSACTION",
     "OpenBatch",
     "begun_transactions",
@@ -47,10 +49,10 @@ LEASE = "lake.lease"
 """The member of the summary of a begin that has the number of the batch's lease."""
 _ENDED = "lake.ended-transactions"
 """The member of the summary of a change snapshot that lists the batches that it ends."""
-_LIFETIME = "change.data.ttl.minutes"
+CHANGE_LIFETIME = "change.data.ttl.minutes"
 """The table property for the age up to which changes are kept, so that no batch can last longer."""
 _LIFETIME_MINUTES = 7 * 24 * 60
-_MINUTE = 60_000
+MINUTE_MILLIS = 60_000
 _LONGEST_MINUTES = 100 * 366 * 24 * 60
 _MOST_DIGITS = 19
 """The digits of the largest number of 64 bits; a longer text does not name a batch."""
@@ -87,8 +89,8 @@ def change_data_millis(properties: Mapping[str, str]) -> int:
     """Return the age up to which changes are kept in any case, in milliseconds: the property
     ``change.data.ttl.minutes`` of the base store, at most about 100 years.
     """
-    minutes = int_property(properties, _LIFETIME, _LIFETIME_MINUTES)
-    return _MINUTE * min(minutes, _LONGEST_MINUTES)
+    minutes = int_property(properties, CHANGE_LIFETIME, _LIFETIME_MINUTES)
+    return MINUTE_MILLIS * min(minutes, _LONGEST_MINUTES)
 
 
 def begun_transactions(state: MixedState, now_millis: int) -> set[int]:

@@ -21,6 +21,7 @@ from lakeformat.errors import (
     UnsupportedError,
 )
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.read.entry_columns import spec_of
 from lakeformat.iceberg.read.plan import TableState, plan_files
@@ -39,7 +40,12 @@ from lakeformat.iceberg.write.publish import (
 )
 from lakeformat.mixed.batch.base_writer import BaseWriter
 from lakeformat.mixed.batch.begin import BegunBatch
-from lakeformat.mixed.batch.open_batches import TRANSACTION
+from lakeformat.mixed.batch.open_batches import (
+    CHANGE_LIFETIME,
+    MINUTE_MILLIS,
+    TRANSACTION,
+    change_data_millis,
+)
 from lakeformat.mixed.read.store_files import StoreFile, change_files
 from lakeformat.mixed.stores.optimized_sequences import OptimizedSequences, optimized_sequences
 from lakeformat.mixed.stores.partition_path import partition_paths, partition_values
@@ -266,14 +272,21 @@ class OverwriteChange:
         where = f" in partition {merged[0]!r}" if merged[0] else ""
         for newer in self.batch.require_history(change):
             if newer.summary.get("deleted-data-files", "0") != "0":
-                raise SnapshotExpiredError(
-                    f"{self.batch} was not published: changes up to sequence number "
-                    f"{known.sequence(merged[0])} are merged{where}, and "
-                    f"snapshot {newer.snapshot_id} has deleted files from the change store "
-                    f"{change.places.uri}, so changes that are newer than the batch would be lost. "
-                    "Begin a new batch, and keep changes longer than batches run "
-                    "('change.data.ttl.minutes')"
-                )
+                raise self._changes_expired(change, known.sequence(merged[0]), where, newer)
+
+    def _changes_expired(
+        self, change: LoadedMetadata, merged: int, where: str, by: Snapshot
+    ) -> SnapshotExpiredError:
+        base = self.batch.pair.base.load()
+        minutes = change_data_millis(base.metadata.properties) // MINUTE_MILLIS
+        return SnapshotExpiredError(
+            f"{self.batch} was not published: changes up to sequence number {merged} are "
+            f"merged{where}, and snapshot {by.snapshot_id} has deleted files from the change store "
+            f"{change.places.uri}, so changes that are newer than the batch would be lost. Begin a "
+            "new batch with table.begin(). Keep changes longer than batches run: the "
+            f"property {CHANGE_LIFETIME!r} is {minutes}, so run `lake set-option "
+            f"{base.places.argument} {CHANGE_LIFETIME}={2 * minutes}`"
+        )
 
 
 def refuse_kinds(kinds: Any) -> None:

@@ -12,12 +12,12 @@ import pyarrow as pa
 from lakeformat.errors import CorruptTableError
 from lakeformat.iceberg.read.data_file import FileSplit
 from lakeformat.iceberg.read.file_splits import plan_splits
-from lakeformat.iceberg.read.plan import FilePlan, TableState
+from lakeformat.iceberg.read.plan import FilePlan, TableState, plan_files
 from lakeformat.mixed.file_names import FileKind, name_columns
 from lakeformat.mixed.stores.partition_path import partition_paths, partition_values
 from lakeformat.mixed.tree_node import ROOT, TreeNode
 
-__all__ = ["StoreFile", "base_files", "change_files"]
+__all__ = ["StoreFile", "base_files", "change_files", "has_foreign_files"]
 
 _OF_CHANGES = (FileKind.INSERT, FileKind.CHANGE_DELETE)
 
@@ -69,28 +69,41 @@ def base_files(state: TableState, plan: FilePlan) -> Iterator[StoreFile]:
 
 def change_files(state: TableState, plan: FilePlan) -> Iterator[StoreFile]:
     """Yield the data files of the change store; raise ``CorruptTableError`` for a foreign name."""
-    for split, of, parts in _named(state, plan):
-        if parts is None or parts["kind"] not in _OF_CHANGES:
-            raise _foreign(state, split)
+    found = [*_named(state, plan)]
+    if foreign := [split for split, _, parts in found if _is_foreign(parts)]:
+        raise _foreign(state, min(foreign, key=lambda each: each.file.sequence_number))
+    for split, of, parts in found:
+        assert parts is not None
         transaction = parts["transaction"] or split.file.sequence_number
         node = TreeNode.of_id(parts["node"])
         yield StoreFile(split, *of, node, FileKind(parts["kind"]), transaction)
 
 
+def has_foreign_files(state: TableState) -> bool:
+    """Return True if the change store has a file with a name that Amoro does not write."""
+    return any(_is_foreign(parts) for _, _, parts in _named(state, plan_files(state)))
+
+
+def _is_foreign(parts: dict[str, Any] | None) -> bool:
+    return parts is None or parts["kind"] not in _OF_CHANGES
+
+
 def _foreign(state: TableState, split: FileSplit) -> CorruptTableError:
     """Return the error for a file of the change store with a name that Amoro does not write."""
     head = None if state.snapshot is None else state.snapshot.snapshot_id
-    number = split.file.sequence_number
+    number, store = split.file.sequence_number, state.places.argument
     added = [e for e in state.metadata.ancestry(head) if e.sequence_number == number]
-    before, how = "a snapshot before it", ""
-    if added and added[0].parent_id is not None:
-        before = f"snapshot {added[0].parent_id}"
-        how = f", as CALL system.rollback_to_snapshot('db.t_change_', {added[0].parent_id})"
+    if added and (before := added[0].parent_id) is not None:
+        repair = (
+            f"Remove it with `lake rollback {store} --snapshot {before}`, then write its rows, and "
+            "those of later commits, to the Mixed table"
+        )
+    else:
+        repair = "No earlier snapshot is left to roll back to: restore the store from a backup"
     return CorruptTableError(
         f"{split.file.path} is a file of the change store {state.places.uri}, but its name does "
         "not contain the kind and the node of its changes: a program that does not know Mixed "
-        f"tables has added it. Roll the change store back to {before} with Iceberg's procedure in "
-        f"Spark{how}, then write its rows, and those of later commits, to the Mixed table"
+        f"tables has added it. {repair}"
     )
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 
 from lakeformat.errors import CorruptTableError, NotFoundError, TableReplacedError
@@ -125,7 +126,8 @@ class StorePair:
         if role != CHANGE:
             raise CorruptTableError(
                 f"{self.base.uri} names {self.change.uri} as its change store, but that is none: "
-                f"its property {TABLE_STORE!r} is {role!r}, not {CHANGE!r}. {self._way_out(base)}"
+                f"its property {TABLE_STORE!r} is {role!r}, not {CHANGE!r}. Rename that table, "
+                f"then {self._way_out(base)}"
             )
         keys = [_key_names(each) for each in (base, change)]
         if keys[0] != keys[1]:
@@ -168,8 +170,14 @@ class StorePair:
         renamed = base.metadata.properties.get(RENAMED_TO)
         if renamed is not None:
             return f"a rename to {renamed!r} was interrupted. Repeat it: rename_table completes it"
+        places = base.places
+        name = shlex.quote(places.catalog_name or ".".join(places.uri.rsplit("/", 2)[1:]))
+        key = base.metadata.properties.get(PRIMARY_KEY, "")
         return (
-            "restore it from a backup. The base store alone, without newer changes, is "
+            "restore the change store from a backup. If there is none, its changes that were not "
+            f"merged are lost: `lake detach {name} --abandon-changes` makes the base store an "
+            f"Iceberg table, and `lake adopt {name} --primary-key {shlex.quote(key)}` gives it a "
+            "new change store. To read the base store before, open "
             f"lake.open_table({base.metadata_file!r})"
         )
 

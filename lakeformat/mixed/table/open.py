@@ -16,8 +16,8 @@ from lakeformat.mixed.stores.properties import (
     change_store_database,
     change_store_name,
 )
-from lakeformat.mixed.stores.read_only import read_only_store
 from lakeformat.mixed.stores.store_pair import StorePair
+from lakeformat.mixed.table.read_only import read_only_store
 from lakeformat.mixed.table.table import MixedTable
 from lakeformat.tables.position import MAIN_BRANCH
 

@@ -13,10 +13,10 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.mixed.stores.properties import BASE, CHANGE
-from lakeformat.mixed.stores.read_only import read_only_store
 from lakeformat.mixed.stores.store_pair import LoadedPair
 from lakeformat.mixed.table.mixed_history import MixedHistory, MixedSnapshot, mixed_history
 from lakeformat.mixed.table.not_here import NOT_HERE, REFUSED_ARGUMENTS
+from lakeformat.mixed.table.read_only import read_only_store
 from lakeformat.mixed.table.table_batches import TableBatches
 from lakeformat.mixed.table.table_following import TableFollowing
 from lakeformat.mixed.table.table_prepared import TablePrepared

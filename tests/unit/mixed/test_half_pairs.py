@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
+from tests.unit.mixed.edited_stores import newest_metadata
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 COLUMNS = ["--column", "id BIGINT", "--column", "name STRING", "--primary-key", "id"]
@@ -69,3 +72,50 @@ def test_half_a_pair_is_named_by_its_directory_too(catalog, tmp_path):
     with pytest.raises(lake.NotFoundError) as other:
         lake.open_table(str(tmp_path / "db/other"))
     assert "change store" not in str(other.value)
+
+
+@pytest.mark.parametrize("by", ["name", "directory"])
+def test_a_base_store_alone_becomes_a_table_again_by_the_commands_that_are_named(
+    by, catalog, tmp_path
+):
+    table = catalog.create_table("db.t", SCHEMA, format="mixed", primary_key=["id"])
+    table.write(pa.table({"id": [1], "name": ["merged"]}))
+    table.compact(strategy="full", executor="serial")
+    table.write(pa.table({"id": [2], "name": ["lost"]}))
+    shutil.rmtree(tmp_path / "db/t_change_")
+    with pytest.raises(lake.CorruptTableError, match="does not exist: restore the change") as e:
+        lake.open_table(str(tmp_path / "db/t")) if by == "directory" else catalog.table("db.t")
+    detach, adopt = re.findall("`lake ([^`]+)`", str(e.value))
+    before = newest_metadata(tmp_path / "db/t")
+    shown = run(tmp_path, *shlex.split(detach), "--dry-run")
+    assert "db.t would be an ordinary Iceberg table with the rows of its base store" in shown
+    assert newest_metadata(tmp_path / "db/t") == before
+    assert "t_change_ are lost\n" in run(tmp_path, *shlex.split(detach), "--yes")
+    assert catalog.table("db.t").scan().to_arrow().to_pylist() == [{"id": 1, "name": "merged"}]
+    run(tmp_path, *shlex.split(adopt))
+    table = catalog.table("db.t")
+    table.write(pa.table({"id": [1, 2], "name": ["again", "new"]}))
+    table.compact(strategy="full", executor="serial")
+    rows = table.scan().to_arrow().sort_by("id").to_pylist()
+    assert rows == [{"id": 1, "name": "again"}, {"id": 2, "name": "new"}]
+
+
+def test_changes_of_a_change_store_that_exists_are_not_abandoned(catalog):
+    table = catalog.create_table("db.t", SCHEMA, format="mixed", primary_key=["id"])
+    table.write(pa.table({"id": [1], "name": ["a"]}))
+    with pytest.raises(lake.InvalidRequestError, match=r"'db\.t_change_' exists: leave out"):
+        catalog.detach_table("db.t", abandon_changes=True)
+    with pytest.raises(lake.InvalidRequestError, match="only one of merge and abandon_changes"):
+        catalog.detach_table("db.t", merge=True, abandon_changes=True)
+    assert catalog.table("db.t").scan().count() == 1
+    catalog.detach_table("db.t", merge=True)
+    with pytest.raises(lake.InvalidRequestError, match="it has no changes to abandon"):
+        catalog.detach_table("db.t", abandon_changes=True)
+
+
+def test_a_change_store_name_that_another_table_has_is_named(catalog, tmp_path):
+    catalog.create_table("db.t", SCHEMA, format="mixed", primary_key=["id"])
+    shutil.rmtree(tmp_path / "db/t_change_")
+    catalog.create_table("db.t_change_", SCHEMA)
+    with pytest.raises(lake.CorruptTableError, match=r"Rename that table, then restore the change"):
+        catalog.table("db.t")

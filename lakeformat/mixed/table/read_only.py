@@ -3,21 +3,28 @@
 
 A plain Iceberg commit gives its files names without a node and a transaction. In the base store
 their rows would count as older than every change; in the change store they make the table
-unreadable.
+unreadable. A rollback of the change store removes them again.
 """
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.commit.pointer import MetadataPointer
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.table.table import IcebergTable
+from lakeformat.mixed.read.store_files import has_foreign_files
+from lakeformat.mixed.stores.properties import BASE, CHANGE
+
+if TYPE_CHECKING:
+    from lakeformat.tables.reference_reports import RollbackReport
+    from lakeformat.tables.rollback_request import RollbackRequest
 
 __all__ = ["read_only_store"]
 
@@ -54,6 +61,34 @@ class _StorePointer:
         self.require_writable()
 
 
+class _ChangeStore(IcebergTable):
+    """The change store: read-only, except for a rollback that removes files of other programs."""
+
+    def __init__(self, handle: TableHandle) -> None:
+        super().__init__(_unwritable(handle, CHANGE))
+        self._writable = handle
+
+    def _rollback(self, request: RollbackRequest) -> RollbackReport:
+        from lakeformat.iceberg.rollback import rollback
+
+        loaded = self._writable.load()
+        metadata = loaded.metadata
+        state = TableState(loaded.places, metadata, metadata.current_snapshot, metadata.schema)
+        if not has_foreign_files(state):
+            raise UnsupportedError(
+                f"{self.location} is the change store of a Mixed table. A rollback is only for "
+                "removing files that other programs have added, and it has none, so it would "
+                "remove changes of the table: read an earlier state with table.scan(as_of=…)"
+            )
+        return rollback(self._writable, request)
+
+
 def read_only_store(handle: TableHandle, store: str) -> IcebergTable:
-    """Return one store, ``base`` or ``change``, as a read-only Iceberg table."""
-    return IcebergTable(replace(handle, pointer=_StorePointer(handle.pointer, store)))
+    """Return one store, ``base`` or ``change``, as an Iceberg table that is read-only; the change
+    store can be rolled back while it has files of other programs.
+    """
+    return IcebergTable(_unwritable(handle, BASE)) if store == BASE else _ChangeStore(handle)
+
+
+def _unwritable(handle: TableHandle, store: str) -> TableHandle:
+    return replace(handle, pointer=_StorePointer(handle.pointer, store))
