@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
@@ -71,6 +72,43 @@ def test_nodes_double_and_halve_while_rows_arrive_and_keep_the_rows(tmp_path: Pa
         aged.write((kept[0], "x", model[kept[0]]))
     assert max(nodes(aged)) < seen[-1]
     assert aged.rows() == sorted((key, "x", model[key]) for key in kept)
+
+
+def test_nodes_grow_to_sixteen_and_shrink_to_one_by_a_factor_of_two_in_each_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Between both limits repeated runs keep the number, also in a partition of another size.
+
+    A node has one file of the target size here, so that the test makes few files.
+    """
+    monkeypatch.setattr("lakeformat.mixed.optimizing.node_count._FILES", 1)
+    aged = AgedTable(tmp_path, {**SIZE, "self-optimizing.target-size": "16000"})
+    model = {key: sha256(str(key).encode()).hexdigest() for key in range(7000)}
+    aged.write((0, "y", "small"), *((key, "x", value) for key, value in model.items()))
+
+    def numbers_of_runs(most: int) -> list[tuple[int, int]]:
+        """The number of nodes of both partitions after each run, until it has not changed twice."""
+        found: list[tuple[int, int]] = []
+        while len(found) < most and (len(found) < 3 or found[-3] != found[-1]):
+            assert aged.merge().snapshot_ids
+            found.append((number_of(aged, "x"), number_of(aged, "y")))
+            aged.write((1, "x", model[1]), (0, "y", "small"))
+        return found
+
+    seen = numbers_of_runs(8)
+    assert seen == [(number, 1) for number in (2, 4, 8, 16, 16, 16)]
+    rows = [(0, "y", "small"), *((key, "x", value) for key, value in model.items())]
+    assert aged.rows() == sorted(rows)
+    aged.write(*((key, "x", "") for key in model if key > 20), kind="-D")
+    seen = numbers_of_runs(8)  # the first run still counts the bytes of the deleted rows
+    assert seen == [(number, 1) for number in (16, 8, 4, 2, 1, 1, 1)]
+    assert aged.rows() == sorted(row for row in rows if row[0] <= 20)
+
+
+def number_of(aged: AgedTable, partition: str) -> int:
+    """The largest number of nodes of the base files of a partition."""
+    paths = [each.file.path for each in aged.table.base.scan().splits()]
+    return max(parse_file_name(each).node.mask + 1 for each in paths if f"/p={partition}/" in each)
 
 
 def test_a_new_number_rewrites_no_file_by_itself(tmp_path: Path):
