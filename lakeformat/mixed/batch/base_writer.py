@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the rows of an overwrite to files of the base store, and checks that keys are unique."""
+"""Writes the rows of an overwrite to files of the base store, and checks that keys are unique.
+
+Keys that do not fit into memory are compared in temporary files.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakeformat.environment import Environment
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.properties import int_property
+from lakeformat.iceberg.read.condition_fields import condition_fields
 from lakeformat.iceberg.types import Field
 from lakeformat.mixed.file_names import FileKind
 from lakeformat.mixed.write.changes import require_keys
 from lakeformat.mixed.write.node_writer import NodeWriter
+from lakeformat.rows.spill import SpillSettings
+from lakeformat.tables.row_checks.repeated_values import RepeatedValues
 from lakeformat.types.count_text import counted
 
 __all__ = ["BASE_BUCKETS", "DEFAULT_BUCKETS", "BaseWriter"]
@@ -44,14 +49,15 @@ class BaseWriter(NodeWriter):
         )
         self._table = base.places.uri
         self._names = [each.name for each in key]
-        self._keys: list[pa.Table] = []
+        fields = {each.name: each for each in condition_fields(base.metadata.schema)}
+        self._keys = RepeatedValues([fields[name] for name in self._names], SpillSettings())
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add rows; raise ``InvalidRequestError`` if they do not fit the table, or have no key."""
         numbers = range(self._rows, self._rows + batch.num_rows)
         rows = self._given(batch, numbers)
         require_keys(rows, self._names, numbers)
-        self._keys.append(pa.Table.from_batches([rows.select(self._names)]))
+        self._keys.add(rows)
         super().write(rows)
 
     def finish(self) -> pa.Table:
@@ -61,19 +67,18 @@ class BaseWriter(NodeWriter):
         self._require_unique_keys()
         return super().finish()
 
+    def discard(self) -> None:
+        """Delete all files that this writer has written."""
+        self._keys.discard()
+        super().discard()
+
     def _require_unique_keys(self) -> None:
-        if not self._keys:
-            return
-        keys = pa.concat_tables(self._keys).group_by(self._names)
-        counts = keys.aggregate([([], "count_all")])
-        several = counts.filter(pc.greater(counts.column("count_all"), 1))
-        if not len(several):
-            return
-        [first] = several.slice(0, 1).to_pylist()
-        shown = ", ".join(f"{name} = {first[name]!r}" for name in self._names)
-        raise InvalidRequestError(
-            f"{counted(len(several), 'key')} {'occurs' if len(several) == 1 else 'occur'} more "
-            f"than once in the new rows of the overwrite of {self._table}, such as {shown} in "
-            f"{first['count_all']} rows. Nothing was published: keep one row of each key, or pass "
-            "the rows to batch.write(), where the last row of a key counts"
-        )
+        found = self._keys
+        found.finish()
+        if found.repeated_rows:
+            raise InvalidRequestError(
+                f"{counted(found.repeated_rows, 'new row')} of the overwrite of {self._table} have "
+                f"a key that occurs more than once, such as {'; '.join(found.examples)}. Nothing "
+                "was published: keep one row of each key, or pass the rows to batch.write(), where "
+                "the last row of a key counts"
+            )

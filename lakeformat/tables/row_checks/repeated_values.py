@@ -66,6 +66,10 @@ class RepeatedValues:
         finally:
             self._spill.clear()
 
+    def discard(self) -> None:
+        """Delete the temporary files without counting."""
+        self._spill.clear()
+
     @property
     def _limit(self) -> int:
         """The number of bytes to hold in memory. The limit grows with the number of temporary

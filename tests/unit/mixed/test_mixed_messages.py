@@ -205,7 +205,10 @@ def test_an_overwrite_that_cannot_be_published_is_refused_and_leaves_nothing(tab
     before = files(tmp_path)
     twice = rows((1, "x", "a"), (1, "x", "b"))
     with table.begin_write("table", None) as batch:
-        with pytest.raises(lake.InvalidRequestError, match="1 key occurs more than once"):
+        with pytest.raises(
+            lake.InvalidRequestError,
+            match=r"2 new rows of .* have a key that occurs more than once, such as k=1",
+        ):
             replaced(table, twice, "table", batch.transaction)
         with pytest.raises(lake.InvalidRequestError, match="an overwrite stores every row"):
             table.new_writer(overwrite="table", transaction=batch.transaction).write(twice, ["+I"])
