@@ -6,17 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from lakeformat.iceberg.properties import bool_property, int_property
 from lakeformat.iceberg.write.append import checked_properties
-from lakeformat.iceberg.write.commit_prepared import (
-    PublishedOnce,
-    abort_messages,
-    with_unpublished,
-)
-from lakeformat.iceberg.write.foreign_entries import checked_entries, require_present
-from lakeformat.iceberg.write.prepared_writer import PreparedWriter
+from lakeformat.iceberg.write.commit_prepared import abort_messages
 from lakeformat.iceberg.write.publish import publish_change
 from lakeformat.mixed.file_names import FileKind
 from lakeformat.mixed.key_hash import require_hashable
@@ -28,18 +20,13 @@ from lakeformat.mixed.write.change_writer import (
     OWN_SEQUENCE,
     ChangeWriter,
 )
-from lakeformat.mixed.write.message import (
-    MixedCommitMessage,
-    entries_of_new_files,
-    require_names,
-    require_one_writer,
-)
+from lakeformat.mixed.write.message import MixedCommitMessage
+from lakeformat.mixed.write.prepared import PreparedNodeWriter, publish_prepared
 from lakeformat.mixed.write.write_changes import (
     WRITTEN_ROWS,
     BatchPlace,
     added_changes,
     change_handle,
-    change_report,
     earlier_write,
     fill_given,
     refuse_replacing,
@@ -54,7 +41,7 @@ __all__ = ["PreparedChangeWriter", "abort_changes", "change_nodes", "commit_chan
 
 
 @offer_arguments
-class PreparedChangeWriter(PreparedWriter):
+class PreparedChangeWriter(PreparedNodeWriter):
     """Writes changes of rows; one writer must get all rows of a node.
 
     Nothing is visible before the messages of ``prepare`` are committed. If a call raises an error,
@@ -80,28 +67,12 @@ class PreparedChangeWriter(PreparedWriter):
         )
         self._writer = self._changes
 
-    def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
-        """Add changes in their order, of which the last of a key counts: a pyarrow, pandas or
-        polars object, or an iterable of these.
+    @property
+    def _given_rows(self) -> int:
+        return self._changes.changed_rows
 
-        ``kinds`` is the name of a column, or has one kind for each row, as in ``Table.write``.
-        ``checked`` has no effect, because this writer checks all rows.
-        """
-        self._require_unfinished()
-        try:
-            fill_given(self._changes, data, kinds)
-        except BaseException:
-            self.abort()
-            raise
-
-    def _message(self, entries: pa.Table) -> MixedCommitMessage:
-        return MixedCommitMessage(
-            table=self._uri,
-            table_uuid=self._uuid,
-            base_snapshot=self._base,
-            entries=entries,
-            given_rows=self._changes.changed_rows,
-        )
+    def _fill(self, data: Any, kinds: Any) -> None:
+        fill_given(self._changes, data, kinds)
 
 
 def commit_changes(
@@ -122,29 +93,26 @@ def commit_changes(
     refuse_replacing(pair, commit)
     pair.base.pointer.require_writable()
     handle, loaded = change_handle(pair), pair.load_to_change()
-    uri, store = pair.base.uri, loaded.change
-    entries = checked_entries(store, uri, messages)
-    if (earlier := earlier_write(pair, loaded, commit)) is not None:
-        report = change_report(uri, earlier[1])
-        return with_unpublished(earlier[0], report, earlier[1].snapshot, entries)
-    require_changeable(loaded)
-    transaction = OWN_SEQUENCE if batch is None else batch.transaction
-    require_names(messages, uri, (FileKind.INSERT, FileKind.CHANGE_DELETE), transaction)
-    require_one_writer(messages, uri)
-    added = entries_of_new_files(store, uri, entries)
-    require_present(store, uri, entries)
-    bases = {each.base_snapshot for each in messages}
-    published = publish_change(
+    earlier = earlier_write(pair, loaded, commit)
+    if earlier is None:
+        require_changeable(loaded)
+    written = str(sum(each.rows for each in messages))
+    return publish_prepared(
         handle,
-        PublishedOnce(uri, lambda base: added_changes(base, added, batch), bases, entries),
-        commit=commit,
-        properties={**given, WRITTEN_ROWS: str(sum(each.rows for each in messages))},
-        planned=store,
+        loaded.change,
+        pair.base.uri,
+        messages,
+        earlier=earlier,
+        kinds=(FileKind.INSERT, FileKind.CHANGE_DELETE),
+        transaction=OWN_SEQUENCE if batch is None else batch.transaction,
+        publish=lambda added, guarded: publish_change(
+            handle,
+            guarded(lambda base: added_changes(base, added, batch)),
+            commit=commit,
+            properties={**given, WRITTEN_ROWS: written},
+            planned=loaded.change,
+        ),
     )
-    report = change_report(uri, published)
-    if not published.is_replayed:
-        return report
-    return with_unpublished(handle.load(), report, published.snapshot, entries)
 
 
 def abort_changes(pair: StorePair, messages: Sequence[MixedCommitMessage]) -> list[str]:
