@@ -71,7 +71,9 @@ class DeletedRows:
         return None if vector is None else partial(keep_mask, vector)
 
     def count(self, file: ManifestEntry) -> int:
-        """Return the number of deleted rows of a file."""
+        """Return the number of deleted rows of a file; raise CorruptTableError if its vector is
+        damaged.
+        """
         vector = self._vector(file)
         return 0 if vector is None else vector.cardinality
 

@@ -155,7 +155,9 @@ class Scan(Results):
         return total_up_to(self._limit, map(self._count, self.splits()))
 
     def meeting(self, where: Where) -> Scan:
-        """Return a new scan with one more condition."""
+        """Return a new scan with one more condition; raise InvalidRequestError if the condition is
+        invalid.
+        """
         bound = row_filter(self._handle.schema, where, None)
         narrowed = copy(self)
         narrowed._planned, narrowed.report = None, ScanReport()

@@ -69,8 +69,7 @@ def find_shown_state(handle: TableHandle) -> ShownState | None:
     except NotFoundError as error:
         raise NotFoundError(
             f"{sentence(error)} The table option {named} chose this snapshot: correct or remove "
-            "the option, "
-            "or pass a snapshot"
+            "the option, or pass a snapshot"
         ) from None
 
 
@@ -119,7 +118,10 @@ def _of_version(handle: TableHandle, version: str) -> Snapshot | None:
 
 
 def _local_millis(named: NamedState) -> int:
-    """Return epoch milliseconds of the option's value, which is local time, as in Paimon."""
+    """Return epoch milliseconds of the option's value, which is local time, as in Paimon.
+
+    Raise InvalidRequestError if the value is not a time.
+    """
     try:
         moment = datetime.fromisoformat(named.text.strip())
     except ValueError:

@@ -79,7 +79,6 @@ def meeting(batches: Iterator[pa.RecordBatch], filters: Filters) -> Iterator[pa.
 
 
 def _with_no_number(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Add a column of sequence numbers that are all 0."""
     nothing = pa.array(np.zeros(rows.num_rows, np.int64))
     schema = to_arrow_schema((SEQUENCE_NUMBER,))
     return pa.RecordBatch.from_arrays(

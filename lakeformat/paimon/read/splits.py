@@ -95,7 +95,6 @@ def file_sections(
 
 
 def _has_no_retracts(entry: ManifestEntry) -> bool:
-    """Return True if the metadata of a file shows that it has no retracts."""
     return entry.file.delete_row_count == 0
 
 

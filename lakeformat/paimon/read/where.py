@@ -47,7 +47,6 @@ def row_filter(
 
 
 def _of_partitions(schema: TableSchema, partitions: Partitions) -> Predicate:
-    """Return the condition that a row is in one of the partitions."""
     is_list = isinstance(partitions, Sequence) and not isinstance(partitions, str)
     given: Any = partitions if is_list else [partitions]
     specs = some_partitions(schema, given).specs  # this call raises for invalid partitions

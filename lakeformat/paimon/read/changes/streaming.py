@@ -116,7 +116,10 @@ class ChangeStream(TableStream[Snapshot, int]):
         return max(start.snapshot, self._earliest())
 
     def _read(self, number: int) -> Snapshot | None:
-        """Return a snapshot or, if it has expired, its changelog; None if it does not exist yet."""
+        """Return a snapshot or, if it has expired, its changelog; None if it does not exist yet.
+
+        Raise NotFoundError if the changelog has expired, too.
+        """
         handle = self._handle
         found = read_snapshot_if_present(handle.storage, handle.layout, number)
         if found is not None:
@@ -129,9 +132,8 @@ class ChangeStream(TableStream[Snapshot, int]):
         raise NotFoundError(
             f"snapshot {number} of {handle.uri} is next in this stream and has expired: the "
             f"earliest snapshot left is {self._earliest()}. Start again from that snapshot or "
-            "with a "
-            "full read, and give the stream a consumer: the expiry keeps unread snapshots for "
-            "consumers"
+            "with a full read, and give the stream a consumer: the expiry keeps unread snapshots "
+            "for consumers"
         )
 
     def _earliest(self) -> int:

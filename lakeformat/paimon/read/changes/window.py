@@ -179,6 +179,7 @@ class _Ends:
     def _resolve(self, name: str, end: WindowEnd) -> int | None:
         """Return the snapshot id that ``end`` means; None for a time before the first snapshot.
 
+        Raise NotFoundError for an unknown tag, and InvalidRequestError for another wrong value.
         ``name`` is the argument, for errors.
         """
         if isinstance(end, str):

@@ -277,7 +277,6 @@ class _MinMaxStatistics:
         return mask
 
     def _covers(self, arity: int) -> Mask:
-        """Return a mask of the statistics whose bounds and null counts have ``arity`` fields."""
         covers: Mask = _arities(self.least) == arity
         covers &= _arities(self.most) == arity
         if self.nulls is not None:

@@ -135,9 +135,6 @@ class IndexPruner:
                 yield storage.uri(path), read_file_index(storage, path, columns)
 
     def _place(self, entry: ManifestEntry, name: str) -> tuple[Storage, str]:
-        """Return the storage and the path of the file ``name`` that is stored beside a data
-        file.
-        """
         with naming(f"_PARTITION of data file {entry.file.file_name}"):
             directory = partition_path(self.handle.schema, entry.partition)
         return beside(self.handle, entry.bucket, entry.file, directory, name)
