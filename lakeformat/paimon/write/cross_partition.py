@@ -134,7 +134,6 @@ class CrossPartitionRows:
         return rows, kinds, at
 
     def _in_partitions(self, rows: pa.RecordBatch, partitions: Positions) -> pa.RecordBatch:
-        """Return the rows with the partition columns of the partitions with these numbers."""
         there, each = np.unique(partitions, return_inverse=True)
         framed = pa.array([self._partitions.row(int(n)) for n in there], pa.large_binary())
         for position, values in zip(

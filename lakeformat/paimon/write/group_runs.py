@@ -37,7 +37,6 @@ class _UngroupedRun:
             self.read_on()
 
     def read_on(self) -> None:
-        """Read one more batch."""
         batch = next(self.source, None)
         if batch is None:
             self.is_over = True
@@ -47,7 +46,6 @@ class _UngroupedRun:
         self._piece = max(self._piece, batch.num_rows)
 
     def drop(self, rows: int) -> None:
-        """Drop the first ``rows`` of the rows in memory."""
         self.held = _without(self.held, rows)
         self.rows -= rows
 
@@ -93,7 +91,6 @@ def _cut(runs: list[_UngroupedRun], groups: KeyGroups) -> int:
 
 
 def _without(batches: list[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
-    """Return ``batches`` without their first ``rows`` rows."""
     left = []
     for batch in batches:
         if rows < batch.num_rows:

@@ -110,7 +110,10 @@ class InputColumns:
 
 
 def _default_value(field: DataField, text: str) -> pa.Scalar:
-    """Return the default of a column as a value of its type; schemas store it as ``text``."""
+    """Return the default of a column as a value of its type; schemas store the default as ``text``.
+
+    Raise UnsupportedError if the text is not a value of this type.
+    """
     if text.startswith(_QUOTE) and text.endswith(_QUOTE) and len(text) > 1:
         text = text[1:-1]
     # A column that is NOT NULL takes the same casts.
@@ -143,8 +146,8 @@ def _as_numbers(given: pa.Array, target: pa.Field) -> pa.Array | None:
 
 
 def _is_small_dictionary(values: pa.Array) -> bool:
-    """Return True if the column is a valid dictionary, small enough to be copied for every
-    piece.
+    """Return True if the column is a valid dictionary, small enough to be copied with each
+    slice.
     """
     if values.type != TEXTS_AS_NUMBERS or values.dictionary.null_count:
         return False

@@ -103,8 +103,6 @@ class _AtOnce:
 
 
 class _ByFunction(_AtOnce):
-    """Places rows by a function of the key."""
-
     def with_index_changes(
         self, messages: list[CommitMessage], empty: MessageOf
     ) -> list[CommitMessage]:
@@ -115,8 +113,6 @@ class _ByFunction(_AtOnce):
 
 
 class _ByIndex(_AtOnce):
-    """Places rows by the hash index, and adds new keys to it."""
-
     def __init__(self, assign: DynamicAssigner) -> None:
         super().__init__(assign)
         self._assign = assign
