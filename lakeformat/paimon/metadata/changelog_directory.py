@@ -35,7 +35,7 @@ def changelog_ids(storage: Storage, layout: TableLayout) -> list[int]:
 def read_changelog(storage: Storage, layout: TableLayout, snapshot_id: int) -> Snapshot:
     """Return the snapshot stored in ``changelog-<snapshot_id>``.
 
-    Raise ``NotFoundError`` if the file does not exist.
+    Raise NotFoundError if the file does not exist, and CorruptTableError if it is damaged.
     """
     path = layout.changelog(snapshot_id)
     try:

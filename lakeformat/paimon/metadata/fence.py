@@ -138,7 +138,10 @@ def _texts(said: object) -> frozenset[str]:
 
 
 def _note(said: dict[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return the note of a fence, or None; raise TypeError if its target is not a snapshot id."""
+    """Return the note of a fence, None if ``said`` is None.
+
+    Raise KeyError without a target, and TypeError if the target is not a snapshot number.
+    """
     if said is not None and type(said["target"]) is not int:
         raise TypeError(f"the target {said['target']!r} is not a snapshot number")
     return said

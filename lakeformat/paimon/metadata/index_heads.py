@@ -54,7 +54,8 @@ def read_index_heads(
     """Return the index files in the index manifest ``name``, in the order in which they were
     written.
 
-    ``known`` are index files of another index manifest: their records are not decoded again.
+    ``known`` are index files of another index manifest: their records are not decoded again. Raise
+    CorruptTableError if the index manifest is missing or damaged.
     """
     content, uri = read_manifest_bytes(storage, layout, name)
     heads = decode_record_heads(

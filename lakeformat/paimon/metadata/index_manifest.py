@@ -172,8 +172,9 @@ def _global_index(record: Mapping[str, Any]) -> GlobalIndexMeta:
 
 
 def _members(record: Mapping[str, Any], members: Mapping[str, tuple[str, type]]) -> dict[str, Any]:
-    """Return the values of a record by attribute name; raise TypeError if a value has a
-    wrong type.
+    """Return the values of a record by attribute name.
+
+    Raise KeyError if a field is missing, and TypeError if a value has a wrong type.
     """
     return {
         name: None

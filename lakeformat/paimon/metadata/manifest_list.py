@@ -156,7 +156,8 @@ def read_manifest_list(
 def _read(
     storage: Storage, layout: TableLayout, name: str, size: int | None, whose: str = ""
 ) -> list[ManifestMeta]:
-    """Return the entries of a manifest list.
+    """Return the entries of a manifest list; raise CorruptTableError if the list is missing or
+    damaged.
 
     A later error about a manifest in the list names the URI of the list, followed by ``whose``.
     """

@@ -166,8 +166,8 @@ def alter_schema(
     which it refuses the changes.
 
     If another writer writes a schema first, the changes are applied to that schema. Raise
-    CommitConflictError after 20 such attempts. Also raise it if another program renamed or dropped
-    the table meanwhile, and delete the new schema file.
+    CommitConflictError after 20 such attempts, or if another program renamed or dropped the table
+    meanwhile. In this case the new schema file is deleted.
     """
     from lakeformat.paimon.schema_changes.apply import apply_changes
 
@@ -280,7 +280,6 @@ def _refuse_repeated(what: str, values: Iterable[object]) -> None:
 
 
 def _all_fields(fields: Iterable[DataField]) -> Iterator[DataField]:
-    """Yield the fields, and the fields of every ROW type inside them."""
     for field in fields:
         yield field
         yield from _fields_inside(field.type)

@@ -106,7 +106,11 @@ class Snapshot:
     def from_json(
         cls, members: Mapping[str, Any], *, branch: str = MAIN_BRANCH, table: str | None = None
     ) -> Snapshot:
-        """Return the snapshot of a parsed snapshot file; unknown members are ignored."""
+        """Return the snapshot of a parsed snapshot file; unknown members are ignored.
+
+        Raise KeyError, TypeError or ValueError for a damaged file, and UnsupportedError for a newer
+        version.
+        """
         known = read_members(_MEMBERS, members)
         known["commit_kind"] = CommitKind(known["commit_kind"])
         # Java reads a missing number as 0, except in the nullable members.
@@ -128,6 +132,8 @@ def snapshot_reader(
 def _properties(members: Mapping[str, Any]) -> dict[str, str]:
     """Return the properties of a snapshot as str; numbers and booleans of other engines become
     text.
+
+    Raise ValueError for a list, an object or invalid text.
     """
     for key, value in members.items():
         if isinstance(value, dict | list):

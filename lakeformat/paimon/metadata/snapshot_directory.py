@@ -83,7 +83,10 @@ def read_snapshot(storage: Storage, layout: TableLayout, snapshot_id: int) -> Sn
 def read_snapshot_if_present(
     storage: Storage, layout: TableLayout, snapshot_id: int
 ) -> Snapshot | None:
-    """Return a snapshot; None if it has expired or was never committed."""
+    """Return a snapshot; None if it has expired or was never committed.
+
+    Raise CorruptTableError if its file is damaged.
+    """
     path = layout.snapshot(snapshot_id)
     try:
         content = storage.read(path)

@@ -82,7 +82,10 @@ class TableStatistics:
 
     @classmethod
     def from_json(cls, members: Mapping[str, Any]) -> TableStatistics:
-        """Return the statistics of a parsed statistics file; unknown members are ignored."""
+        """Return the statistics of a parsed statistics file; unknown members are ignored.
+
+        Raise KeyError, TypeError or ValueError for a damaged file.
+        """
         columns = members.get("colStats")
         columns = {} if columns is None else columns
         if not isinstance(columns, dict):

@@ -60,7 +60,7 @@ class NumberColumn:
         return NumberColumn(self.numbers[rows], _taken(self.present, rows))
 
     def values(self) -> list[int | None]:
-        """Return every value as an int, or None."""
+        """Return all values as ints, None for a null."""
         return _with_nulls(self.numbers.tolist(), self.present)
 
     @classmethod
@@ -95,14 +95,16 @@ class BytesColumn:
         return BytesColumn(self.data, self.starts[rows], self.sizes[rows], present)
 
     def values(self) -> list[bytes | None]:
-        """Return every value as bytes, or None."""
+        """Return all values as bytes, None for a null."""
         whole = self.data.data
         ends = self.starts + self.sizes
         pairs = zip(self.starts.tolist(), ends.tolist(), strict=True)
         return _with_nulls([bytes(whole[start:end]) for start, end in pairs], self.present)
 
     def texts(self) -> list[str | None]:
-        """Return every value as str, or None; raise ``UnicodeDecodeError`` if one is not UTF-8."""
+        """Return all values as str, None for a null; raise UnicodeDecodeError if a value is not
+        UTF-8.
+        """
         whole = self.data.data
         ends = self.starts + self.sizes
         pairs = zip(self.starts.tolist(), ends.tolist(), strict=True)
@@ -194,11 +196,11 @@ class ListColumn:
         return ListColumn(self.items, self.starts[rows], self.counts[rows], present)
 
     def values(self) -> list[tuple[Any, ...] | None]:
-        """Return every list as a tuple, or None."""
+        """Return all lists as tuples, None for a null."""
         return self._tuples(as_text=False)
 
     def texts(self) -> list[tuple[Any, ...] | None]:
-        """Return every list as a tuple of str, or None; raise ``UnicodeDecodeError`` for other
+        """Return all lists as tuples of str, None for a null; raise UnicodeDecodeError for other
         bytes.
         """
         return self._tuples(as_text=True)

@@ -63,6 +63,8 @@ def decode_columns(blocks: AvroBlocks, shape: Sequence[FieldShape]) -> list[Colu
 def _groups(blocks: AvroBlocks) -> Iterator[tuple[Positions, Positions, Numbers]]:
     """Yield the first byte, the end and the number of records of each block, for groups of blocks
     read together.
+
+    Raise NotPlainError if a block without records has content.
     """
     starts = np.concatenate(([0], blocks.ends[:-1]))[: len(blocks.ends)]
     filled = blocks.counts > 0

@@ -123,8 +123,9 @@ def _decode_plain(manifests: Sequence[AvroBlocks | None]) -> ManifestColumns:
 
 
 def decode_manifest_by_record(content: bytes, uri: str) -> list[ManifestEntry]:
-    """Return the entries of a manifest of any format, decoded one by one by the file's own
-    schema.
+    """Return the entries of a manifest of any format, decoded one by one by the file's own schema.
+
+    Raise CorruptTableError if the manifest is damaged.
     """
     records = decode_record_file(content, uri, version=FORMAT_VERSION)
     try:
