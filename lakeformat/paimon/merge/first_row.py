@@ -19,7 +19,11 @@ __all__ = ["FirstRow"]
 
 @dataclass(frozen=True, slots=True)
 class FirstRow:
-    """Keeps the first row of each key in merge order, with its own kind and sequence number."""
+    """Keeps the first row of each key in merge order, with its own kind and sequence number.
+
+    Rows of the kinds -D and -U raise InvalidRequestError, unless ``ignore_delete`` drops these
+    rows.
+    """
 
     keys: tuple[str, ...] = ()
     """The primary-key columns, which error messages print."""

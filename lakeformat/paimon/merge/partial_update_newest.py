@@ -94,7 +94,7 @@ def newest_by_sequence(sequences: Sequences, groups: KeyGroups) -> Positions:
 
 
 def _last(marked: Mask, groups: KeyGroups) -> Positions:
-    """Return the row position of the last marked place of each key.
+    """Return the position of the newest marked row of each key; ``NOWHERE`` without a marked row.
 
     ``marked`` is a mask in the order of ``groups.order``.
     """

@@ -113,6 +113,8 @@ def _ranks(
 ) -> tuple[Positions, Positions]:
     """Return the ranks of the first keys and of the last keys of all files, among all of these
     keys.
+
+    Raise CorruptTableError for a file whose first key is greater than its last key.
     """
     framed = [file.min_key for file in files] + [file.max_key for file in files]
     with naming_row(

@@ -193,7 +193,6 @@ def _numbers(columns: Sequence[pa.Array]) -> npt.NDArray[np.integer[Any]] | None
 
 
 def _comparable(column: pa.Array) -> pa.Array:
-    """Return the values of a key column in a form that Python compares in key order."""
     if pa.types.is_floating(column.type):
         return orderable(pa.chunked_array([column])).chunk(0)
     if pa.types.is_temporal(column.type):  # nanoseconds have no Python value

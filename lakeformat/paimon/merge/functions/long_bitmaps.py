@@ -68,7 +68,10 @@ def decode_long_bitmap(value: bytes) -> Longs:
 
 
 def _read_leaf(cursor: ByteCursor) -> tuple[int, int]:
-    """Read the next leaf: its key and its container number; inner nodes are skipped."""
+    """Return the key and the container number of the next leaf; inner nodes are skipped.
+
+    Raise CorruptTableError for an unknown node type.
+    """
     while True:
         kind, _, prefix = _HEADER.unpack(cursor.take(_HEADER.size))
         if kind == _LEAF:

@@ -66,8 +66,6 @@ class ProductFunction:
 
 
 class _Product(NumberState):
-    """The running product of the values of each key."""
-
     noun = "product"
 
     def __init__(self, function: str, column: str, values: Column, keys: int) -> None:

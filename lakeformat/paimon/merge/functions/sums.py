@@ -133,8 +133,6 @@ def _wide_sums(
 
 
 class _Sum(NumberState):
-    """The running sum of the values of each key."""
-
     noun = "sum"
 
     def __init__(self, function: str, column: str, values: Column, keys: int) -> None:
