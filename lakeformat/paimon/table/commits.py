@@ -271,7 +271,6 @@ class TableCommits(TableReads):
     def _is_in_order(
         self, conflict: Conflict | None, read_snapshot: AnyPosition | str | None
     ) -> bool:
-        """Return True for a write in transaction order; see ``is_transaction_order``."""
         if conflict is None and read_snapshot is None:
             return False
         from lakeformat.paimon.transaction_order.supported import is_transaction_order

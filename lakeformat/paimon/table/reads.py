@@ -302,6 +302,7 @@ class TableReads:
         it.
 
         The handle has the schema of that snapshot if the snapshot is read with its own columns.
+        Raise InvalidRequestError if ``newest`` is True and another argument chooses a snapshot.
         """
         from lakeformat.paimon.read.shown_state import ShownState, find_shown_state
         from lakeformat.paimon.read.time_travel import find_snapshot

@@ -97,7 +97,10 @@ class TableRowChanges(TableReads):
 def _read(
     handle: TableHandle, read_snapshot: AnyPosition | str | None, conflict: Conflict | None
 ) -> tuple[int, str | None] | None:
-    """Return the snapshot in which rows are searched, with its identity; None for the newest."""
+    """Return the snapshot in which rows are searched, with its identity; None for the newest.
+
+    Raise InvalidRequestError if ``read_snapshot`` is given without transaction order.
+    """
     if read_snapshot is None and conflict is None:
         return None
     from lakeformat.paimon.table.writes import commit_options

@@ -254,6 +254,9 @@ class RowSystemTable(ReadOnlyTable):
     ) -> Scan | Rows:
         """Return a scan of this view of a snapshot's rows; the arguments are those of
         ``Table.scan``.
+
+        Raise UnsupportedError if a table option, such as ``scan.creation-time-millis``, skips older
+        files.
         """
         from lakeformat.paimon.system_tables import RowSelection
         from lakeformat.tables.scan_arguments import check_limit
@@ -279,6 +282,8 @@ class RowSystemTable(ReadOnlyTable):
     ) -> Rows:
         """Return this view of the changes between two snapshots; the arguments are those of
         ``Table.changes``.
+
+        Raise UnsupportedError if this view has no changes.
         """
         from lakeformat.paimon.read.changes.window import find_window
         from lakeformat.paimon.system_tables import RowSelection
@@ -286,8 +291,7 @@ class RowSystemTable(ReadOnlyTable):
         if self._rows.changes is None:
             raise UnsupportedError(
                 f"${self._rows.name} of {self.location} has no changes: read the changes of the "
-                "table "
-                "itself"
+                "table itself"
             )
         window = find_window(self._handle, after, upto, mode)
         return self._rows.changes(self._handle, window, RowSelection(columns, where, partitions))
