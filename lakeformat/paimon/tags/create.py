@@ -143,6 +143,7 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
     """Rename a tag; for a moment the snapshot has both tags. After a crash, repeat the call.
 
     Raise NotFoundError if there is no such tag, and AlreadyExistsError if the new name is taken.
+    Raise CommitConflictError if another program takes the name, or deletes the tag, meanwhile.
     """
     storage, layout = handle.storage, handle.layout
     check_new_file_name_part("tag name", new_name)
