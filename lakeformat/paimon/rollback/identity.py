@@ -159,10 +159,11 @@ class StartedCut:
 
 
 def find_cut(handle: TableHandle, commit: CommitId, snapshot: int | None) -> StartedCut:
-    """Return the progress of earlier attempts, from the fences that they wrote.
+    """Return the progress of earlier attempts, from the fences that the attempts wrote.
 
     Raise InvalidRequestError if the earlier attempts had another target than ``snapshot``. Raise
-    CommitUndecidableError if ``commit`` is so old that its fences may be deleted.
+    CommitUndecidableError if ``commit`` is so old that its fences may be deleted. Raise
+    CorruptTableError if a fence is damaged.
     """
     first = StartedCut(handle, commit)
     begun, done = (

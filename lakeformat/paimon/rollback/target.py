@@ -78,7 +78,8 @@ def _live(handle: TableHandle, origin: Origin) -> Origin:
 def _at_watermark(handle: TableHandle, watermark: int) -> Origin:
     """Return the last snapshot whose watermark is not above ``watermark``.
 
-    A snapshot without a watermark has the watermark of the snapshot before it.
+    A snapshot without a watermark has the watermark of the snapshot before it. Raise NotFoundError
+    without such a snapshot.
     """
     require_number("watermark must be a number of milliseconds", watermark)
     last: Origin | None = None
