@@ -271,7 +271,6 @@ class ChangeAttempt:
 
     @property
     def _read_id(self) -> int | None:
-        """The id of the snapshot in which the rows were searched; None for the empty table."""
         searched = self.snapshot if self.changes is None else self.changes.base
         return None if searched is None else searched.id
 

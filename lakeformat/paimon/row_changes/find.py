@@ -86,7 +86,9 @@ def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[
 
 
 def positioned_rows(handle: TableHandle, unit: ChangeUnit) -> PositionedRows:
-    """Return the unit's deletion vectors; ``last`` has the positions of the rows read last."""
+    """Return the deletion vectors of the unit; its ``last`` has the positions of the rows read
+    last.
+    """
     manifest = unit.snapshot.index_manifest
     source = "" if manifest is None else handle.storage.uri(handle.layout.manifest(manifest))
     return PositionedRows(handle, unit.vectors, source)
