@@ -130,7 +130,6 @@ class _Tree:
     readers: Readers
 
     def __call__(self, branch: _Depth) -> list[tuple[str, list[FileInfo]]]:
-        """Return each bucket directory below ``branch`` with its files."""
         return list(self.buckets(branch))
 
     def buckets(self, *branches: _Depth) -> Iterator[tuple[str, list[FileInfo]]]:
@@ -170,11 +169,11 @@ class _Tree:
         return zip(level, found, strict=True)
 
     def _below(self, found: Sequence[FileInfo], depth: int) -> list[_Depth]:
-        """Return the entries of ``found`` that are directories of the next partition key, or of
+        """Return the directories in ``found`` that belong to the next partition key, or that are
         buckets.
 
-        A symbolic link is returned, too: the storage refuses to list it, so that no file behind it
-        is missed.
+        A symbolic link is returned, too: the storage refuses to list a link, so files behind it are
+        never left out silently.
         """
         return [
             (info.path, depth + 1) for info in found if _is_inside(info.name, self.prefixes[depth:])

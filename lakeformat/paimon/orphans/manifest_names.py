@@ -48,7 +48,6 @@ class ReadNames:
     """True to count the entries of each partition."""
 
     def __call__(self, manifest: ManifestMeta) -> ManifestNames:
-        """Read a manifest, and return the names of its files."""
         columns = read_manifests(self.storage, self.layout, [manifest])
         beside = _beside(columns)
         names = [name or b"" for name in columns.file_name.values()]

@@ -87,8 +87,10 @@ def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingMa
 def _look(
     handle: TableHandle, *, dry_run: bool
 ) -> tuple[MissingManifestsReport, Snapshot | None, ManifestColumns | None]:
-    """Return the report, the newest snapshot, and the files that remain; None if nothing is
+    """Return the report, the newest snapshot, and the files that remain; None if no manifest is
     missing.
+
+    Raise CorruptTableError if a newer snapshot was published meanwhile.
     """
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
@@ -147,8 +149,8 @@ def _objection(handle: TableHandle, head: Snapshot, missing: list[ManifestMeta])
 def _publish(handle: TableHandle, head: Snapshot, live: ManifestColumns) -> int:
     """Publish a snapshot with the files ``live``; return its number.
 
-    There is no retry: if another commit is first, CommitConflictError is raised, and the manifests
-    must be checked again.
+    Raise CommitConflictError if another commit is first: the manifests must be checked again. Raise
+    CommitOutcomeUnknownError if the storage gives no answer.
     """
     files = AttemptFiles(handle)
     try:

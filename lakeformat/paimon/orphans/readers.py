@@ -29,8 +29,8 @@ class Readers:
     executor: Executor | None = None
 
     def are_elsewhere(self, things: int) -> bool:
-        """Return True if an executor is present, and ``things`` items are enough to make it worth
-        its start.
+        """Return True if the executor reads ``things`` items: at least 16, because tasks start
+        slowly.
         """
         return self.executor is not None and things >= _WORTH_SENDING
 

@@ -156,7 +156,6 @@ class _PlannedRemovals:
     named: list[OrphanFile] = field(default_factory=list)
 
     def removal(self, candidate: Candidate) -> Removal:
-        """Return the removal of a file with its reason."""
         newest = newest_number_at(self.times, candidate.modified_millis)
         then = (
             f"when snapshot {newest} was the newest" if newest else "before any snapshot still kept"
