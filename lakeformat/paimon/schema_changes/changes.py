@@ -195,7 +195,7 @@ def add_column(
     after: str | None = None,
     before: str | None = None,
 ) -> SchemaChange:
-    """Add a nullable column, or a field to a ROW; it is null in existing rows.
+    """Return the change that adds a nullable column, or a field to a ROW; existing rows get null.
 
     Pass at most one of ``first``, ``after`` and ``before``; without a position, the column is the
     last. The table option ``add-column-before-partition`` puts it before the partition columns.
@@ -208,7 +208,7 @@ def add_column(
 
 @offering_arguments
 def drop_column(column: ColumnPath) -> SchemaChange:
-    """Drop a column.
+    """Return the change that drops a column.
 
     Old files keep the values; a later column of the same name does not show them.
     """
@@ -217,7 +217,9 @@ def drop_column(column: ColumnPath) -> SchemaChange:
 
 @offering_arguments
 def rename_column(column: ColumnPath, new_name: str) -> SchemaChange:
-    """Rename a column; the primary key and options that name it are updated."""
+    """Return the change that renames a column; the primary key and options that name it are
+    updated.
+    """
     require_text("new_name", new_name)
     _only_column(new_name, "INT")  # raises for a name that no column may have
     return RenameColumn(_path(column), new_name)
@@ -225,7 +227,7 @@ def rename_column(column: ColumnPath, new_name: str) -> SchemaChange:
 
 @offering_arguments
 def update_column_type(column: ColumnPath, type: str | pa.DataType) -> SchemaChange:
-    """Change the type of a column; values in old files are cast on read.
+    """Return the change of a column's type; values in old files are cast when they are read.
 
     The nullability does not change; see ``update_column_nullability``.
     """
@@ -234,9 +236,10 @@ def update_column_type(column: ColumnPath, type: str | pa.DataType) -> SchemaCha
 
 @offering_arguments
 def update_column_nullability(column: ColumnPath, *, nullable: bool) -> SchemaChange:
-    """Allow nulls in a column, or forbid them.
+    """Return the change that allows nulls in a column, or forbids them.
 
     To forbid nulls, first set the option ``alter-column-null-to-not-null.disabled`` to ``false``.
+    Raise InvalidRequestError if ``nullable`` is not a bool.
     """
     if not isinstance(nullable, bool):
         raise InvalidRequestError(f"nullable must be True or False, got {nullable!r}")
@@ -245,7 +248,7 @@ def update_column_nullability(column: ColumnPath, *, nullable: bool) -> SchemaCh
 
 @offering_arguments
 def update_column_comment(column: ColumnPath, comment: str | None) -> SchemaChange:
-    """Change the comment of a column; None removes it."""
+    """Return the change of a column's comment; None removes the comment."""
     _check_comment(comment)
     return UpdateColumnComment(_path(column), comment)
 
@@ -259,9 +262,10 @@ def update_column_position(
     after: str | None = None,
     before: str | None = None,
 ) -> SchemaChange:
-    """Move a column among the columns, or a field among the fields of its ROW; files do not change.
+    """Return the change that moves a column, or moves a field within its ROW; files do not change.
 
-    Pass exactly one of ``first``, ``last``, ``after`` and ``before``.
+    Pass exactly one of ``first``, ``last``, ``after`` and ``before``; otherwise InvalidRequestError
+    is raised.
     """
     position = _position(column, first=first, last=last, after=after, before=before)
     if position is None:
@@ -271,14 +275,18 @@ def update_column_position(
 
 @offering_arguments
 def update_comment(comment: str | None) -> SchemaChange:
-    """Change the comment of the table; None removes it."""
+    """Return the change of the table's comment; None removes the comment."""
     _check_comment(comment)
     return UpdateComment(comment)
 
 
 @offering_arguments
 def set_option(key: str, value: Setting) -> SchemaChange:
-    """Set a table option; some options cannot change once the table has a snapshot."""
+    """Return the change that sets a table option; some options are fixed once a snapshot exists.
+
+    Raise InvalidRequestError for an empty key, or a value that is not text, a number, a bool or a
+    timedelta.
+    """
     require_text("an option's key", key)
     if not key.strip():
         raise InvalidRequestError(
@@ -290,7 +298,7 @@ def set_option(key: str, value: Setting) -> SchemaChange:
 
 @offering_arguments
 def remove_option(key: str) -> SchemaChange:
-    """Reset a table option to its default."""
+    """Return the change that resets a table option to its default."""
     require_text("an option's key", key)
     return RemoveOption(key)
 
@@ -323,7 +331,6 @@ def _only_column(name: str, wanted: str | pa.DataType) -> DataField:
 
 
 def _type(wanted: str | pa.DataType) -> DataType:
-    """Return the type; raise InvalidRequestError if no column may have it."""
     return _only_column("type", wanted).type
 
 

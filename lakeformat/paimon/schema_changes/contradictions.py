@@ -10,7 +10,7 @@ from lakeformat.tables.wanted_table import WantedTable, difference
 __all__ = ["contradictions"]
 
 _KEY_OPTIONS = {"primary-key": "primary_key", "partition": "partition_by"}
-"""Options with lists of columns, by which the columns may be given instead of as arguments."""
+"""The options that list columns, with the argument of a new table that has the same meaning."""
 
 
 def contradictions(schema: TableSchema, wanted: WantedTable) -> list[str]:

@@ -69,7 +69,6 @@ def check_merging(schema: TableSchema) -> None:
 
 
 def _check_named_columns(schema: TableSchema) -> None:
-    """Raise InvalidRequestError if an option ``fields.<column>.…`` names no existing column."""
     for column, key in referenced_columns(schema.options).items():
         if key.startswith("fields.") and column not in schema.column_names:
             raise InvalidRequestError(

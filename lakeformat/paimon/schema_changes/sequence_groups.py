@@ -46,7 +46,6 @@ def _group(key: str, names: str, text: str) -> SequenceGroup:
 
 
 def _check_apart(groups: tuple[SequenceGroup, ...]) -> None:
-    """Raise InvalidRequestError if sequence groups name a column twice."""
     owners: dict[str, str] = {}
     for group in groups:
         for name in (*group.sequence, *group.protected):

@@ -60,8 +60,8 @@ class NamedState:
 def named_state(options: TableOptions) -> NamedState | None:
     """Return the option that chooses the snapshot for scans; None for the newest snapshot.
 
-    Raise InvalidRequestError if two options contradict each other, as Paimon's Java code does,
-    because readers would choose different snapshots.
+    Raise InvalidRequestError if two options contradict each other, or if ``scan.mode`` lacks its
+    option. Paimon's Java code refuses the same options.
     """
     given = [each for each in _DEFAULT_MODES if options.text(each[0])]
     if len(given) > 1:
