@@ -192,7 +192,4 @@ def _success_file(handle: TableHandle, path: str) -> str:
 
 
 def _done_directory(handle: TableHandle, path: str) -> str:
-    """Return the directory of the mark ``done-partition``: the partition's directory and
-    ``.done``.
-    """
     return f"{handle.layout.root}/{path}{_DONE_SUFFIX}"
