@@ -73,7 +73,6 @@ class _SnapshotFiles(LiveFiles):
             return texts(self.columns)
 
     def shown_statistics(self, show: Callable[[FileStatistics], pa.Array]) -> pa.Array:
-        """Return the statistics of each file as the text that ``show`` makes of them."""
         with self._naming("_VALUE_STATS", lambda files: show(FileStatistics(self.source, files))):
             return show(self.statistics)
 

@@ -17,8 +17,6 @@ __all__ = ["MANIFESTS"]
 
 
 class _Manifests(list[ManifestMeta]):
-    """The manifests of one snapshot, in commit order."""
-
     def __init__(self, source: Source) -> None:
         super().__init__(snapshot_manifests(source))
         self.schema = source.handle.schema

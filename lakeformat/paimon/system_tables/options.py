@@ -17,7 +17,6 @@ class _SetOption(NamedTuple):
 
 
 def _options(source: Source) -> list[_SetOption]:
-    """Return the options that the table sets explicitly, sorted by key."""
     return [_SetOption(*item) for item in sorted(source.handle.options.to_dict().items())]
 
 

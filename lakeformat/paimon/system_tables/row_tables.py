@@ -40,8 +40,9 @@ class RowSelection:
     limit: int | None = None
 
     def of(self, schema: TableSchema) -> ChangedRows:
-        """Return the checked columns and condition for rows with ``rowkind`` before the columns of
-        ``schema``.
+        """Return the request for rows with ``rowkind`` before the columns of ``schema``.
+
+        Raise InvalidRequestError if ``schema`` lacks a requested column.
         """
         return changed_rows(schema, self.columns, self.where, self.partitions)
 

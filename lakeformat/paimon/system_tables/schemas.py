@@ -16,7 +16,6 @@ __all__ = ["SCHEMAS"]
 
 
 def _schemas(source: Source) -> list[TableSchema]:
-    """Return every version of the schema, oldest first."""
     storage, layout = source.handle.storage, source.handle.layout
     return [read_schema(storage, layout, number) for number in schema_ids(storage, layout)]
 

@@ -12,7 +12,6 @@ __all__ = ["SNAPSHOTS"]
 
 
 def _snapshots(source: Source) -> list[Snapshot]:
-    """Return the snapshots that have not expired, oldest first."""
     storage, layout = source.handle.storage, source.handle.layout
     found = (
         read_snapshot_if_present(storage, layout, number)

@@ -24,8 +24,6 @@ _RANGES = "ARRAY<ROW<f0 STRING NOT NULL, f1 INT NOT NULL, f2 INT NOT NULL, _CARD
 
 
 class _Indexes(list[IndexManifestEntry]):
-    """The index files of one snapshot."""
-
     def __init__(self, source: Source) -> None:
         self.schema = source.handle.schema
         self.source_name = source.name
