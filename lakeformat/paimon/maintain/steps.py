@@ -52,7 +52,11 @@ def _partitions(handle: TableHandle, request: MaintainRequest) -> StepReport:
 
 
 def _compact(handle: TableHandle, request: MaintainRequest) -> StepReport:
-    """Compact in full only the buckets that the health report advises to compact."""
+    """Compact in full only the buckets that the health report advises to compact.
+
+    Raise CommitConflictError, with the report, if some units were still unfinished after all
+    attempts.
+    """
     handle = newest_schema(handle)
     places = due_places(handle)
     if not places:

@@ -53,14 +53,16 @@ class ChangesSince:
     """None for the empty table before the first snapshot."""
     head: Snapshot | None
     added: tuple[ManifestColumns, ...]
-    """For each append, oldest first, the files that it added; a compaction may have replaced some
-    since.
+    """For each append, oldest first, the files that the append added, also files that a compaction
+    has replaced since.
     """
     batches: tuple[tuple[Snapshot, ManifestColumns], ...]
     """The overwrites, and the batches in transaction order, with their files."""
 
     def as_of(self) -> WrittenAsOf:
-        """Return these changes as a writer needs them: newer rows of a key are kept."""
+        """Return the base snapshot and the changed keys, for a writer that leaves out rows of these
+        keys.
+        """
         return WrittenAsOf(self.base, ChangedKeys(self).among)
 
     def within(self, touches: Touches) -> ChangesSince:

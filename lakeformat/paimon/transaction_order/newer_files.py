@@ -71,10 +71,11 @@ NO_FILES = NewerFiles(frozenset(), ())
 def newer_files(
     changes: ChangesSince, replaced: PartitionFilter, hidden: Set[str] = frozenset()
 ) -> NewerFiles:
-    """Return the files that other commits added to the partitions ``replaced``.
+    """Return the files that other commits added to the partitions ``replaced``, kept or to write
+    again.
 
-    If some readers of the table skip level 0, they do not see the kept files until a compaction. So
-    only the files ``hidden`` are kept then, and the rows of the other files are written again.
+    ``hidden`` are names of level-0 files that may be kept although some readers skip level 0 until
+    a compaction. If no reader skips level 0, other files of level 0 are kept, too.
     """
     handle, head = changes.handle, changes.head
     is_dynamic = has_hash_index(handle)
