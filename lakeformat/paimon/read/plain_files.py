@@ -39,7 +39,8 @@ class PlainFile:
     size_bytes: int
     may_hold_nan: bool = False
     """True if a number may be NaN. Spark must not skip rows of this file by bounds: Spark sorts NaN
-    above all numbers, but the bounds that Arrow writes ignore it."""
+    above all numbers, but the bounds that Arrow writes ignore NaN.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ class RowFilter(Protocol):
         ...
 
     def conditions(self) -> Conjunction:
-        """Return conditions for skipping files; every row that meets this condition meets all of
-        them.
+        """Return conditions for skipping files: each row that meets this filter meets all of these
+        conditions.
 
         The result may be empty: not every condition can be compared with bounds.
         """

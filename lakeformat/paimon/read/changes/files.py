@@ -163,7 +163,10 @@ class ChangeFiles:
         return producer == NO_PRODUCER and handle.storage.exists(path)
 
     def _delta_files(self, snapshot: Snapshot) -> list[ManifestEntry]:
-        """Return the level-0 files of a commit, sorted by sequence number within each bucket."""
+        """Return the files that a commit added, sorted by sequence number within each bucket.
+
+        With a primary key, only files of level 0 are returned.
+        """
         found = self._entries(snapshot, ListKind.DELTA)
         if self._handle.schema.primary_keys:
             found = [entry for entry in found if entry.file.level == 0]
@@ -205,8 +208,8 @@ class ChangeFiles:
     def _may_have_expired(self, snapshot: Snapshot) -> bool:
         """Return True if an expiry may have deleted the changelog list of the snapshot.
 
-        The list must be missing. The snapshot must be the oldest snapshot, or it must have expired
-        without a long-lived changelog.
+        This is so if the list is missing, and the snapshot is the oldest or has expired without a
+        long-lived changelog.
         """
         storage, layout = self._handle.storage, self._handle.layout
         first = min(snapshot_ids(storage, layout), default=snapshot.id)

@@ -59,7 +59,10 @@ class SnapshotChange:
 
 
 def snapshot_change(handle: TableHandle, number: int) -> SnapshotChange | None:
-    """Return the changes of one snapshot; None if it has expired or does not exist yet."""
+    """Return the changes of one snapshot; None if it has expired or does not exist yet.
+
+    Raise SnapshotExpiredError if the snapshot expires while it is read.
+    """
     snapshot = read_snapshot_if_present(handle.storage, handle.layout, number)
     if snapshot is None:
         return None
