@@ -37,7 +37,8 @@ class Room:
 
 
 def fill(counts: dict[int, int], new: int, room: Room) -> Buckets:
-    """Return a bucket for each of ``new`` keys; ``counts``, the keys of each bucket, is updated.
+    """Return a bucket for each of ``new`` keys; ``counts``, the number of keys of each bucket, is
+    updated.
 
     Keys fill buckets that are not full, then new buckets. If ``room.buckets`` are full, random
     buckets are taken; without such a limit, InvalidRequestError is raised.
