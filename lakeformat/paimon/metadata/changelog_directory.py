@@ -58,8 +58,9 @@ def read_changelog(storage: Storage, layout: TableLayout, snapshot_id: int) -> S
 def read_changelog_if_present(
     storage: Storage, layout: TableLayout, snapshot_id: int
 ) -> Snapshot | None:
-    """Return the snapshot stored in ``changelog-<snapshot_id>``; None if the file does not
-    exist.
+    """Return the snapshot stored in ``changelog-<snapshot_id>``; None if the file does not exist.
+
+    Raise CorruptTableError if the file is damaged.
     """
     try:
         return read_changelog(storage, layout, snapshot_id)

@@ -44,7 +44,10 @@ class Consumer:
 
     @classmethod
     def from_json(cls, consumer_id: str, members: Mapping[str, Any]) -> Consumer:
-        """Return the consumer of a parsed consumer file; unknown members are ignored."""
+        """Return the consumer of a parsed consumer file; unknown members are ignored.
+
+        Raise KeyError, TypeError or ValueError for a damaged file.
+        """
         return cls(consumer_id, **read_members(_MEMBERS, members))
 
 

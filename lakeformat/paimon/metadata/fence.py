@@ -138,7 +138,7 @@ def _texts(said: object) -> frozenset[str]:
 
 
 def _note(said: dict[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return the note of a fence, None if ``said`` is None.
+    """Return the checked note of a fence; None if the fence has no note.
 
     Raise KeyError without a target, and TypeError if the target is not a snapshot number.
     """

@@ -241,7 +241,10 @@ def _require_same_table(
 
 
 def _checked(members: Mapping[str, Any]) -> TableSchema:
-    """Return the schema of a parsed file; raise ``ValueError`` for values that no writer writes."""
+    """Return the schema of a parsed file.
+
+    Raise ValueError for values that no writer writes, and UnsupportedError for a newer version.
+    """
     version = members.get("version")
     if isinstance(version, int) and NEWEST_VERSION < version < 1 << 63:
         raise newer_version("schema", version, NEWEST_VERSION)

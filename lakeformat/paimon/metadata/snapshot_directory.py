@@ -32,7 +32,10 @@ _log = logging.getLogger(__name__)
 
 
 def latest_snapshot(storage: Storage, layout: TableLayout) -> Snapshot | None:
-    """Return the newest snapshot; None for a table without commits."""
+    """Return the newest snapshot; None for a table without commits.
+
+    Raise CorruptTableError if its file is damaged.
+    """
     latest = latest_snapshot_id(storage, layout)
     for _ in range(_LOOKS):
         if latest is None:
@@ -68,7 +71,10 @@ def snapshot_ids(storage: Storage, layout: TableLayout) -> list[int]:
 
 
 def read_snapshot(storage: Storage, layout: TableLayout, snapshot_id: int) -> Snapshot:
-    """Return a snapshot; raise ``NotFoundError`` if it has expired or was never committed."""
+    """Return a snapshot; raise NotFoundError if it has expired or was never committed.
+
+    Raise CorruptTableError if its file is damaged.
+    """
     snapshot = read_snapshot_if_present(storage, layout, snapshot_id)
     if snapshot is None:
         ids = snapshot_ids(storage, layout)

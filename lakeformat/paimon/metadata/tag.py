@@ -76,7 +76,8 @@ class Tag:
     ) -> Tag:
         """Return the tag of a parsed tag file; unknown members are ignored.
 
-        ``build`` makes the snapshot.
+        ``build`` returns the snapshot in the file. Raise KeyError, TypeError or ValueError for a
+        damaged file, and UnsupportedError for a newer version.
         """
         created, retained = members.get("tagCreateTime"), members.get("tagTimeRetained")
         return cls(
@@ -101,7 +102,10 @@ def read_tags(storage: Storage, layout: TableLayout) -> list[Tag]:
 
 
 def read_tag(storage: Storage, layout: TableLayout, name: str) -> Tag:
-    """Return a tag; raise NotFoundError, which lists existing tags, if there is no such tag."""
+    """Return a tag; raise NotFoundError, which lists existing tags, if there is no such tag.
+
+    Raise CorruptTableError if the file of the tag is damaged.
+    """
     tag = read_tag_if_present(storage, layout, name)
     if tag is None:
         names = tag_names(storage, layout)
@@ -113,7 +117,10 @@ def read_tag(storage: Storage, layout: TableLayout, name: str) -> Tag:
 
 
 def read_tag_if_present(storage: Storage, layout: TableLayout, name: str) -> Tag | None:
-    """Return a tag; None if it does not exist."""
+    """Return a tag; None if it does not exist.
+
+    Raise CorruptTableError if the file is damaged, and InvalidRequestError for an invalid name.
+    """
     path = layout.tag(_checked(name))
     try:
         content = storage.read(path)
@@ -126,6 +133,8 @@ def read_tag_if_present(storage: Storage, layout: TableLayout, name: str) -> Tag
 def snapshot_content(storage: Storage, layout: TableLayout, name: str) -> bytes:
     """Return the content of a tag file without the times of the tag: the content of a snapshot
     file.
+
+    Raise NotFoundError if the tag does not exist, and CorruptTableError if the file is damaged.
     """
     path = layout.tag(_checked(name))
     members = decode_json_file(storage.read(path), storage.uri(path), dict, Remedy.TAG)
