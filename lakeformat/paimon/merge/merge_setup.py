@@ -19,7 +19,10 @@ __all__ = ["merge_engine", "merge_order", "read_engine"]
 
 
 def merge_order(schema: TableSchema) -> MergeOrder:
-    """Return the order in which the rows of a bucket are merged."""
+    """Return the order in which the rows of a bucket are merged.
+
+    Raise InvalidRequestError if ``sequence.field`` names a column that the table does not have.
+    """
     options = schema.table_options
     sequence = tuple(name.strip() for name in options.sequence_field)
     check_sequence_columns(schema, sequence)  # another engine may have named any column
