@@ -159,7 +159,10 @@ class TableCommits(TableReads):
         return abort_messages(self._handle, check_messages(messages))
 
     def read_message(self, content: bytes) -> CommitMessage:
-        """Return the message that ``CommitMessage.to_bytes`` has encoded."""
+        """Return the message that ``CommitMessage.to_bytes`` has encoded.
+
+        Raise InvalidRequestError if ``content`` is something else or damaged.
+        """
         from lakeformat.paimon.metadata.commit_message import CommitMessage
 
         return CommitMessage.from_bytes(content)
@@ -176,9 +179,9 @@ class TableCommits(TableReads):
         """Commit one batch of a stream exactly once, however late it is repeated.
 
         ``with table.stream_batch(CommitId("my-stream", 7)) as commit``: ``commit`` is None if the
-        batch is already published; otherwise commit with it. Leaving the block without an exception
-        marks the batch as published. Batches follow each other with ascending identifiers. While
-        the block runs, a consumer with the stream's name keeps the snapshots.
+        batch is already published; otherwise pass ``commit`` to the write. Leaving the block
+        without an exception marks the batch as published. Batches follow each other with ascending
+        identifiers. While the block runs, a consumer with the stream's name keeps the snapshots.
         """
         from lakeformat.paimon.table.batches import stream_table
         from lakeformat.tables.batch_log import stream_batch
