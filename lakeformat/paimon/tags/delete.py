@@ -87,8 +87,7 @@ def _missing(handle: TableHandle, names: Sequence[str]) -> set[str]:
 
 
 def _chosen(handle: TableHandle, name: str, gone: Collection[str], *, force: bool) -> Tag | None:
-    """Return the tag to delete; None if an earlier attempt deleted it, or ``missing_ok`` allows
-    that.
+    """Return the tag to delete; None if the tag is missing, and its name is among the allowed ones.
 
     Raise NotFoundError for any other missing tag, and without ``force`` InvalidRequestError for a
     tag in use.

@@ -35,7 +35,7 @@ class Period:
     name_format: str
 
     def floor(self, moment: datetime) -> datetime:
-        """Return the start of the period that has this local time."""
+        """Return the start of the period that contains ``moment``, a local time."""
         return moment - (moment - _START) % self.length
 
     def name(self, start: datetime) -> str:
