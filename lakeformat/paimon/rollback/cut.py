@@ -122,7 +122,8 @@ def _remove_behind(
     """Delete ``strays``, which are in a fence already; return all deleted numbers.
 
     Snapshots that were committed meanwhile on top of a deleted snapshot get a fence and are
-    deleted, too. Only commits on top of the target ``number`` remain.
+    deleted, too. Only commits on top of the target ``number`` remain. Raise CommitConflictError if
+    the process was suspended for too long.
     """
     storage, layout, gone = handle.storage, handle.layout, list[int]()
     while strays:
