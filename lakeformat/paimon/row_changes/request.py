@@ -41,7 +41,10 @@ class RowChangeRequest:
 
 
 def find_replay(handle: TableHandle, request: RowChangeRequest) -> RowChangeReport | None:
-    """Return the report of an earlier attempt of the same commit; None if there is none."""
+    """Return the report of an earlier attempt of the same commit; None if there is none.
+
+    Raise InvalidRequestError if the earlier commit was another operation.
+    """
     if request.commit is None:
         return None
     kinds = (CommitKind.APPEND, CommitKind.OVERWRITE)
