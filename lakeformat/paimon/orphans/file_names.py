@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the writer of a file, or that a file is temporary, by the file's name."""
+"""Finds the writer of a file by the name of the file, and recognizes temporary files."""
 
 from __future__ import annotations
 

@@ -57,7 +57,9 @@ class Readers:
 
 
 def readers_of(handle: TableHandle, executor: str | Executor | None = None) -> Readers:
-    """Return the readers for the argument ``executor``; None for threads of this process."""
+    """Return the readers for the argument ``executor``; ``executor=None`` means threads of this
+    process.
+    """
     chosen = where_to_work(executor)
     threads = handle.options.file_operation_threads or _READERS
     if isinstance(chosen, str):
