@@ -20,7 +20,7 @@ __all__ = ["explain_empty_choice"]
 def explain_empty_choice(
     handle: TableHandle, where: Where | None, partitions: Partitions | None
 ) -> str | None:
-    """Return the sentence; None if a chosen partition has rows.
+    """Return a sentence about chosen partitions without rows; None if a chosen partition has rows.
 
     Also return None for an empty table, and if neither argument chooses partitions.
     """

@@ -54,7 +54,10 @@ class LivePartition:
 
 
 def live_partitions(handle: TableHandle, snapshot: Snapshot | None) -> list[LivePartition]:
-    """Return every partition of a snapshot that has files, sorted by path."""
+    """Return every partition of a snapshot that has files, sorted by path.
+
+    Raise UnsupportedError for a chain table.
+    """
     require_no_chain(handle)
     if snapshot is None:
         return []
