@@ -36,7 +36,10 @@ class _SnapshotFiles(LiveFiles):
         return FileStatistics(self.source, self.columns)
 
     def addresses(self) -> list[str]:
-        """Return the URI of each file; on local disk the plain path, as in Paimon."""
+        """Return the URI of each file; on local disk the plain path, as in Paimon.
+
+        Raise CorruptTableError for an invalid file name.
+        """
         places = zip(
             self.texts("external_path"),
             self.partitions.indices.to_pylist(),
