@@ -70,7 +70,7 @@ def _goes_on(report: ExpireReport) -> bool:
 
 
 def _ignored(_: object) -> None:
-    """Ignore a removal. With a listener, a dry run does not keep every file in its report."""
+    """Do nothing. With a listener, a dry run does not keep every file in its report."""
 
 
 def _reason(reports: Sequence[ExpireReport]) -> str:
