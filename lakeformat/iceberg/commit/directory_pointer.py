@@ -106,7 +106,7 @@ class DirectoryPointer:
         """Return True if readers find the published file; otherwise delete the file and return
         False.
 
-        Raise ``CommitOutcomeUnknownError`` if the storage does not answer.
+        Raise ``CommitOutcomeUnknownError`` if the check or the deletion fails.
         """
         try:
             if is_in_place(published, base):

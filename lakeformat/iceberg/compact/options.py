@@ -51,7 +51,7 @@ _OF_JAVA: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactOptions:
-    """The options of a caller; None means the default."""
+    """The options of a caller; an option that is None has its default."""
 
     strategy: str | None = None
     """The default is ``minor``, or ``full`` if ``order_by`` is given."""

@@ -126,8 +126,9 @@ def _parse(schema: Schema, text: str) -> _Term:
 
 
 def _split(text: str) -> tuple[str, Transform]:
-    """Return the name of the column and the transform; raise ``InvalidRequestError`` if it is
-    unknown.
+    """Return the name of the column and the transform.
+
+    Raise ``InvalidRequestError`` for an unknown transform.
     """
     stripped = text.strip()
     found = _TERM.fullmatch(stripped)

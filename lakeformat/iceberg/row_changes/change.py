@@ -51,7 +51,8 @@ def delete_rows(
     """Delete the rows that meet a condition; a dry run only counts them.
 
     A repeated call with the same ``commit`` publishes nothing again. After a conflict everything is
-    planned again. Raise ``InvalidRequestError`` for a condition that does not fit the table.
+    planned again; ten conflicts in a row raise ``CommitConflictError``. Raise
+    ``InvalidRequestError`` for a condition that does not fit the table.
     """
     if where is None:
         raise InvalidRequestError(
@@ -79,8 +80,9 @@ def update_rows(
     """Set columns of the rows that meet a condition; ``where=None`` means all rows.
 
     A dry run only counts the rows. A repeated call with the same ``commit`` publishes nothing
-    again. After a conflict everything is planned again. Raise ``InvalidRequestError`` for a
-    condition or a value that does not fit the table.
+    again. After a conflict everything is planned again; ten conflicts in a row raise
+    ``CommitConflictError``. Raise ``InvalidRequestError`` for a condition or a value that does not
+    fit the table.
     """
     request = ChangeRequest(
         operation=RowOperation.UPDATE, commit=commit, dry_run=dry_run, on_progress=on_progress

@@ -60,12 +60,13 @@ def upsert(
     commit: CommitId | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> UpsertReport:
-    """Replace the stored rows with the same keys, and delete those of keys whose last kind is a
-    delete.
+    """Add the given rows in place of the stored rows with the same keys.
 
-    A repeated call with the same ``commit`` publishes nothing again. Raise ``InvalidRequestError``
-    for rows that do not fit the table, and for null or repeated keys. With ``commit.replaces``
-    raise it also if a later commit may have changed rows with the same keys.
+    With ``kinds`` a key whose last change is a delete only loses its stored rows. A repeated call
+    with the same ``commit`` publishes nothing again. Ten conflicts in a row raise
+    ``CommitConflictError``. Raise ``InvalidRequestError`` for rows that do not fit the table, and
+    for null or repeated keys. With ``commit.replaces`` raise it also if a later commit may have
+    changed rows with the same keys.
     """
     request = ChangeRequest(
         operation=RowOperation.UPSERT, commit=commit, properties=checked_properties(properties)

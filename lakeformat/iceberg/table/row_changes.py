@@ -38,12 +38,13 @@ class TableRowChanges(TableHistory):
         files in version 2. In version 1, or if ``write.delete.mode`` is ``copy-on-write``, the
         files are rewritten without the rows.
 
-        If other commits change these files in the meantime, the rows are searched again. Rows that
-        other commits add in the meantime are deleted, too, unless the property
-        ``write.delete.isolation-level`` is ``snapshot`` and ``where`` names a column that is not an
-        identity partition. ``dry_run`` only counts the rows. With a ``commit`` a change that meets
-        no row is published, too, so that a repetition finds it. Raise ``InvalidRequestError`` for a
-        condition that does not fit the table.
+        If other commits change these files in the meantime, the rows are searched again; ten such
+        conflicts in a row raise ``CommitConflictError``. Rows that other commits add in the
+        meantime are deleted, too, unless the property ``write.delete.isolation-level`` is
+        ``snapshot`` and ``where`` names a column that is not an identity partition. ``dry_run``
+        only counts the rows. With a ``commit`` a change that meets no row is published, too, so
+        that a repetition finds it. Raise ``InvalidRequestError`` for a condition that does not fit
+        the table.
         """
         from lakeformat.iceberg.row_changes.change import delete_rows
 
@@ -66,8 +67,8 @@ class TableRowChanges(TableHistory):
         as in ``{"price": lambda rows: pc.add(rows["price"], 1)}``, and again after a conflict.
         Values are never rounded or cut: ``InvalidRequestError`` is raised for a value that does not
         fit its column. The old rows are deleted as by ``delete``, with the properties
-        ``write.update.*``, and the new rows are added in the same commit. In version 3 the new rows
-        keep the row ids.
+        ``write.update.*`` and the same errors. The new rows are added in the same commit. In
+        version 3 the new rows keep the row ids.
         """
         from lakeformat.iceberg.row_changes.change import update_rows
 
@@ -98,7 +99,8 @@ class TableRowChanges(TableHistory):
 
         The stored rows are deleted as by ``delete``, with the property ``write.merge.mode``. In
         version 3 a new row keeps the row id of the row that it replaces. If another commit may have
-        added one of the keys in the meantime, the stored rows are searched again.
+        added one of the keys in the meantime, the stored rows are searched again; ten such
+        conflicts in a row raise ``CommitConflictError``.
         """
         from lakeformat.iceberg.row_changes.upsert import upsert
 

@@ -184,10 +184,11 @@ class TableUpkeep(TableHistory):
         ``rewrite_job_order``, such as ``"bytes-desc"``, with ``max_concurrent_rewrites`` at a time.
 
         Writers are not blocked, and appends cause no conflict. If rows of the files are deleted in
-        the meantime, everything is planned again, except with partial progress. A repeated call
-        with the same ``commit`` publishes nothing again. ``executor`` is ``"threads"``,
-        ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``. ``on_progress`` is called
-        after each group. Raise ``InvalidRequestError`` for an unknown or wrong option.
+        the meantime, everything is planned again, except with partial progress. Ten such conflicts
+        in a row raise ``CommitConflictError``. A repeated call with the same ``commit`` publishes
+        nothing again. ``executor`` is ``"threads"``, ``"serial"``, or an object such as
+        ``spark_jobs.SparkExecutor``. ``on_progress`` is called after each group. Raise
+        ``InvalidRequestError`` for an unknown or wrong option.
         """
         from lakeformat.iceberg.compact.compact import compact
         from lakeformat.iceberg.compact.options import compact_selection
@@ -226,8 +227,9 @@ class TableUpkeep(TableHistory):
         deletes that need no merge, as Java's option does. A ``dry_run`` only reports the files to
         replace.
 
-        Writers are not blocked; after a conflict everything is planned again. A repeated call with
-        the same ``commit`` publishes nothing again.
+        Writers are not blocked; after a conflict everything is planned again, and ten conflicts in
+        a row raise ``CommitConflictError``. A repeated call with the same ``commit`` publishes
+        nothing again.
         """
         from lakeformat.iceberg.deletes.compact_deletes import compact_deletes
 

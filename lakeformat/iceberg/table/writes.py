@@ -50,7 +50,8 @@ class TableWrites(TableHistory):
         raise ``UnsupportedError`` if a file also has other rows. Raise ``InvalidRequestError`` for
         rows that do not fit the columns or the overwritten partitions.
 
-        If this raises a ``LakeError``, nothing was published and no file is left, except after
+        Raise ``CommitConflictError`` if other writers were first in each attempt. After any
+        ``LakeError`` nothing was published and no file is left, except after
         ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
         """
         from lakeformat.iceberg.write.append import append
@@ -107,7 +108,8 @@ class TableWrites(TableHistory):
         version 3 all new rows get new row ids.
 
         Raise ``InvalidRequestError`` if a message belongs to another table, or names a file that is
-        outside of the directory of data files, missing, or already published. After an error the
+        outside of the directory of data files, missing, or already published. Raise
+        ``CommitConflictError`` if other writers were first in each attempt. After an error the
         files are kept: call ``abort``, or commit them again.
         """
         from lakeformat.iceberg.write.commit_prepared import commit_messages

@@ -77,7 +77,7 @@ class FileChange:
     more: Mapping[str, str] = field(default_factory=dict)
     """More members for the summary."""
     removed_files: Sequence[pa.Table] = ()
-    """The manifest entries of the removed files, as one table for each partition spec.
+    """The manifest entries of the removed files, in tables that each have one partition spec.
 
     Empty if the function that made the change does not list them.
     """
@@ -120,7 +120,8 @@ def publish_change(
     manifests of all attempts are deleted. If it succeeds, those that the snapshot does not use are
     deleted. After ``CommitOutcomeUnknownError`` all are kept. ``planned`` is the metadata for which
     the files were written. Raise ``TableReplacedError`` if the table was dropped and created again
-    since then.
+    since then. Raise ``CommitConflictError`` if other writers were first in each attempt, or if
+    ``produce`` found a conflict.
     """
     attempts = _Attempts(handle, produce, commit, dict(properties or {}), planned or handle.load())
     with kept_if_published(attempts.delete_all):
