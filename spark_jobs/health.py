@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports the health of a table, with advice."""
+"""Reports the health of a table: facts, a score, and reasons with advice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ JOB = Job(
 
 
 class UnhealthyTableError(LakeError):
-    """The verdict on a table is ``fail_when`` or worse; the error lists the reasons with advice."""
+    """The verdict on a table is ``fail_when`` or worse; the message has the reasons with advice."""
 
 
 def run(request: HealthRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:

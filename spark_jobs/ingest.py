@@ -48,15 +48,19 @@ JOB = Job(
 
 
 def run(request: IngestRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
-    """Run the job for an ``IngestRequest``; the result holds the report of the commit.
+    """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request.
 
-    If an earlier attempt has published this commit identity, return its report and read no row.
+    If an earlier attempt has published the same commit identity, its report is returned and no row
+    is read. With engine ``spark`` the job uses the session ``spark``; None starts a session.
     """
     return JOB.answer(request, lambda wanted: _ingest(wanted, spark))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return the exit code."""
+    """Run the job with the arguments of a command line; return the exit code.
+
+    None takes the arguments of this process.
+    """
     return run_command(JOB, run, arguments)
 
 
@@ -97,8 +101,8 @@ def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
 
 @contextmanager
 def _refusing_for_good(wanted: IngestRequest) -> Iterator[None]:
-    """Mark a conflict with ``read_snapshot`` as final: another attempt commits the same rows, so it
-    can only fail again.
+    """Mark a conflict with ``read_snapshot`` as final, because another attempt would commit the
+    same rows and fail again.
     """
     from lakeformat import CommitConflictError
 
@@ -117,8 +121,8 @@ def _ingest_batch(
     commit: CommitId,
     paths: Sequence[str],
 ) -> Outcome:
-    """Ingest a batch of files of a stream, once. Create the table if it is missing, and record the
-    batch in the table.
+    """Ingest a batch of files of a stream, once. Create the table if it does not exist, and record
+    the batch in its directory.
     """
     from spark_jobs.ingestion.row_sources import target_table
     from spark_jobs.runtime.new_table import dropping_if_empty
@@ -141,7 +145,9 @@ def _ingest_batch(
 
 
 def _ingest_new_files(catalog: Catalog, wanted: IngestRequest, started: Sessions) -> Outcome:
-    """Ingest the files that no earlier run of the task has ingested."""
+    """Ingest the files that no earlier run of the task has ingested; all files if the table has
+    unique keys.
+    """
     from spark_jobs.ingestion.row_sources import target_table
     from spark_jobs.ingestion.run_files import RunFiles
     from spark_jobs.ingestion.source_files import find_states
@@ -180,7 +186,7 @@ def _ingest_new_files(catalog: Catalog, wanted: IngestRequest, started: Sessions
 def _columns_of(
     wanted: IngestRequest, started: Sessions, table: Table | None, paths: Sequence[str] | None
 ) -> Columns:
-    """Return the source of the rows, from which the columns of a missing table are created."""
+    """Return the source of the rows, which has the columns of a new table."""
     if wanted.engine == "spark":
         from spark_jobs.ingestion.spark_rows import spark_rows
 
@@ -197,7 +203,7 @@ def _ingest_rows(
     commit: CommitId | None,
     paths: Sequence[str] | None = None,
 ) -> Outcome:
-    """Ingest all rows of the source, or those of the files ``paths``, in one commit."""
+    """Ingest all rows of the source in one commit; with ``paths`` only those of these files."""
     from spark_jobs.ingestion.row_key import key_of_rows, new_writer
     from spark_jobs.ingestion.row_sources import rows_of, target_table
     from spark_jobs.runtime.new_table import dropping_if_empty
@@ -241,7 +247,7 @@ def _ingest_on_spark(
     commit: CommitId | None,
     paths: Sequence[str] | None,
 ) -> Outcome:
-    """Write the rows in Spark's tasks, and publish or stage their files."""
+    """Write the rows in Spark's tasks, and publish or stage the written files."""
     from spark_jobs.frames.executor import SparkExecutor
     from spark_jobs.frames.publish import publish
     from spark_jobs.frames.spark_write import begun, in_order
@@ -277,8 +283,8 @@ def _ingest_on_spark(
 
 
 def _require_operations(table: Table, wanted: IngestRequest) -> None:
-    """Raise ``UnsupportedError`` if the table cannot publish what the job would write, and
-    ``InvalidRequestError`` if its keys do not fit the table.
+    """Raise ``UnsupportedError`` if the table's format lacks an operation of the job, and
+    ``InvalidRequestError`` if a key has no effect on this table.
     """
     from spark_jobs.ingestion.row_key import key_of_rows
 
@@ -296,8 +302,8 @@ def _require_operations(table: Table, wanted: IngestRequest) -> None:
 
 
 def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outcome | None:
-    """Return the outcome of an earlier attempt that has published the rows or, with ``stage``,
-    staged them; None if there is none.
+    """Return the outcome of an earlier attempt with the same commit identity that published the
+    rows or, with ``stage``, staged them; None if there is none.
     """
     if done := table.find_commit(commit):
         return Outcome.of_commit(table, done, None)

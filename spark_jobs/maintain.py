@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs all maintenance of tables: expiry of partitions, compaction, expiry, orphan removal."""
+"""Runs all maintenance of tables: expires partitions, compacts, expires snapshots, deletes orphan
+files.
+"""
 
 from __future__ import annotations
 
@@ -174,7 +176,7 @@ def _plain(report: MaintainReport) -> dict[str, Any]:
 def _judge(
     wanted: MaintainRequest, reports: Sequence[tuple[str, MaintainReport]], outcome: Outcome
 ) -> None:
-    """Raise UnhealthyTableError if the verdict on a table is ``fail_when`` or worse."""
+    """Raise ``UnhealthyTableError`` if the verdict on a table is ``fail_when`` or worse."""
     if wanted.fail_when is None:
         return
     bad = [(n, r) for n, r in reports if r.after.verdict in AS_BAD[wanted.fail_when]]

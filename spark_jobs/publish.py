@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Brings the Iceberg metadata of a Paimon table to its newest snapshot, or checks it."""
+"""Publishes snapshots of a Paimon table as Iceberg metadata, or checks the published metadata."""
 
 from __future__ import annotations
 

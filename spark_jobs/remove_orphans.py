@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes unreferenced files. Dry run by default: lists what it would delete."""
+"""Deletes files that no snapshot, tag, branch or changelog references. Dry run by default."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def _act(wanted: RemoveOrphansRequest, spark: SparkSession | None) -> Outcome:
 
 
 def _require_taken_keys(table: Table, wanted: RemoveOrphansRequest) -> None:
-    """Raise ``UnsupportedError`` for a key that the table lacks, before Spark is started."""
+    """Raise ``UnsupportedError`` for a key that the format of the table lacks, before Spark
+    starts.
+    """
     refused = table.refused_arguments.get(JOB.operation, {})
     for key, argument, is_given in (
         ("engine", "executor", wanted.engine != "python"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes the number of buckets of a table's partitions."""
+"""Changes the number of buckets of partitions."""
 
 from __future__ import annotations
 

@@ -62,11 +62,11 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 RowReader: TypeAlias = "Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]"
-"""Returns the rows that a task writes, from the batches that Spark gives the task."""
+"""Returns the rows that a task must write, from the batches that the task gets from Spark."""
 
 Order: TypeAlias = Mapping[str, Any]
-"""More arguments of the writers: ``read_snapshot`` and ``conflict`` of the commit, ``upsert_by``,
-or the ``transaction`` of a batch.
+"""Further arguments of the writers: ``read_snapshot`` and ``conflict`` of the commit,
+``upsert_by``, or the ``transaction`` of a batch.
 """
 
 # A task returns one row per message, or the reason its rows cannot be written.
@@ -81,11 +81,11 @@ def in_order(
     upsert_by: Sequence[str] | None,
     batch: BegunBatch | None = None,
 ) -> Order | None:
-    """Return more arguments that the writers of a table get; None if there are none.
+    """Return further arguments for the writers of a table; None if there are none.
 
-    ``read_snapshot`` is left out for a format without this argument: its commit then raises
-    ``UnsupportedError``. ``upsert_by`` is one for a table with unique keys, whose files replace the
-    rows of their keys. The writers of a ``batch`` get its transaction.
+    The writers of a ``batch`` get its transaction. They get ``upsert_by`` if the table has unique
+    keys, because then its files replace the rows of their keys. ``read_snapshot`` is left out for a
+    format without this argument: the commit then raises ``UnsupportedError``.
     """
     given: dict[str, Any] = {} if batch is None else {"transaction": batch.transaction}
     if upsert_by is not None and table.has_unique_keys:
@@ -101,9 +101,8 @@ def in_order(
 def begun(
     table: lake.Table, overwrite: Overwritten | None, conflict: Conflict | None
 ) -> Iterator[BegunBatch | None]:
-    """Run a with block in the batch of a write of a Mixed table; None if the write needs none.
-
-    The batch ends with the block.
+    """Begin the batch of a write to a Mixed table, and end it after the block; the context is None
+    if the write needs no batch.
     """
     batch = table.begin_write(overwrite, conflict)
     with nullcontext() if batch is None else batch:
@@ -120,10 +119,10 @@ def write_rows(
 ) -> list[lake.CommitMessage]:
     """Write the rows of a DataFrame, each bucket in one task; return the messages to commit.
 
-    ``order`` has more arguments of the writers, from ``in_order``.
-
-    On one machine, and with a fixed number of buckets, the tasks exchange rows in files, which
-    costs less than Spark's shuffle. In all other cases Spark shuffles the rows.
+    ``order`` has further arguments of the writers, from ``in_order``. On one machine, with a fixed
+    number of buckets, the tasks exchange rows in files, which costs less than Spark's shuffle.
+    Otherwise Spark shuffles the rows. Raise ``InvalidRequestError`` for columns that do not fit the
+    table.
     """
     session, read_rows = frame.sparkSession, None
     routing = routing_of(table, overwrites=overwrite is not None)
@@ -160,9 +159,11 @@ def write_changes(
     sequence: Sequence[str],
     order: Order | None = None,
 ) -> list[lake.CommitMessage]:
-    """Write rows with kinds, all rows of a key in one task and in the order of ``sequence``.
+    """Write rows with kinds, all rows of a key in one task and in the order of ``sequence``; return
+    the messages to commit.
 
-    The columns in ``sequence`` are written only if the table has them.
+    The columns in ``sequence`` are written only if the table has them. Raise
+    ``InvalidRequestError`` if a named column is missing in the rows.
     """
     for name in (kinds, *key, *sequence):
         if name not in frame.columns:
@@ -198,15 +199,16 @@ def write_in_tasks(
     keyed: Routing | None = None,
     order: Order | None = None,
 ) -> list[lake.CommitMessage]:
-    """Write every partition of ``frame``; nothing is visible until the messages are committed.
+    """Write every partition of ``frame``; return the messages. The rows become visible when the
+    messages are committed.
 
     Exactly one task must get all rows of a bucket. With ``read_rows``, this function sends the rows
     to these tasks. Without it, the caller must have distributed ``frame`` in this way; otherwise
     the written files are deleted and ``UnsupportedError`` is raised. A failed attempt deletes its
-    files; a killed one leaves them as orphans.
+    files; a killed attempt leaves them as orphans.
 
     ``keyed`` is the routing of rows that change a table by key, from ``keyed_rows``; ``order`` has
-    more arguments of the writers, from ``in_order``.
+    further arguments of the writers, from ``in_order``.
     """
     routing = keyed or routing_of(table, overwrites=overwrite is not None)
     key = None if keyed is None else keyed.schema.primary_keys
@@ -225,8 +227,8 @@ def write_in_tasks(
 def _messages_of(
     frame: DataFrame, table: lake.Table, work: Callable[..., Iterator[pa.RecordBatch]]
 ) -> list[lake.CommitMessage]:
-    """Run the tasks and return their messages; if a task fails, delete the files of all other
-    tasks.
+    """Run the tasks and return their messages. If a task fails, delete the files of all tasks and
+    raise its error.
     """
     context = classic_context(frame.sparkSession)
     written = None if context is None else context.accumulator([], _Messages())
@@ -250,10 +252,10 @@ def _messages_of(
 
 
 def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]) -> None:
-    """Raise ``UnsupportedError`` if several tasks have written one bucket, where their sequence
-    numbers would collide.
+    """Raise ``UnsupportedError`` if several tasks have written the same bucket, where their
+    sequence numbers would collide.
 
-    The files of all messages are deleted before the error is raised.
+    The files of all messages are deleted before.
     """
     if not has_ordered_rows(row_schema(table)) or table.writer_buckets() is not None:
         return  # or the commit of the table checks it
@@ -273,7 +275,7 @@ def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]
 
 
 class _Messages(AccumulatorParam[list[bytes]]):
-    """Collects the messages of successful tasks in the driver, also if their job fails."""
+    """Collects the messages of finished tasks in the driver, even if their job fails."""
 
     def zero(self, value: list[bytes]) -> list[bytes]:
         return []
@@ -296,12 +298,11 @@ def write_in_task(
     upsert_by: Sequence[str] | None = None,
     order: Order | None = None,
 ) -> list[lake.CommitMessage] | lake.LakeError:
-    """Write the rows of one task and return its messages.
+    """Write the rows of one task and return its messages; return an error about the rows instead of
+    raising it, because Spark would run the task again with the same result.
 
-    ``upsert_by`` is the key by which rows change a table.
-
-    An error about the rows is returned, not raised: Spark would run the task again, with the same
-    result.
+    ``upsert_by`` is the key by which rows change a table; ``order`` has further arguments of the
+    writer.
     """
     by_key: dict[str, Any] = {} if upsert_by is None else {"upsert_by": upsert_by}
     try:

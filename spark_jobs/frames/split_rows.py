@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends rows to the tasks that write them, packed in pieces that Spark passes on unread.
+"""Sends rows to the tasks that write them, packed in pieces that Spark does not unpack.
 
 A packing task reads files or gets rows, finds the writing task of each row, and packs all rows for
 one task as Arrow bytes. So Spark moves a few pieces instead of rows, and the order of the rows is
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 __all__ = ["read_pieces", "split_rows"]
 
 _HELD_BYTES = 16 << 20
-"""The bytes that a task holds before it sends pieces. More bytes make larger pieces, but do not fit
-into the processor's cache: with four times as many, the workers took a third more time.
+"""The bytes of rows that a task holds before it sends pieces. Larger pieces do not fit into the
+processor's cache: with four times as many bytes, the workers took a third more time.
 """
 _MOST_BYTES = 1 << 30
-"""The most bytes of one piece, because the offsets of texts have 32 bits."""
+"""The most bytes of a piece, because Arrow's offsets of texts have 32 bits."""
 
 Reader = Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -57,11 +57,11 @@ def split_rows(
     kinds: str | None,
     routing: Routing,
 ) -> DataFrame:
-    """Return pieces of the rows that ``read_rows`` returns, in the order of the rows, each in the
-    task that writes it.
+    """Return the rows that ``read_rows`` returns as pieces, each in the task that writes it, in the
+    order of the rows.
 
-    ``tasks`` is the number of writing tasks. The bytes of pieces are in files of ``directory``; if
-    it is None, they are in the pieces. The column ``kinds`` is kept with the rows.
+    ``tasks`` is the number of writing tasks. The bytes of the pieces are in files of ``directory``;
+    if it is None, the pieces contain them. The column ``kinds`` is kept with the rows.
     """
     work = partial(_split, to_send(table), read_rows, tasks, directory, kinds, routing)
     pieces = in_tasks(frame, work, PIECES_DDL)
@@ -70,8 +70,8 @@ def split_rows(
 
 
 def read_pieces(table: lake.Table, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the pieces that a writing task gets; raise the error that a packing task
-    stored in a piece.
+    """Yield the rows of the pieces that a writing task gets; raise ``InvalidRequestError`` if a
+    packing task has stored a reason in a piece.
     """
     for batch in batches:
         yield from rows_of_pieces(batch)
@@ -87,7 +87,7 @@ def _split(
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Pack the rows of a partition, in a Spark task. An error about the rows is stored in a piece,
-    not raised: Spark would run the task again, with the same result.
+    because Spark would run a failed task again with the same result.
     """
     from pyspark import TaskContext
 
@@ -105,8 +105,8 @@ def _split(
 
 
 class _Splitter:
-    """Holds rows until they have ``_HELD_BYTES``, then divides them into one piece per writing
-    task.
+    """Holds rows until they have ``_HELD_BYTES``, then divides them into pieces, one for each
+    writing task.
     """
 
     def __init__(
@@ -138,7 +138,9 @@ class _Splitter:
         self._bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Hold the rows of a batch; yield pieces of the held rows if they have ``_HELD_BYTES``."""
+        """Hold the rows of a batch; yield pieces of all held rows once they have
+        ``_HELD_BYTES``.
+        """
         rows = self._checked.add(batch)
         # Text may be dictionary-encoded in one file and not in another; the same with decimals.
         fits = self._bytes + rows.nbytes <= _MOST_BYTES
@@ -151,7 +153,7 @@ class _Splitter:
             yield from self._pieces()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """Yield pieces of the rows that are still held, and close the file; call it once, at the
+        """Yield pieces of the rows that are still held, and close the file. Call it once, at the
         end.
         """
         last = [*self._pieces()]
@@ -163,7 +165,7 @@ class _Splitter:
         return self._message(0, Packed(), reason)
 
     def _pieces(self) -> Iterator[pa.RecordBatch]:
-        """Yield all held rows as pieces, one for each writing task that has rows."""
+        """Yield all held rows as pieces, one for each writing task that gets rows."""
         held, self._held, self._bytes = self._held, [], 0
         first, self._sent = self._sent, self._rows
         if first == self._rows:
@@ -181,8 +183,8 @@ class _Splitter:
             start += int(count)
 
     def _order(self, rows: pa.Table, places: Places, task_of: Positions) -> Positions:
-        """Return the positions of the rows in their new order: by writing task and, if the table
-        has a key, by bucket and key.
+        """Return the positions of the rows sorted by writing task and, if the table has a key, by
+        bucket and key.
 
         The writer sorts the rows again, which is faster if they are nearly in order.
         """
@@ -194,8 +196,8 @@ class _Splitter:
         return sort_roughly(chain([lambda _: rank[places]], by_key), rows.num_rows)
 
     def _task_of(self, number: int) -> int:
-        """Return the writing task of a bucket of a partition; every packing task computes
-        the same.
+        """Return the writing task of a bucket of a partition, which is the same in every packing
+        task.
         """
         place: Place = self._assign.place(number)
         return (zlib.crc32(place.partition) + place.bucket) % self._tasks

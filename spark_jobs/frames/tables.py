@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds tables by name, in the warehouse of the call or of the session."""
+"""Finds tables by name, in the warehouse of the call or of the Spark session."""
 
 from __future__ import annotations
 
@@ -35,19 +35,21 @@ DEFAULT_WAREHOUSE = "warehouse"
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """The warehouse where tables are found by name."""
+    """A warehouse, in which tables are found by name."""
 
     warehouse: str = DEFAULT_WAREHOUSE
     catalog_options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Options of the catalog and its storage; some are secret, so the repr shows none."""
+    """Options of the catalog and its storage. Some are secrets, so the repr shows none."""
 
     def table(self, name: str) -> lake.Table:
-        """Open a table of any format for a write."""
+        """Open a table of any format for a write; raise ``NotFoundError`` if it does not exist."""
         found: Any = self.table_of_any_format(name)
         return found  # type: ignore[no-any-return]
 
     def table_of_any_format(self, name: str) -> AnyTable:
-        """Open a table of any format for a read; a name with a slash is its directory."""
+        """Open a table of any format for a read; raise ``NotFoundError`` if it does not exist. A
+        name with a slash is the directory of the table.
+        """
         options = self.catalog_options
         if "/" in name:
             of_storage = {key: options[key] for key in options if is_storage_option(key)}
@@ -60,16 +62,17 @@ _PLACES: WeakKeyDictionary[SparkSession, Warehouse] = WeakKeyDictionary()
 
 
 def remember_place(spark: SparkSession, place: Warehouse) -> None:
-    """Set the warehouse of a session, for calls that name none."""
+    """Set the warehouse of a session, for calls without a warehouse."""
     _PLACES[spark] = place
 
 
 def place_of(
     spark: SparkSession, warehouse: str | None, catalog_options: Mapping[str, str] | None
 ) -> Warehouse:
-    """Return the given warehouse with its options; the session supplies an argument that is None.
+    """Return the warehouse with the given path and options; the session supplies an argument that
+    is None.
 
-    The options of the session's warehouse are not used for another warehouse.
+    The options of the session are used only with the session's own warehouse.
     """
     known = _remembered(spark)
     if warehouse is None and catalog_options is None:
@@ -81,7 +84,7 @@ def place_of(
 
 
 def _remembered(spark: SparkSession) -> Warehouse:
-    """Return the warehouse of the session, or of the session from which it was cloned.
+    """Return the warehouse of the session or, for a clone, of its original session.
 
     A stream runs in a clone of its session.
     """
@@ -100,7 +103,11 @@ def find_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> lake.Table:
-    """Return the table with a name, or the open table itself, for a write; of any format."""
+    """Return a table of any format for a write: the one with this name, or the open table itself.
+
+    Raises ``NotFoundError`` for an unknown name, and ``InvalidRequestError`` for a warehouse
+    together with an open table.
+    """
     found: Any = find_readable_table(spark, table, warehouse, catalog_options)
     return found  # type: ignore[no-any-return]
 
@@ -111,7 +118,10 @@ def find_readable_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> AnyTable:
-    """Return the table with a name, or the open table itself, for a read; of any format."""
+    """Return a table of any format for a read: the one with this name, or the open table itself.
+
+    Raises the errors of ``find_table``.
+    """
     if not isinstance(table, str):
         if warehouse is not None or catalog_options is not None:
             raise lake.InvalidRequestError(
@@ -123,7 +133,9 @@ def find_readable_table(
 
 
 def require_streamed(table: AnyTable) -> Any:
-    """Return the table; raise ``UnsupportedError`` if its format has no streams of changes."""
+    """Return the table; raise ``UnsupportedError`` if Spark cannot stream the changes of its
+    format.
+    """
     if "stream" in table.operations:
         return table
     raise lake.UnsupportedError(

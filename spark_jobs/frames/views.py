@@ -24,12 +24,12 @@ def create_views(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Create temporary views of ``shop.orders`` and return their names, for ``spark.sql``.
+    """Create temporary views of a table for ``spark.sql``, and return their names.
 
-    ``orders`` has the rows, ``orders_changes`` all changes since the earliest snapshot, and
-    ``orders_snapshots``, ``orders_files`` and so on the system tables. ``prefix`` replaces
-    ``orders``. The views show the current rows: call this again for newer ones. Views of system
-    tables are read again at each use.
+    For ``shop.orders``, ``orders`` has the rows, ``orders_changes`` all changes since the earliest
+    snapshot, and ``orders_snapshots``, ``orders_files`` and so on the system tables. ``prefix``
+    replaces ``orders``. The views of rows and changes show the newest snapshot of this call; call
+    it again for newer rows. Views of system tables are read again at each use.
     """
     place = place_of(spark, warehouse, catalog_options)
     opened = place.table(table)

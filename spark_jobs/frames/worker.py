@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reduces the time that a Python worker of Spark spends between tasks.
 
-Before each task Spark makes Python drop its cache of directories and read the directory of each
-archive again. PySpark's own archive is read once per package, which takes 0.1 seconds of CPU. After
-each task Spark collects garbage and scans all modules. Together this took longer than a small task.
+Before each task, Spark makes Python drop its cache of directories and read the directory of each
+archive again. PySpark's own archive is then read once for each package, which takes 0.1 seconds of
+CPU. After each task, Spark collects garbage and scans all modules. Together this took longer than a
+small task.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["prepare_worker"]
 
 
 def prepare_worker() -> None:
-    """Prepare the process for later tasks; each task calls this function when it begins."""
+    """Prepare this process for later tasks. Each task calls this function at its start."""
     _prepare_once()
     give_back_too_much()
     # Python fills the cache again at the next import, from directories that it still knows.

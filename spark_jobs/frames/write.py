@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the rows of a DataFrame into a table: files in tasks, one commit in the driver."""
+"""Writes the rows of a DataFrame into a table: Spark's tasks write files, the driver makes one
+commit.
+"""
 
 from __future__ import annotations
 
@@ -43,26 +45,33 @@ def write_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> lake.CommitReport:
-    """Write all rows in one commit; the same ``commit`` twice publishes once.
+    """Write all rows in one commit, and return its report. With the same ``commit`` a second call
+    publishes nothing, and returns the first report.
 
-    ``append`` adds rows, as upserts if the table has a primary key. ``overwrite`` replaces all
-    rows, or those of ``partitions``. ``table``, ``partitions`` and ``dynamic`` replace the same
-    rows as these values of the argument ``overwrite`` of ``Table.write``. ``kinds`` names the
-    column with the kind of each row ('+I', '-U', '+U' or '-D'). ``upsert_by`` names the columns of
-    a key, for Iceberg tables: rows replace the stored rows with the same key, which Spark's tasks
-    find. For Mixed tables it must be the key of the table, by which rows are replaced anyway. With
-    ``kinds`` they may also delete them; then ``sequence_by`` names the columns that order the
-    changes of a key, oldest first, and the last change wins. Nulls come first; changes with equal
-    values have no order.
+    ``mode``: ``append`` adds rows, as upserts if the table has a primary key. ``overwrite``
+    replaces all rows, or those of ``partitions``. ``table``, ``partitions`` and ``dynamic`` are the
+    values of the argument ``overwrite`` of ``Table.write``.
 
-    Rows of a table with buckets are shuffled so that each bucket has one writer, and sorted there;
-    those of a Mixed table so that each node has one. A DataFrame has no order: the table's option
-    ``sequence.field`` must decide which of two rows with one key is newer, or ``sequence_by`` for
-    an Iceberg or a Mixed table.
+    ``kinds`` is the column with the kind of each row ('+I', '-U', '+U' or '-D').
 
-    ``read_snapshot`` and ``conflict`` are those of ``Table.write``. With
-    ``conflict="transaction-order"``, the driver reads the keys of the written files before the
+    ``upsert_by`` is for Iceberg and Mixed tables, with the columns of a key. In an Iceberg table
+    the rows replace the stored rows with the same key, which Spark's tasks find. A Mixed table
+    replaces rows by its own key, so ``upsert_by`` must be that key. With ``upsert_by`` and
+    ``kinds``, rows can also be deleted. Then ``sequence_by`` has the columns that order the changes
+    of a key, oldest first, and the last change wins. Nulls come first; changes with equal values
+    have no order.
+
+    The rows of a table with buckets are shuffled so that each bucket has one writer, and sorted
+    there; in a Mixed table each node has one. A DataFrame has no order: if it has two rows with the
+    same key, the table's option ``sequence.field`` must decide which is newer; in an Iceberg or
+    Mixed table ``sequence_by`` decides.
+
+    ``watermark``, ``properties``, ``read_snapshot`` and ``conflict`` are those of ``Table.write``.
+    With ``conflict="transaction-order"``, the driver reads the keys of the written files before the
     commit, and writes the rows again if other commits changed one of the keys since.
+
+    Raises ``InvalidRequestError`` for wrong arguments or columns, and ``CommitConflictError`` after
+    repeated conflicts.
     """
     found = find_table(frame.sparkSession, table, warehouse, catalog_options)
     overwrite = _overwritten(mode, partitions)
@@ -114,9 +123,9 @@ def write_stream_batch(
 ) -> Callable[[DataFrame, int], None]:
     """Return a function for ``foreachBatch`` that writes each batch of a stream once.
 
-    The function calls ``write_table`` with ``kinds``, ``upsert_by`` and ``sequence_by``; its commit
-    identity is ``query`` and the number of the batch. ``query`` names the stream in all its runs.
-    Default: the id from its checkpoint.
+    The function calls ``write_table`` with ``kinds``, ``upsert_by`` and ``sequence_by``. Its commit
+    identity is ``query`` and the number of the batch. ``query`` is a name of the stream, the same
+    in all of its runs. Default: the id of the query, which the checkpoint of the stream has.
     """
 
     def write(frame: DataFrame, batch: int) -> None:
@@ -137,7 +146,9 @@ def write_stream_batch(
 
 
 def _query_id(frame: DataFrame) -> str:
-    """Return the id of the running query, which Spark keeps in the checkpoint."""
+    """Return the id of the running query, which is in its checkpoint; raise ``InvalidRequestError``
+    if it is unknown.
+    """
     context = classic_context(frame.sparkSession)
     found = None if context is None else context.getLocalProperty("sql.streaming.queryId")
     if found is None:
@@ -151,8 +162,8 @@ def _query_id(frame: DataFrame) -> str:
 def _require_upsert(
     table: lake.Table, mode: WriteMode, kinds: str | None, sequence_by: Sequence[str] | None
 ) -> None:
-    """Raise ``InvalidRequestError`` if the table has no upserts, if ``upsert_by`` is combined with
-    a mode other than ``append``, or if only one of ``kinds`` and ``sequence_by`` is given.
+    """Raise ``UnsupportedError`` if the table has no upserts. Raise ``InvalidRequestError`` for a
+    mode other than ``append``, and if only one of ``kinds`` and ``sequence_by`` is given.
     """
     if "upsert" not in table.operations:
         raise refuse_operation(table, "upsert")

@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads rows of files, SQL databases, messages and other tables, to write them into a table."""
+"""Reads rows of files, SQL databases, change messages and other tables, and writes them into a
+table.
+"""

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dry run of an ingestion: the files, and the columns that it would create or change."""
+"""The dry run of an ingestion: the files that it would read, and the columns that it would create
+or change.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _UPSERT = "would replace rows with the same keys in"
 
 
 def planned(table: lake.Table | None, wanted: IngestRequest, rows: Columns) -> Outcome:
-    """Return what an ingestion would do; nothing is changed, and values are not checked."""
+    """Return the files and columns that an ingestion would add; change nothing. Values are not
+    checked. ``table`` is None if it does not exist.
+    """
     files = _files(table, wanted)
     what = wanted.jdbc_table if wanted.source is None else counted(len(files), "file")
     columns = column_texts(rows.new_columns()) if table is None else []

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checkpoint of a stream of files: a directory that records which files were ingested.
 
-For each batch it has a file with the names and states of the batch's files (``0.json``, ``1.json``,
-…), written before the batch starts, and a mark that the batch is committed (``0.done``). An
-interrupted batch that is resumed gets a mark, too (``0.again``): its files may have been changed
+Each batch has a file with the names and states of its source files (``0.json``, ``1.json``, …),
+written before the batch starts, and a mark that the batch is committed (``0.done``). An interrupted
+batch that is resumed gets another mark (``0.again``), because its source files may have changed
 before they were ingested. The commit identity of a batch is the name of the checkpoint and the
 number of the batch, and the table records the newest batch (``Table.stream_batch``). So a batch
 that was committed but not marked is not published twice.
 
-After each ``BATCHES_APART`` batches, one file (such as ``upto-99.json``) lists all files ingested
-so far. It replaces the files of the single batches and the previous ``upto`` file, which are
-deleted.
+After each ``BATCHES_APART`` batches, one file (such as ``upto-99.json``) lists all source files
+ingested so far. It replaces the files of the single batches and the previous ``upto`` file, which
+are deleted.
 """
 
 from __future__ import annotations
@@ -32,42 +32,44 @@ if TYPE_CHECKING:
 __all__ = ["BATCHES_APART", "Batch", "Checkpoint"]
 
 BATCHES_APART = 100
-"""The number of batches whose records are merged into one file."""
+"""The number of batches after which their records are merged into one file."""
 _UPTO = "upto-"
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Source files that are committed together."""
+    """Source files that are ingested in one commit."""
 
     number: int
     files: tuple[str, ...]
     states: Mapping[str, FileState] = field(default_factory=dict)
-    """The state in which each file was found, by its path."""
+    """The state in which each file was found, by path; empty for a resumed batch."""
     began_millis: int | None = None
-    """The start of a batch that began before tables recorded batches, in epoch milliseconds."""
+    """The start of the batch in epoch milliseconds, which only checkpoints of earlier releases
+    have; else None.
+    """
 
 
 @dataclass(slots=True)
 class Checkpoint:
-    """The files ingested so far, and the batch whose commit may be missing."""
+    """The files that a stream has ingested, and its last batch if the commit may be missing."""
 
     storage: Storage
     path: str
     name: str
-    """The unique name of this checkpoint."""
+    """The unique name of this checkpoint, which is part of its commit identities."""
     taken: dict[str, FileState | None] = field(default_factory=dict)
-    """The state in which each file was ingested, by its path; None if the state is unknown."""
+    """The state in which each file was ingested, by path; None if the state is unknown."""
     number: int = -1
-    """The number of the last batch; -1 before the first one."""
+    """The number of the last batch; -1 before the first."""
     begun: Batch | None = None
-    """The last batch, unless its commit is known."""
+    """The last batch if it is not marked as committed; else None."""
 
     @classmethod
     def opened(cls, place: str, wanted: IngestRequest) -> Checkpoint:
         """Open the checkpoint in the directory or URI ``place``; create it if it does not exist.
 
-        Raises ``InvalidRequestError`` if it belongs to another table or source.
+        Raises ``InvalidRequestError`` if the checkpoint belongs to another table or source.
         """
         storage, path = open_place(place, wanted.catalog_options)
         storage.make_directory(path)
@@ -85,7 +87,9 @@ class Checkpoint:
         return found
 
     def next(self, states: Mapping[str, FileState]) -> Batch:
-        """Record the files of the next batch and return it; this record never changes."""
+        """Record the files of the next batch, and return the batch. Raise ``CommitConflictError``
+        if another process has recorded a batch with this number.
+        """
         batch = Batch(self.number + 1, tuple(states), states)
         content = {"files": batch.files, "states": batch.states}
         is_first = self._create(f"{batch.number}.json", content)
@@ -100,8 +104,8 @@ class Checkpoint:
         return batch
 
     def resume(self) -> Batch | None:
-        """Return the batch that an earlier process recorded but did not mark as committed; None if
-        there is none.
+        """Return the batch that an earlier process has recorded but not marked as committed; None
+        if there is none.
         """
         if self.begun is not None:
             self.storage.create(f"{self.path}/{self.begun.number}.again", b"")
@@ -114,7 +118,7 @@ class Checkpoint:
         return lake.CommitId(user, batch.number, first_try_millis=batch.began_millis)
 
     def mark(self, batch: Batch) -> None:
-        """Mark a batch as committed, so that the table is not checked for it again."""
+        """Mark a batch as committed, so that a later process does not look for its commit again."""
         self.storage.create(f"{self.path}/{batch.number}.done", b"")
         self.begun = None
         if (batch.number + 1) % BATCHES_APART == 0:
@@ -137,7 +141,9 @@ class Checkpoint:
             self.begun = None if f"{self.number}.done" in names else batch
 
     def _clean(self) -> None:
-        """Delete the files that the newest merged file replaces, including leftovers of a crash."""
+        """Delete the files that the newest merged file replaces, also those that a crash has
+        left.
+        """
         names = self._names()
         upto = _upto(names)
         for name in names:
@@ -170,8 +176,8 @@ class Checkpoint:
 
 
 def _states(content: Mapping[str, Any]) -> dict[str, FileState | None]:
-    """Return the files of a record with their states; a record of an older version has the state
-    None for each.
+    """Return the files of a record with their states; None for the files in records of earlier
+    releases.
     """
     states: Mapping[str, tuple[int, int | str]] = content.get("states", {})
     unknown: dict[str, FileState | None] = dict.fromkeys(content["files"])
@@ -179,8 +185,8 @@ def _states(content: Mapping[str, Any]) -> dict[str, FileState | None]:
 
 
 def _upto(names: set[str]) -> int:
-    """Return the number of the last batch in the newest ``upto`` file among ``names``; -1 without
-    one.
+    """Return the number of the last batch in the newest ``upto`` file among ``names``; -1 if there
+    is none.
     """
     stems = [n.removeprefix(_UPTO).removesuffix(".json") for n in names if n.startswith(_UPTO)]
     return max((int(stem) for stem in stems if stem.isdecimal()), default=-1)

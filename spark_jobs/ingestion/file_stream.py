@@ -22,11 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["ingest_stream", "rounds"]
 
 _Ingest = Callable[["tuple[str, ...]", lake.CommitId], Outcome]
-"""Ingests the given files under a commit identity."""
+"""Ingests files under a commit identity."""
 
 
 def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:
-    """Ingest all new files, batch after batch; with ``poll`` continue to look for more."""
+    """Ingest all new files, batch after batch; with ``poll`` continue to look for new files.
+
+    Raises ``NotFoundError`` if a file of an interrupted batch is missing, and
+    ``InvalidRequestError`` if a file has changed since it was ingested.
+    """
     assert wanted.checkpoint is not None
     checkpoint = Checkpoint.opened(wanted.checkpoint, wanted)
     done: list[Outcome] = []
@@ -56,8 +60,8 @@ def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:
 
 
 def rounds(poll: str | None) -> Iterator[None]:
-    """Yield once; with ``poll``, such as ``"10 s"``, yield at that interval until the process is
-    ended.
+    """Yield once; with ``poll``, such as ``"10 s"``, yield again after each interval, without
+    end.
     """
     yield
     if poll is None:
@@ -75,7 +79,7 @@ def _sentence(files: int, batches: int) -> str:
 
 
 def _batches(checkpoint: Checkpoint, wanted: IngestRequest) -> Iterator[Batch]:
-    """Yield first the batch whose commit may be missing, then batches of files that are new."""
+    """Yield the batch whose commit may be missing, then batches of new files."""
     if (begun := checkpoint.resume()) is not None:
         yield begun
     for _ in rounds(wanted.poll):

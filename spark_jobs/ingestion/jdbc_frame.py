@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the rows of a table in a SQL database with Spark over JDBC."""
+"""Reads the rows of a table in a SQL database, with Spark over JDBC."""
 
 from __future__ import annotations
 
@@ -33,14 +33,16 @@ _NO_DRIVER = re.compile(r"No suitable driver|ClassNotFoundException|NoClassDefFo
 _OF_DRIVER = re.compile(
     r"(?<![\w.$])(?!org\.apache\.spark\.)(?:[\w.$]*SQL\w*|[\w.$]*\.jdbc\.[\w.$]*)Exception\b"
 )
-"""The names of exceptions of JDBC and its drivers, as they occur in the error of a Spark job."""
+"""A pattern for the class names of exceptions of JDBC and its drivers, in the error text of a Spark
+job.
+"""
 
 
 class JdbcFrame:
-    """All rows of one SQL table; ``partitionColumn`` and its related options spread them over
-    tasks.
+    """All rows of a SQL table. With the option ``partitionColumn`` and its related options, several
+    tasks read them.
 
-    A table that SQLAlchemy does not find is an error before Spark starts.
+    Raises ``NotFoundError`` for a missing table, before Spark starts if SQLAlchemy can look it up.
     """
 
     def __init__(self, started: Sessions, wanted: IngestRequest) -> None:
@@ -52,8 +54,8 @@ class JdbcFrame:
         self._frame = _mapped(_loaded(started, wanted, options, self._source), wanted.mapping)
 
     def new_columns(self) -> Any:
-        """Return the columns of a new table: the same as with engine ``python`` if SQLAlchemy finds
-        the SQL table, else Spark's types.
+        """Return the columns of a new table: those of engine ``python`` if SQLAlchemy finds the SQL
+        table, else columns of Spark's types.
         """
         from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -62,7 +64,7 @@ class JdbcFrame:
         return to_arrow_schema(self._frame.schema)
 
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
-        """Return the schema changes that the table needs to take the rows."""
+        """Return the schema changes that the table needs before it can take the rows."""
         if self._source is not None and not self._has_custom_types:
             return changes_for_types(table, self._source.types_for(table), self._on_change)
         types = {field.name: from_arrow_type(field.type) for field in self.new_columns()}
@@ -71,7 +73,9 @@ class JdbcFrame:
     def written(
         self, table: lake.Table, overwrite: Overwritten | None, order: Order | None
     ) -> list[lake.CommitMessage]:
-        """Write the rows and return the uncommitted files."""
+        """Write the rows in tasks; return the messages to commit. Raise ``UnavailableError`` if the
+        database stops answering.
+        """
         if self._source is not None:
             self._source.require_columns_of(table)
             self._require_exact_numbers(self._source)
@@ -116,7 +120,9 @@ def _loaded(
 
 
 def _mapped(frame: DataFrame, mapping: ColumnMapping) -> DataFrame:
-    """Return a frame with the names of the table's columns, cast by Spark."""
+    """Return the rows with the names of the table's columns, and with Spark's casts. Raise
+    ``InvalidRequestError`` for casts without ANSI mode.
+    """
     if not mapping.sources and not mapping.casts:
         return frame
     from pyspark.sql.pandas.types import from_arrow_type as to_spark_type
@@ -163,7 +169,5 @@ def _unanswered(name: str, reason: Exception) -> lake.UnavailableError:
 
 
 def _without_case(options: dict[str, str], known: str) -> dict[str, str]:
-    """Return the options; a key that differs from ``known`` only in case is renamed to
-    ``known``.
-    """
+    """Return the options; a key that differs from ``known`` only by case becomes ``known``."""
     return {known if key.lower() == known.lower() else key: each for key, each in options.items()}

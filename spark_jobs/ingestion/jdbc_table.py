@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the table of a JDBC address with SQLAlchemy, as engine ``python`` does."""
+"""Finds the table of a JDBC address with SQLAlchemy, which engine ``python`` uses."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ _OF_SPARK = frozenset(
         "upperBound",
     )
 )
-"""Options of Spark's JDBC reader; all other options are passed to the JDBC driver."""
+"""Options of Spark's JDBC source in lower case. All other options are passed to the JDBC driver."""
 
 
 def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:
-    """Find the SQL table of a request with SQLAlchemy; None if only the JDBC driver can find it.
+    """Return the SQL table of a request; None if SQLAlchemy cannot look it up, with the reason in
+    the log.
 
-    That is the case if the Python driver is missing, does not support the address, or gets no
-    answer. The reason is logged, without the driver's message.
+    None is returned if the Python driver is missing, does not support the address, or gets no
+    answer. Raises ``NotFoundError`` if the database has no such table.
     """
     try:
         return _reflected(wanted)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the types that values of text files need, because the files declare none."""
+"""Finds the types that the values of text files need, because text files declare no types."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _TEXTS = (T.CHAR, T.VARCHAR)
 
 
 def readable_columns(columns: pa.Schema, fields: Sequence[DataField]) -> pa.Schema:
-    """Return the columns with their numbers as BIGINT, or as DECIMAL of 38 digits, so that numbers
-    too large for the table's ``fields`` can be read.
+    """Return the columns with integers as BIGINT and decimals with 38 digits, so that numbers too
+    large for the table's ``fields`` can be read.
     """
     for field in fields:
         if (wide := _wide_of(field.type)) is not None:
@@ -32,8 +32,8 @@ def readable_columns(columns: pa.Schema, fields: Sequence[DataField]) -> pa.Sche
 def needed_types(
     batches: Iterable[pa.RecordBatch], fields: Sequence[DataField]
 ) -> dict[str, DataType]:
-    """Return a type for each column of integers, DECIMAL or limited text that has a value: the type
-    in ``fields``, widened until it holds all values of ``batches``.
+    """Return a type for each column of integers, decimals or limited text that has a value: the
+    type in ``fields``, widened until it holds all values of ``batches``.
     """
     narrow = {field.name: field.type for field in fields if _is_limited(field.type)}
     needed: dict[str, DataType] = {}
@@ -58,7 +58,7 @@ def _is_limited(type: DataType) -> bool:
 
 
 def _holding(values: pa.Array, type: DataType) -> AtomicType:
-    """Return ``type``, widened if it does not hold the values."""
+    """Return ``type``, or the narrowest wider type that holds the values."""
     assert isinstance(type, AtomicType)
     if type.name in _TEXTS:
         longest = pc.max(pc.utf8_length(values)).as_py()

@@ -14,7 +14,7 @@ __all__ = ["column_texts"]
 
 
 def column_texts(columns: Any) -> list[str]:
-    """Format each column of a new table as name and SQL type, such as ``id BIGINT``."""
+    """Return each column of a new table as its name and SQL type, such as ``id BIGINT``."""
     if isinstance(columns, pa.Schema):
         return [f"{each.name} {type_to_sql(from_arrow_type(each.type))}" for each in columns]
     return [f"{name} {type}" for name, type in columns]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds source files in a bucket or on HDFS, and opens them to be copied to this machine."""
+"""Finds source files in a bucket or on HDFS, and opens them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _SCHEME = re.compile(r"(?!file:)([A-Za-z][A-Za-z0-9+.-]+:/+[^/*?\[]*)(.*)")
 
 
 def is_remote(path: str) -> bool:
-    """Return True if the path is a URI of a bucket or of HDFS, not a path of this machine."""
+    """Return True if the path is a URI of a bucket or of HDFS, False for a path on this machine."""
     return _SCHEME.fullmatch(path) is not None
 
 
 def remote_files(pattern: str, options: Mapping[str, str] | None) -> dict[str, FileInfo]:
-    """Return the files that match a pattern, by address; ``*``, ``?`` and ``[…]`` stop at a
+    """Return the files that match a pattern, by URI. ``*``, ``?`` and ``[…]`` do not match a
     slash.
     """
     match = _SCHEME.fullmatch(pattern)
@@ -42,7 +42,7 @@ def remote_files(pattern: str, options: Mapping[str, str] | None) -> dict[str, F
 
 
 def opener_of(path: str, options: Mapping[str, str] | None) -> Opener | None:
-    """Return a function that opens a remote file; None for a file of this machine."""
+    """Return a function that opens a remote file; None for a file on this machine."""
     return partial(_opened, options) if is_remote(path) else None
 
 

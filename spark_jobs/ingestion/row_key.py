@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The key by which the rows of the job ``ingest`` replace or delete rows of its table."""
+"""The key by which the rows of the job ``ingest`` replace or delete rows of the table."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ __all__ = ["key_of_rows", "keys_of_messages", "new_writer", "require_key_of_new_
 
 
 def key_of_rows(table: Table, wanted: IngestRequest) -> list[str] | None:
-    """Return the key by which the rows of a request are upserted; None if they are written.
+    """Return the key by which the rows of a request are upserted; None if they are written without
+    a search for stored rows.
 
-    Change messages are upserted if the format has upserts, as Iceberg has.
+    Change messages are upserted if the table's format has upserts, as Iceberg has.
     """
     if wanted.upsert_by is None and not (wanted.holds_messages and _has_upsert(table)):
         return None
@@ -26,16 +27,19 @@ def key_of_rows(table: Table, wanted: IngestRequest) -> list[str] | None:
 
 
 def new_writer(table: Any, upsert_by: Sequence[str] | None) -> Any:
-    """Return a writer of rows that are staged; ``upsert_by`` is their key if they are upserted."""
+    """Return a writer of rows that are staged; ``upsert_by`` is the key of upserted rows, else
+    None.
+    """
     return table.new_writer() if upsert_by is None else table.new_writer(upsert_by=upsert_by)
 
 
 def keys_of_messages(table: Table | None, wanted: IngestRequest) -> list[str]:
-    """Return the columns of the key by which messages change rows: if they are upserted,
-    ``upsert_by`` of the request, else the key of the table.
+    """Return the key columns by which messages change rows: ``upsert_by`` if the format has upserts
+    and the request has it, else the key of the table.
 
-    ``table`` is None if the job creates it; then ``primary_key`` is the key. The list is empty for
-    a Paimon table without a primary key.
+    If ``table`` is None, the job creates the table, and ``upsert_by`` or ``primary_key`` is the
+    key. The list is empty for a Paimon table without a primary key. Raise ``InvalidRequestError``
+    if an Iceberg table has no key.
     """
     if table is None:
         return [*(wanted.upsert_by or wanted.primary_key or ())]
@@ -48,8 +52,8 @@ def keys_of_messages(table: Table | None, wanted: IngestRequest) -> list[str]:
 
 
 def require_key_of_new_table(catalog: Catalog, wanted: IngestRequest) -> None:
-    """Raise ``InvalidRequestError`` if messages are upserted into a new table and the request names
-    no key.
+    """Raise ``InvalidRequestError`` if messages would be upserted into a new table and the request
+    has no key.
     """
     is_upserted = wanted.holds_messages and "upsert" not in catalog.table_class.instead
     if is_upserted and not (wanted.upsert_by or wanted.primary_key):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources of an ingestion that this process reads itself, without Spark."""
+"""Sources of an ingestion that this process reads, without Spark."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ __all__ = ["FileRows", "MessageRows", "RowSource", "rows_of", "target_table"]
 
 
 class Columns(Protocol):
-    """Rows of a source, as far as they determine the columns of the table."""
+    """The columns of a source's rows, which a new table gets."""
 
     def new_columns(self) -> Any:
-        """Return the columns of a new table for the rows, as ``Catalog.create_table`` takes
-        them.
+        """Return the columns of a new table for the rows, in a form that ``Catalog.create_table``
+        takes.
         """
         ...
 
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
-        """Return the schema changes that the table needs to take the rows."""
+        """Return the schema changes that the table needs before it can take the rows."""
         ...
 
 
 class RowSource(Columns, Protocol):
-    """Rows of a source, read in this process."""
+    """The rows of a source, read in this process."""
 
     kinds: str | None
-    """The column with the kind of each row; None if all rows are inserted."""
+    """The column with the kind of each row; None if all rows are inserts."""
 
     def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in the columns of ``table``, before they are written."""
+        """Yield the rows with the columns of ``table``."""
         ...
 
 
 class FileRows:
-    """Rows of plain files."""
+    """The rows of plain files."""
 
     kinds: str | None = None
 
@@ -77,7 +77,7 @@ class FileRows:
 
 
 class MessageRows:
-    """The rows that change messages in files insert, update or delete."""
+    """The rows that the change messages in files insert, update or delete."""
 
     def __init__(
         self,
@@ -117,10 +117,10 @@ def rows_of(
     paths: Sequence[str] | None = None,
     executor: Executor | None = None,
 ) -> RowSource:
-    """Return the rows of a request, or only those of the files ``paths``.
+    """Return the source of a request; with ``paths`` only these files of it.
 
-    The files of change messages are first scanned for columns: in this process, or in the tasks of
-    ``executor``.
+    Files of change messages are read once for their columns: in the tasks of ``executor``; without
+    one in this process.
     """
     if wanted.jdbc_url is not None:
         from spark_jobs.ingestion.sql_rows import SqlRows
@@ -139,8 +139,10 @@ def rows_of(
 def target_table(
     catalog: lake.Catalog, table: lake.Table | None, wanted: IngestRequest, rows: Columns
 ) -> lake.Table:
-    """Return the table for the rows: created if ``table`` is None, and with the columns that the
-    rows need. Another run may have done both already.
+    """Return the table for the rows: created if ``table`` is None, and with the schema changes that
+    the rows need.
+
+    If another run creates or changes the table meanwhile, its table is returned.
     """
     if table is None:
         columns = rows.new_columns()

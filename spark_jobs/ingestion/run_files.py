@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records which files the runs of a task have ingested, so that a later run ingests only new files.
 
-The records are in the table's directory, beside the files ``run-<user>`` of
-``lakeformat/tables/run_record.py``. ``files-<digest>-<id>`` names the files of one commit, and is
-written before the commit; ``files-<digest>-<id>.done`` marks that the commit is published. The
-digest is that of the task's name, which all of its map indexes share. A record
-without a mark counts if its commit is in the table, because its process may have been killed after
-the commit. ``files-<digest>-<id>.all`` replaces many records.
+The records are in the directory of the table, beside the files ``run-<user>`` of
+``lakeformat/tables/run_record.py``. ``files-<digest>-<id>`` lists the source files of one commit,
+and is written before the commit. ``files-<digest>-<id>.done`` marks that the commit is published.
+``<digest>`` is that of the task's name, which all map indexes of the task share. A record without a
+mark counts if its commit is in the table, because its process may have been killed after the
+commit. ``files-<digest>-<id>.all`` replaces many records.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _log = logging.getLogger(__name__)
 
 _DONE, _ALL = ".done", ".all"
 _MERGED_FROM = 100
-"""The number of files in the directory from which on all published records are merged."""
+"""The number of files in the directory above which all published records are merged."""
 _READINGS = 5
 _SHOWN = 3
-"""The most names of files in a message."""
+"""The most file names in a message."""
 _REMEDY = "delete the file: the files that it names are then ingested again"
 _MEMBERS = (
     Member("user", "user", str, required=True),
@@ -52,11 +52,13 @@ _RUN = Member("run", "run", str)
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """The files of one commit, each with its state."""
+    """The source files of one commit, each with its state."""
 
     commit: lake.CommitId
     run: str
-    """The run of the task. The commits of its map indexes have different users and the same run."""
+    """The name of the run. The commits of a task's map indexes have different users and the same
+    run.
+    """
     files: Mapping[str, FileState]
 
     @classmethod
@@ -75,14 +77,14 @@ class _Record:
 
 
 class RunFiles:
-    """The files that the runs of one task have ingested into a table."""
+    """The source files that the runs of one task have ingested into a table."""
 
     def __init__(
         self, table: Any, task: str, commit: lake.CommitId, run: str | None = None
     ) -> None:
-        """``task`` names the task in all of its runs; ``commit`` is the identity of the commit of
-        this run; ``run`` names the run if several commits belong to it, such as those of map
-        indexes.
+        """``task`` is a name of the task, the same in all of its runs. ``commit`` is the commit
+        identity of this run. ``run`` is the name of this run, if it has several commits, such as
+        those of map indexes.
         """
         runs: RunRecords = table.runs
         self._storage, self._directory = runs.storage, runs.directory
@@ -95,12 +97,12 @@ class RunFiles:
         self._unmarked: list[str] = []
 
     def new_files(self, found: Mapping[str, FileState]) -> dict[str, FileState]:
-        """Return the files of ``found`` that no other run has ingested.
+        """Return those files of ``found`` that no other run has ingested.
 
-        Raise ``InvalidRequestError`` if a file has changed since another run ingested it; in a
-        repeated run, such as that of a cleared task, only log that. A repeated run raises the error
-        if files whose rows it replaces are missing, and no file is left to ingest. Files of other
-        commits of this run are new, with a warning.
+        Raise ``InvalidRequestError`` if a file has changed since another run ingested it. In a
+        repeated run, such as that of a cleared task, this is only logged. A repeated run raises the
+        error if all files whose rows it replaces are missing and there is no other file to ingest.
+        Files that another commit of this run has ingested are returned, with a warning.
         """
         taken: dict[str, FileState] = {}
         beside: set[str] = set()
@@ -136,8 +138,8 @@ class RunFiles:
     def _require_files(
         self, own: Iterable[str], found: Collection[str], new: Collection[str]
     ) -> None:
-        """Raise ``InvalidRequestError`` if the files whose rows a repeated run replaces are all
-        missing; log those that are missing.
+        """Raise ``InvalidRequestError`` if files whose rows a repeated run replaces are missing and
+        nothing is left to ingest; otherwise log the missing files.
         """
         missing = sorted(set(own).difference(found))
         if not missing or self._commit.replaces is None:
@@ -157,8 +159,8 @@ class RunFiles:
         )
 
     def ingest(self, files: Mapping[str, FileState], commit: Callable[[], Outcome]) -> Outcome:
-        """Call ``commit``, which commits the rows of ``files``, and record the files; delete the
-        record if the call fails before its commit.
+        """Record ``files``, and call ``commit``, which commits their rows. Delete the record if the
+        call fails before its commit.
         """
         self._storage.make_directory(self._directory)
         id = SYSTEM.new_id()
@@ -172,14 +174,14 @@ class RunFiles:
         return result
 
     def mark_others(self) -> None:
-        """Mark the records of killed attempts of other runs whose commits ``new_files`` has found:
-        later, their snapshots may have expired.
+        """Mark the records of killed attempts of other runs whose commits ``new_files`` has found.
+        Later these commits could not be found, if their snapshots have expired.
         """
         for id in self._unmarked:
             self._create(id + _DONE, {})
 
     def mark_published(self) -> None:
-        """Mark the record of another attempt of this run, which has published the commit."""
+        """Mark the record of the earlier attempt of this run that has published the commit."""
         done, pending = self._read()
         identity = self._commit.user, self._commit.identifier
         own = self._attempts(pending).get(identity, {})
@@ -189,7 +191,7 @@ class RunFiles:
             self._mark(_only_one(own, self._storage.uri(self._start)))
 
     def _mark(self, id: str) -> None:
-        """Mark the record of this run's commit, and delete those of its other attempts."""
+        """Mark the record of this run's commit, and delete the records of its other attempts."""
         self._create(id + _DONE, {})
         pending = self._read()[1]
         own = self._commit.user, self._commit.identifier
@@ -199,8 +201,8 @@ class RunFiles:
                 self._merge(names)
 
     def _newest_of_each_commit(self, found: Collection[str]) -> Iterable[_Record]:
-        """Return the records of published commits; those of killed attempts only if they have one
-        of the files ``found`` that no other run has ingested.
+        """Return the records of published commits. Records of killed attempts are included only if
+        they have a file of ``found`` that no other run has ingested.
         """
         done, pending = self._read()
         others = [record for record in done if record.run != self._run]
@@ -230,14 +232,16 @@ class RunFiles:
     def _attempts(
         self, pending: Mapping[str, _Record]
     ) -> dict[tuple[str, int], dict[str, _Record]]:
-        """Return the records of killed attempts, by the identity of their commit."""
+        """Return the records of unmarked commits by commit identity, then by record id."""
         found: dict[tuple[str, int], dict[str, _Record]] = {}
         for id, record in pending.items():
             found.setdefault(record.identity, {})[id] = record
         return found
 
     def _read(self) -> tuple[list[_Record], dict[str, _Record]]:
-        """Return the records that are marked as published, and the other ones by their ids."""
+        """Return the records that are marked as published, and all other records by record id.
+        Raise ``CommitConflictError`` if other runs keep changing them.
+        """
         for _ in range(_READINGS):
             with suppress(lake.NotFoundError):  # another run has merged the records
                 names = self._names()
@@ -263,7 +267,7 @@ class RunFiles:
         self._delete_left_marks(names)
 
     def _delete_left_marks(self, names: set[str]) -> None:
-        """Delete marks whose records a killed merge has deleted."""
+        """Delete marks whose records were deleted by a merge that was killed."""
         marked = {name.removesuffix(_DONE) for name in names if name.endswith(_DONE)}
         left = (id for id in marked - names if not self._storage.exists(self._start + id))
         self._delete(id + _DONE for id in left)
@@ -271,8 +275,8 @@ class RunFiles:
     def _names(self) -> set[str]:
         """Return the names of all records and marks.
 
-        A listing of several pages may miss both a merged record and those that it replaces, if they
-        are merged meanwhile. The next listing then shows another merged record.
+        If records are merged during a listing of several pages, the listing may miss both the
+        merged record and those that it replaces. The next listing then has a new merged record.
         """
         names = self._listed()
         for _ in range(_READINGS):
@@ -316,16 +320,18 @@ def _shown(paths: Sequence[str]) -> str:
 
 
 def _newest(records: Iterable[_Record]) -> list[_Record]:
-    """Return the last commit of each user: a cleared run replaces the rows of its first one."""
+    """Return the last commit of each user, because a cleared run replaces the rows of its first
+    commit.
+    """
     ordered = sorted(records, key=lambda record: record.commit.identifier)
     return [*{record.commit.user: record for record in ordered}.values()]
 
 
 def _only_one(attempts: Mapping[str, _Record], start: str) -> str:
-    """Return the id of the record of a published commit; ``start`` is the URI of a record without
+    """Return the id of the record of a published commit. ``start`` is the URI of a record without
     its id.
 
-    Raises ``CommitUndecidableError`` if several attempts were killed and left different files.
+    Raise ``CommitUndecidableError`` if several attempts were killed and left different files.
     """
     if len({json.dumps(record.to_json()["files"]) for record in attempts.values()}) > 1:
         raise lake.CommitUndecidableError(

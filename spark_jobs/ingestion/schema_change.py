@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the schema changes that rows of files and SQL tables need, for ``on_schema_change``."""
+"""Finds the schema changes that the rows of files and SQL tables need, for ``on_schema_change``."""
 
 from __future__ import annotations
 
@@ -46,10 +46,12 @@ _HINTS = {
 def changes_for_types(
     table: lake.Table, found: Mapping[str, DataType], on_change: OnSchemaChange
 ) -> list[SchemaChange]:
-    """Return the changes that give a table the new columns in ``found`` and, if ``on_change`` is
-    ``widen``, their wider types.
+    """Return the changes that add the new columns in ``found`` and, if ``on_change`` is ``widen``,
+    widen the types of existing columns. ``fail`` returns none.
 
-    A type is kept if no type holds all values of both: then the writer checks the values.
+    A column keeps its type if no type holds all values of both types: then the writer checks the
+    values. Raise ``InvalidRequestError`` for a new column whose name differs from an old one only
+    by case.
     """
     if on_change == "fail":
         return []
@@ -66,8 +68,8 @@ def changes_for_types(
 
 @contextmanager
 def hinting_at_change(wanted: IngestRequest) -> Iterator[None]:
-    """Add to errors of the block about columns the key of the request that would help: ``format``
-    for change messages, or ``on_schema_change``.
+    """Add to an ``InvalidRequestError`` of the block the key of the request that would help:
+    ``format`` for change messages, else ``on_schema_change``, ``columns`` or ``casts``.
     """
     try:
         yield
@@ -102,7 +104,7 @@ def _inside(name: str, found: DataType, there: DataType, *, widens: bool) -> Ite
 def _wider(old: DataType, found: DataType) -> DataType | None:
     """Return the type that holds the values of ``old`` and ``found``; None to keep ``old``.
 
-    Texts without a declared length never widen a column with a limited length.
+    Text without a declared length never widens a column with a limited length.
     """
     if with_nullability(found, nullable=True) in (STRING, BYTES):
         return None

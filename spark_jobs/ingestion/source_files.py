@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["FileState", "SourceFiles", "change_of", "find_paths", "find_source", "find_states"]
 
 FileState: TypeAlias = tuple[int, int | str]
-"""The size of a file, with its ETag or the time of its last change in epoch milliseconds."""
+"""The size of a file in bytes, and its ETag or the time of its last change in epoch
+milliseconds.
+"""
 
 _NO_FILE = (
     "Check the path, or let a sensor wait for the file before this task; with soft_fail=True the "
@@ -39,12 +41,12 @@ _NO_FILE = (
 
 _NO_ADDRESS = f"no object has this address. {_NO_FILE}"
 _COMPARED = 1000
-"""The most names in a directory among which a name similar to a wrong one is searched."""
+"""The most names in a directory that are compared with a wrong name, to find the nearest."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFiles:
-    """Files of one format, by absolute path or address, in the order they are read."""
+    """Source files of one format, by absolute path or URI, in the order in which they are read."""
 
     format: SourceFormat
     paths: tuple[str, ...]
@@ -53,11 +55,11 @@ class SourceFiles:
     dialect: TextDialect = CSV_AND_PLAIN
 
     mapping: ColumnMapping = BY_NAME
-    """Names and types of columns that differ from the table's."""
+    """Names and types of columns that differ between the files and the table."""
 
     def columns(self) -> pa.Schema:
-        """Return the columns that the files have together, under the names of the table's columns;
-        casts are not applied.
+        """Return the columns that the files have together, with the names that they have in the
+        table; casts are not applied.
         """
         found = self._inferred(pa.schema([]))
         names = self.mapping.names(found.names)
@@ -73,10 +75,10 @@ class SourceFiles:
         return column_list({**{c.name: from_arrow_type(c.type) for c in found}, **casts})
 
     def types_for(self, schema: TableSchema, *, widens: bool) -> Mapping[str, DataType]:
-        """Return the types of the files' columns, by the names of the table's columns.
+        """Return the types of the files' columns, by the names that they have in the table.
 
-        CSV and JSON files declare no types: the result has only columns that ``schema`` lacks and,
-        with ``widens``, the types that the values of its own columns need.
+        CSV and JSON files declare no types. For them the result has only columns that ``schema``
+        lacks and, with ``widens``, the types that the values of existing columns need.
         """
         mapping = self.mapping
         if self.format == "parquet":
@@ -121,9 +123,10 @@ class SourceFiles:
     def rows(
         self, schema: TableSchema, paths: Iterable[str], encoded: Collection[str] = ()
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the files ``paths``; rows of text files get the columns of ``schema``.
+        """Yield the rows of the files ``paths``. Rows of CSV and JSON files have the columns and
+        types of ``schema``, those of Parquet files their own.
 
-        The columns ``encoded`` may be yielded as dictionary arrays.
+        The columns ``encoded`` may be dictionary arrays.
         """
         from lakeformat.paimon.write.checked_rows import checked_rows
 
@@ -159,9 +162,11 @@ def find_source(
     dialect: TextDialect = CSV_AND_PLAIN,
     mapping: ColumnMapping = BY_NAME,
 ) -> SourceFiles:
-    """Return the files of a path or glob, or only the files ``paths``, with their format.
+    """Return the files that match a path or glob, with their format; with ``paths`` only these
+    files.
 
-    ``given`` is the format of the request; None derives it from the suffix of the files.
+    ``given`` is the format of the request; None derives it from the suffixes. Raise
+    ``NotFoundError`` if no file matches, and ``InvalidRequestError`` for several formats.
     """
     paths = find_paths(pattern, options) if paths is None else paths
     formats = {given or format_of(path) for path in paths}
@@ -183,8 +188,10 @@ def find_source(
 
 
 def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[str]:
-    """Return the files of a path or glob; hidden files and marks such as ``_SUCCESS`` are
-    ignored.
+    """Return the files that match a path or glob, sorted; names that begin with ``.`` or ``_``,
+    such as ``_SUCCESS``, are ignored.
+
+    Raise ``NotFoundError`` if no file matches, and ``InvalidRequestError`` for a directory.
     """
     if is_remote(pattern):
         return _data([*remote_files(pattern, options)], pattern, _NO_ADDRESS)
@@ -199,7 +206,10 @@ def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[s
 
 
 def find_states(pattern: str, options: Mapping[str, str] | None = None) -> dict[str, FileState]:
-    """Return the state of each file of a path or glob, by its path."""
+    """Return the state of each file that matches a path or glob, by path or URI.
+
+    Raise the errors of ``find_paths``.
+    """
     if is_remote(pattern):
         infos = remote_files(pattern, options)
         return {
@@ -215,7 +225,7 @@ def find_states(pattern: str, options: Mapping[str, str] | None = None) -> dict[
 
 
 def change_of(before: FileState, now: FileState) -> str:
-    """Return the difference between two states of a file, for a message."""
+    """Return the difference between two states of a file, as words of a message."""
     if before[0] != now[0]:
         return f"from {before[0]:,} to {now[0]:,} bytes"
     return "its ETag" if isinstance(now[1], str) else "its time"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes rows of any source into a table with Spark's tasks."""
+"""Writes the rows of any source into a table with Spark's tasks."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ __all__ = ["SparkRows", "changes_written", "spark_rows"]
 
 
 class SparkRows(Columns, Protocol):
-    """Rows of a source, read and written by Spark's tasks."""
+    """The rows of a source, read and written by Spark's tasks."""
 
     def written(
         self, table: lake.Table, overwrite: Overwritten | None, order: Order | None
     ) -> list[lake.CommitMessage]:
-        """Write the rows in tasks; return the messages to commit them."""
+        """Write the rows in tasks; return the messages to commit."""
         ...
 
 
@@ -43,8 +43,8 @@ def spark_rows(
     table: lake.Table | None,
     paths: Sequence[str] | None,
 ) -> SparkRows:
-    """Return the source of a request, or only its files ``paths``; listing files does not start
-    Spark.
+    """Return the source of a request; with ``paths`` only these files of it. Plain files are listed
+    without starting Spark.
     """
     if wanted.jdbc_url is not None:
         from spark_jobs.ingestion.jdbc_frame import JdbcFrame
@@ -63,10 +63,11 @@ def spark_rows(
 def changes_written(
     started: Sessions, source: lake.Table, table: lake.Table, stream: ChangeStream
 ) -> list[lake.CommitMessage]:
-    """Write the next changes of a stream of ``source`` in tasks, in order; return the messages.
+    """Write the next changes of a stream of ``source`` in tasks, in the order of the snapshots;
+    return the messages to commit.
 
-    Of a snapshot that is read in full, each task reads splits. Of a snapshot that is read for its
-    changes, each task reads files.
+    If a snapshot is read in full, each task reads splits of it. If only its changes are read, each
+    task reads files.
     """
     from spark_jobs.frames.spark_write import write_in_tasks
     from spark_jobs.ingestion.spark_source import parts_frame
@@ -87,7 +88,7 @@ def changes_written(
 
 
 class _InTasks:
-    """Rows of files, read by Spark's tasks instead of this process."""
+    """The rows of files, read by Spark's tasks."""
 
     def __init__(self, rows: FileRows | MessageRows, started: Sessions) -> None:
         self._rows = rows
@@ -102,7 +103,7 @@ class _InTasks:
     def written(
         self, table: lake.Table, overwrite: Overwritten | None, order: Order | None
     ) -> list[lake.CommitMessage]:
-        """Write the files in tasks; messages of one key keep their order."""
+        """Write the rows of the files in tasks; the messages of one key keep their order."""
         from spark_jobs.frames.routing import keyed_rows
         from spark_jobs.frames.spark_write import write_in_tasks
         from spark_jobs.ingestion.spark_source import files_frame, parts_frame
@@ -133,7 +134,7 @@ def _read_messages(files: MessageFiles, table: lake.Table, path: str) -> Iterato
 def _read_changes(
     table: lake.Table, part: tuple[lake.Scan, Split] | Results
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a part with their kind; every row of a split has the kind +I."""
+    """Yield the rows of a part with their kinds; all rows of a split have the kind +I."""
     if isinstance(part, Results):
         yield from part.to_batches()
         return

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources in Spark: each task gets names of files or parts of a table, and reads them as the engine
-``python`` does.
+"""Sources in Spark: each task gets names of files or parts of a table, and reads them like engine
+``python``.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ _TASKS_PER_CORE = 4
 
 
 def files_frame(spark: SparkSession, source: SourceFiles) -> tuple[DataFrame, RowReader]:
-    """Return a DataFrame of file numbers to run tasks over, and the reader of a task's files.
+    """Return a DataFrame of file numbers, for tasks to run on, and the function that reads the
+    files of a task.
 
-    Spark does not read the files itself: its rows would be converted twice.
+    Spark does not read the files, because their rows would then be converted twice.
     """
     return _numbers(spark, len(source.paths)), partial(_read_named_files, source)
 
@@ -43,10 +44,11 @@ def parts_frame(
     parts: Sequence[_Part],
     read: Callable[[lake.Table, _Part], Iterator[pa.RecordBatch]],
 ) -> tuple[DataFrame, RowReader]:
-    """Return a DataFrame of part numbers to run tasks over, and the reader of a task's parts.
+    """Return a DataFrame of part numbers, for tasks to run on, and the function that reads the
+    parts of a task.
 
-    The reader calls ``read`` with the table and each part, and yields its rows.
-    Each task has consecutive parts, and the tasks are in the order of the parts.
+    That function calls ``read`` with the table and each part, and yields the rows. Each task has
+    consecutive parts, and the tasks are in the order of the parts.
     """
     return _numbers(spark, len(parts)), partial(_read_parts, to_send((parts, read)))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the rows of a table in a SQL database through SQLAlchemy, as columns."""
+"""Reads the rows of a table in a SQL database through SQLAlchemy, as Arrow columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ _ROWS_AT_A_TIME = 65_536
 
 
 class SqlRows:
-    """The rows that a SQL table has when the read starts."""
+    """The rows of a SQL table when the read starts.
+
+    Raises ``NotFoundError`` for a missing table, and ``UnavailableError`` if the database does not
+    answer.
+    """
 
     kinds: str | None = None
 
@@ -38,7 +42,7 @@ class SqlRows:
         return self._source.new_columns()
 
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
-        """Return the schema changes that the table needs to take the rows."""
+        """Return the schema changes that the table needs before it can take the rows."""
         found = self._source.types_for(table)
         return changes_for_types(table, found, self._on_change)
 
@@ -102,9 +106,7 @@ def _connect(url: str, options: dict[str, str]) -> Any:
 
 
 def _chosen(column: Any, wanted: pa.DataType) -> Any:
-    """Return the SQL expression that selects a column; a JSON value for a text column is cast to
-    text.
-    """
+    """Return the SQL expression that selects a column; JSON for a text column is cast to text."""
     import sqlalchemy as sql
 
     if isinstance(column.type, sql.Uuid):
@@ -115,8 +117,9 @@ def _chosen(column: Any, wanted: pa.DataType) -> Any:
 
 
 def _array(name: str, values: tuple[Any, ...], wanted: pa.DataType) -> pa.Array:
-    """Convert values of a SQL column to an array of the type ``wanted``, without a cast by Arrow,
-    which would cut fractions, times and zones.
+    """Return the values of a SQL column as an array. Only numbers get the type ``wanted`` here: an
+    Arrow cast would truncate fractions, times and zones. Raise ``InvalidRequestError`` for values
+    that do not fit.
     """
     try:
         if pa.types.is_floating(wanted) or pa.types.is_decimal(wanted):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table in a SQL database, as SQLAlchemy describes it: name, columns and their types."""
+"""A table in a SQL database, as SQLAlchemy describes it: its name, its columns and their types."""
 
 from __future__ import annotations
 
@@ -41,12 +41,14 @@ _PLAIN = {
 _MOST_DIGITS = 38
 _PART = r"""(?:[\w$]+|"(?:[^"]|"")+"|`(?:[^`]|``)+`|\[[^\]]+\])"""
 _NAME = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}")
-"""A table name with optional schema and catalog, each plain or quoted; no query and no alias."""
+"""A table name with optional schema and catalog, each plain or quoted; queries and aliases do not
+match.
+"""
 
 
 class SqlTable:
-    """An existing table or view, the name that the request gave, and the names of its columns in
-    the lake.
+    """An existing table or view, with the name in the request and the names that its columns have
+    in the lake.
     """
 
     def __init__(self, asked: str, table: Table, mapping: ColumnMapping) -> None:
@@ -58,17 +60,19 @@ class SqlTable:
 
     @property
     def quoted(self) -> str:
-        """The name of the table, quoted as in standard SQL so that it is unambiguous."""
+        """The name of the table with its schema, both quoted as in standard SQL."""
         parts = (self._table.schema, self._table.name)
         return ".".join('"' + part.replace('"', '""') + '"' for part in parts if part)
 
     @property
     def unbounded_numbers(self) -> list[str]:
-        """The decimal columns without a precision, or with more than 38 digits."""
+        """The names of decimal columns without a precision, or with more than 38 digits."""
         return [each.name for each in self.columns if _is_unbounded(each.type)]
 
     def new_columns(self) -> list[tuple[str, str]]:
-        """Return name and SQL type of each column of a new lake table for this SQL table."""
+        """Return the name and the SQL type of each column of a new lake table; raise
+        ``InvalidRequestError`` for a type without an equivalent.
+        """
         return [
             (
                 name,
@@ -82,8 +86,8 @@ class SqlTable:
     def types_for(self, table: lake.Table) -> dict[str, DataType]:
         """Return the types of the columns, by the names that they have in ``table``.
 
-        A SQL type without an equivalent here raises an error for a new column; an existing column
-        is left out.
+        If a SQL type has no equivalent, an existing column is left out; a new column raises
+        ``InvalidRequestError``.
         """
         there = {field.name for field in row_schema(table).fields}
         found: dict[str, DataType] = {}
@@ -96,9 +100,7 @@ class SqlTable:
         return found
 
     def require_columns_of(self, table: lake.Table) -> None:
-        """Raise ``InvalidRequestError`` if the SQL table has columns that ``table`` does not
-        have.
-        """
+        """Raise ``InvalidRequestError`` if the SQL table has columns that ``table`` lacks."""
         known = {field.name for field in row_schema(table).fields}
         if strange := [name for name in self.names if name not in known]:
             raise lake.InvalidRequestError(
@@ -109,10 +111,11 @@ class SqlTable:
 
 
 def find_sql_table(engine: Engine, name: str, mapping: ColumnMapping) -> SqlTable:
-    """Find a table or view by its name, which is looked up and never executed as SQL.
+    """Return the table or view with this name, which is looked up and never executed as SQL.
 
-    A part that is not quoted also matches a name that differs from it only by case, if there is
-    exactly one.
+    A part of the name without quotes also matches a name that differs only by case, if there is
+    exactly one. Raises ``NotFoundError`` with the nearest name, and ``UnavailableError`` if the
+    database does not answer.
     """
     import sqlalchemy as sql
     from sqlalchemy.exc import NoSuchTableError, SQLAlchemyError
@@ -139,19 +142,25 @@ def find_sql_table(engine: Engine, name: str, mapping: ColumnMapping) -> SqlTabl
 
 
 def require_table_name(name: str) -> None:
-    """Raise an error if the name is a query: Spark would run it, with the rights of its login."""
+    """Raise ``NotFoundError`` if the name is a query, which Spark would run with the rights of its
+    login.
+    """
     if not _NAME.fullmatch(name):
         raise no_table(name)
 
 
 def no_table(name: str, near: str | None = None) -> lake.NotFoundError:
-    """Return the error for a missing table; ``near`` is a similar name that exists."""
+    """Return the ``NotFoundError`` for a missing table; ``near`` is a similar name that exists, or
+    None.
+    """
     advice = f"did you mean {near!r}?" if near else "correct 'jdbc_table', such as 'schema.table'"
     return lake.NotFoundError(f"the SQL database has no table {name!r}: {advice}")
 
 
 def unavailable(reason: Exception) -> lake.UnavailableError:
-    """Return the error for a database, without the driver's message, which may hold a password."""
+    """Return the ``UnavailableError`` for a database, without the driver's message, which may
+    contain a password.
+    """
     cause = getattr(reason, "orig", None) or reason
     return lake.UnavailableError(
         f"the SQL database did not answer ({type(cause).__name__}): check its address, the login "
@@ -165,8 +174,8 @@ class _NamePart:
     is_quoted: bool
 
     def among(self, known: Iterable[str]) -> str | None:
-        """Return the name in ``known`` that this part matches; None if there is none, or several
-        that differ only by case.
+        """Return the name in ``known`` that this part matches; None if there is none, or if several
+        differ only by case.
         """
         names = list(known)
         if self.text in names or self.is_quoted:
@@ -218,7 +227,7 @@ def _reflected(
 def _nearest(
     inspector: Inspector, schema: _NamePart | None, table: _NamePart
 ) -> _SimilarTable | None:
-    """Return the table that matches the name, else one with a similar name, else None."""
+    """Return the table that matches the name, else a table with a similar name, else None."""
     found = None
     if schema is not None:
         schemas = inspector.get_schema_names()
@@ -259,8 +268,8 @@ def _is_unbounded(kind: Any) -> bool:
 
 
 def _type_of(column: Any) -> str:
-    """Return the SQL text of the lake's type for a column of a SQL table; raise
-    ``InvalidRequestError`` if there is none.
+    """Return the SQL type in the lake for a column of a SQL table; raise ``InvalidRequestError`` if
+    there is no equivalent.
     """
     import sqlalchemy as sql
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the changes of one table into another, each once, even if a process crashes.
 
-The position of the reader is stored in a consumer of the source table, which is moved after the
-commit. If moving it fails, the snapshot of the commit still records where the reading ended. The
-commit identity is the consumer and the end of the previous commit, wherever the reader began. So of
-two runs at the same time only one publishes, even if they skipped other snapshots without rows or
-read further.
+A consumer of the source table stores the position of the reader. It is moved after the commit. If
+moving it fails, the snapshot of the commit still has the position at which the reading ended. The
+commit identity is the consumer and the end of the previous commit; it does not depend on the first
+snapshot of this run. So of two runs at the same time only one publishes, even if they skipped
+different snapshots without rows, or one has read further.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["follow_changes"]
 
 _log = logging.getLogger(__name__)
 _Written: TypeAlias = "Callable[[lake.Table, ChangeStream], list[lake.CommitMessage]]"
-"""Writes the next changes of a stream into files that are not committed yet."""
+"""Writes the next changes of a stream into files, and returns the messages to commit."""
 _KINDS = "rowkind"
 _NEXT = "lake.source.next-snapshot"
 _RUN = "lake.source.run"
@@ -49,10 +49,11 @@ def follow_changes(
     wanted: IngestRequest,
     spark: Sessions | None = None,
 ) -> Outcome:
-    """Ingest new changes once or, with ``poll``, at an interval until the process is ended.
+    """Ingest the new changes once; with ``poll`` again after each interval, without end.
 
-    ``existing`` opens the target table; None if it must be created. With ``spark``, Spark's tasks
-    read and write.
+    ``existing`` opens the target table, or returns None if the job must create it. With ``spark``,
+    Spark's tasks read and write. Raises ``UnsupportedError`` for a table format without such
+    changes.
     """
     done: Outcome | None = None
     for _ in rounds(wanted.poll):
@@ -114,7 +115,9 @@ def _commit(
     run: str | None,
     messages: list[lake.CommitMessage],
 ) -> lake.CommitReport:
-    """Commit the files; the snapshot stores the position where the reading ended."""
+    """Commit the files; the snapshot stores the position at which the reading ended. Return the
+    report of another run if it has committed these changes first.
+    """
     properties = {_NEXT: str(stream.next_snapshot), **({} if run is None else {_RUN: run})}
     if noted is None:
         table.abort(messages)
@@ -135,7 +138,9 @@ def _commit(
 
 
 def _fitted(catalog: lake.Catalog, table: lake.Table, source: lake.Table, name: str) -> lake.Table:
-    """Widen the table until it has all columns of the source, each at least as wide as there."""
+    """Return the table with all columns of the source, each with a type that holds the source's
+    values.
+    """
     columns = MessageColumns()
     columns.declare({each.name: Declared(each.type) for each in source.schema.fields})
     changes = changes_for(table, columns, texts_hold_all=False)
@@ -180,7 +185,7 @@ def _move(table: lake.Table, source: lake.Table, consumer: str, report: lake.Com
 
 
 def _end_of(snapshot: lake.Snapshot) -> int:
-    """Return the number of the source snapshot to read next, which the commit stores."""
+    """Return the number of the source snapshot to read next, which a commit has stored."""
     return int((snapshot.properties or {})[_NEXT])
 
 
@@ -202,7 +207,7 @@ def _run_of(wanted: IngestRequest) -> str | None:
 
 def _done_by_run(table: lake.Table, wanted: IngestRequest) -> Outcome | None:
     """Return the outcome of an earlier attempt of the same run; None if there is none, or if the
-    request names no run.
+    request has no commit identity.
     """
     run = _run_of(wanted)
     if run is None:
@@ -220,8 +225,8 @@ def _done_by_run(table: lake.Table, wanted: IngestRequest) -> Outcome | None:
 
 
 def _create_like(catalog: lake.Catalog, source: lake.Table, wanted: IngestRequest) -> lake.Table:
-    """Create a table with the columns of the source, and with its keys, partitions and buckets
-    unless the request sets them.
+    """Create a table with the columns of the source. Keys, partitions and buckets are those of the
+    source, unless the request sets them.
     """
     schema = source.schema
     columns = [(each.name, declaration(each.type)) for each in schema.fields]

@@ -20,9 +20,7 @@ _SAME_KIND = ({T.CHAR, T.VARCHAR}, {T.BINARY, T.VARBINARY})
 
 
 def widest(one: DataType, other: DataType) -> DataType | None:
-    """Return the narrowest type that holds the values of both types; None if no type keeps every
-    value.
-    """
+    """Return the narrowest type that holds the values of both types; None if no type does."""
     one = with_nullability(one, nullable=True)
     other = with_nullability(other, nullable=True)
     if one == other:
@@ -33,7 +31,9 @@ def widest(one: DataType, other: DataType) -> DataType | None:
 
 
 def narrowest_integer(least: int, most: int) -> AtomicType:
-    """Return the narrowest type of whole numbers from ``least`` to ``most``, at most BIGINT."""
+    """Return the narrowest integer type for whole numbers from ``least`` to ``most``; BIGINT if
+    even that is too narrow.
+    """
     fits = (b for b in _BITS if -(1 << b) <= least and most < 1 << b)
     return atomic(INTEGERS[_BITS.index(next(fits, _BITS[-1]))])
 

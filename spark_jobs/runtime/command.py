@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of every job: takes a request and prints one marked line of JSON.
+"""The command line of every job: takes a request, and prints the result as a marked line of JSON.
 
-=====  ==========================================================
-code   meaning
-=====  ==========================================================
-0      done
-10     there was nothing to do
-20     other writers were always first: run the job again
-30     the request is wrong: change it, a retry does not help
-1      any other failure
-143    the process was ended: by SIGTERM, or because its parent died
-=====  ==========================================================
+=====  ========================================================== code   meaning =====
+========================================================== 0      done 10     there was nothing to
+do 20     repeated conflicts with other writers: run the job again 30     the request is wrong:
+change it, a retry does not help 1      any other failure 143    the process was ended: by SIGTERM,
+or because its parent died =====  ==========================================================
 """
 
 from __future__ import annotations
@@ -52,7 +47,9 @@ _RunJob = Callable[[_Request], JobResult]
 
 
 def run_command(job: Job[_Request], run: _RunJob[_Request], arguments: list[str] | None) -> int:
-    """Run a job with the arguments of its command line and return the exit code."""
+    """Run a job with the arguments of a command line, None for those of this process; return the
+    exit code.
+    """
     words = _parser(job).parse_args(arguments)
     if words.watch_parent or os.environ.get("LAKE_WATCH_PARENT") == "1":
         watch_parent()
@@ -62,7 +59,7 @@ def run_command(job: Job[_Request], run: _RunJob[_Request], arguments: list[str]
 
 
 def help_example(job: Job[Any]) -> list[str]:
-    """Return the arguments of an example of a job, for its help."""
+    """Return the command of an example of a job, for its help."""
     return ["python", "-m", f"spark_jobs.{job.name}", "--request", json.dumps(dict(job.example))]
 
 
@@ -90,9 +87,8 @@ def _run_request(job: Job[_Request], run: _RunJob[_Request], words: argparse.Nam
 
 
 def _kept(name: str, uri: str | None, result: JobResult, options: Mapping[str, str] | None) -> bool:
-    """Write the result to its URI; return False if that fails.
-
-    The failure is only logged, because the work is done.
+    """Write the result to its URI; return False if that fails. The failure is only printed, because
+    the work is done.
     """
     if uri is None:
         return True
@@ -105,7 +101,9 @@ def _kept(name: str, uri: str | None, result: JobResult, options: Mapping[str, s
 
 
 def _request(given: str, secrets: Mapping[str, Mapping[str, str]]) -> JsonObject:
-    """Return the request, with the secret options from the environment."""
+    """Return the request in an argument or a file, with the secret options from the environment.
+    Raise ``InvalidRequestError`` if it is not a JSON object, or has these options as well.
+    """
     try:
         request = json.loads(read_request_text(given, secrets.get(_CATALOG_OPTIONS)))
     except ValueError as reason:
@@ -119,7 +117,9 @@ def _request(given: str, secrets: Mapping[str, Mapping[str, str]]) -> JsonObject
 
 
 def _secrets(words: argparse.Namespace) -> dict[str, Mapping[str, str]]:
-    """Return the options from environment variables, by their key of the request."""
+    """Return the options in the environment variables that the command line names, by their key in
+    the request.
+    """
     named = {
         _CATALOG_OPTIONS: words.catalog_options_env,
         _SOURCE_OPTIONS: words.source_options_env,
@@ -128,7 +128,9 @@ def _secrets(words: argparse.Namespace) -> dict[str, Mapping[str, str]]:
 
 
 def _of_environment(name: str) -> dict[str, str]:
-    """Return options from the JSON of an environment variable; no error shows a value."""
+    """Return the options in an environment variable. Raise ``InvalidRequestError``, without showing
+    a value, if it is not a JSON object of strings.
+    """
     if name not in os.environ:
         raise refusal(f"environment variable {name} is not set: set it to a JSON object of options")
     try:
@@ -153,7 +155,9 @@ def _explain(name: str, error: Exception) -> int:
 
 
 def _failure(name: str, error: Exception, code: int) -> JobResult:
-    """Return the result of a job that failed."""
+    """Return the result of a failed job: its error, and the result of the part that was done, if
+    the error has one.
+    """
     done = getattr(error, "result", None) or {"job": name}
     failed = {"error": type(error).__name__, "message": failure_text(error), "exit_code": code}
     if getattr(error, "is_final", False):
@@ -163,7 +167,7 @@ def _failure(name: str, error: Exception, code: int) -> JobResult:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Exit with the code of a wrong request."""
+        """Exit with the code of a wrong request, 30."""
         self.print_usage(sys.stderr)
         self.exit(INVALID_REQUEST, f"{self.prog}: {message}\n")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The common part of jobs that compact: the executor, the compaction or its plan, and progress."""
+"""The shared part of jobs that compact: the executor, the compaction or its plan, and warnings."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def compacting_executor(
     """Yield the executor of a request: ``threads``, ``serial``, an executor on Spark, or None for
     the default.
 
-    Spark is started only by engine ``spark`` without a dry run; ``subject`` is in its application
-    name.
+    Spark starts only for engine ``spark``, and not in a dry run. ``subject`` is the table or
+    database for the name of the Spark application.
     """
     if wanted.engine == "python" or wanted.dry_run:
         yield wanted.executor
@@ -56,8 +56,11 @@ def compact_table(
     order_strategy: str | None = None,
     **more: Any,
 ) -> Outcome:
-    """Compact a table; in a dry run, return its plan. ``more`` are further arguments of the table's
-    method.
+    """Compact a table; in a dry run only plan the compaction. ``more`` are further arguments of the
+    table's method.
+
+    A ``LakeError`` that has a report of finished buckets gets it as its outcome. Raises
+    ``CommitConflictError`` if conflicts have stopped all work.
     """
     before = newest_snapshot(table)
     if wanted.dry_run:
@@ -108,7 +111,7 @@ def compact_table(
 
 
 def warning_of_empty_choice(table: Table, wanted: PartitionsRequest, outcome: Outcome) -> Outcome:
-    """Return ``outcome``, with a warning if nothing was done because no chosen partition has
+    """Return ``outcome``. Add a warning if nothing was done because no chosen partition has
     rows.
     """
     if not outcome.skipped:
@@ -122,9 +125,10 @@ def warning_of_empty_choice(table: Table, wanted: PartitionsRequest, outcome: Ou
 
 
 def warnings_of(result: JobResult) -> list[str]:
-    """Return the warnings in a job's result: other programs that compact the same tables, the
-    obstacles that a maintenance found, checks that only warn, partitions that never expire, and
-    a choice of partitions without rows.
+    """Return the warnings in a job's result.
+
+    They are about other programs that compact the same table, remaining obstacles of a maintenance,
+    checks that only warn, partitions that never expire, and chosen partitions without rows.
     """
     report = result.get("report") or {}
     reports = [report, *(each["report"] or {} for each in report.get("tables", ()))]

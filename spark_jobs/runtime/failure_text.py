@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reason why a job failed, as a sentence that begins with the cause.
+"""The reason why a job failed, as one line that begins with the cause.
 
-Spark reports the cause at the end of a trace of hundreds of lines. The trace itself is printed to
+Spark puts the cause at the end of a trace of hundreds of lines. The trace itself is printed to
 standard error.
 """
 
@@ -22,7 +22,9 @@ _DISK_ADVICE = (
 
 
 def failure_text(error: BaseException) -> str:
-    """Return the error, then its place, in one line without a trace."""
+    """Return the cause of an error in one line, followed by the line of code that raised it if the
+    text has a trace.
+    """
     text = str(error)
     if _OF_PYTHON not in text and "\n\tat " not in text:
         return _one_line(text)
@@ -37,9 +39,7 @@ def failure_text(error: BaseException) -> str:
 
 
 def _raised(trace: str) -> tuple[str, str]:
-    """Return the error at the end of a Python trace, and the place in the program that raised
-    it.
-    """
+    """Return the error at the end of a Python trace, and the line of code that raised it."""
     lines = trace.partition("\n\n")[0].partition("\n\tat ")[0].splitlines()
     places = [line.strip() for line in lines if line.startswith("  File ")]
     messages = [line for line in lines if line and not line[0].isspace()]

@@ -33,7 +33,7 @@ __all__ = [
 _Request = TypeVar("_Request", bound=JobRequest)
 
 JobResult: TypeAlias = dict[str, Any]
-"""The result of a job as plain values, ready for JSON."""
+"""The result of a job as JSON values."""
 
 # Longer lists of a report are cut, because logs and databases store the result.
 _MOST_MEMBERS = 100
@@ -41,26 +41,30 @@ _MOST_MEMBERS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The result of a job on one table or database."""
+    """The outcome of a job on a table or database, from which its result is made."""
 
     reason: str
-    """One sentence for the log: what happened, or why nothing did."""
+    """One sentence for the log: what was done, or why nothing was done."""
     report: Mapping[str, Any]
-    """The library's report as plain values."""
+    """The library's report as JSON values."""
     skipped: bool = False
-    """True if there was nothing to do; work of an earlier attempt does not count as skipped."""
+    """True if there was nothing to do. Work that an earlier attempt has done does not count as
+    skipped.
+    """
     snapshot_ids: Sequence[int] = ()
-    """The ids of the snapshots that this job, or the earlier attempt that it repeats, has
-    published.
+    """The ids of the snapshots that this job has published; if an earlier attempt has done the
+    work, those of that attempt.
     """
     newest_before: int | None = None
-    """The table's newest snapshot when the job began, for jobs that publish none."""
+    """The id of the newest snapshot when the job began; None if there was none, or if it does not
+    matter because the job has published snapshots.
+    """
     numbered: bool = True
-    """True if snapshot ids grow from commit to commit, as in Paimon; False for Iceberg and Mixed
-    tables.
+    """True if the snapshots of the table are numbered in order, as in Paimon; False for Iceberg and
+    Mixed tables.
     """
     replayed: bool = False
-    """True if an earlier attempt with the same commit identity had already done the work."""
+    """True if an earlier attempt with the same commit identity has done the work."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Members of the result that only this job has."""
 
@@ -73,7 +77,7 @@ class Outcome:
         *,
         more: Mapping[str, Any] = MappingProxyType({}),
     ) -> Outcome:
-        """Return the outcome of a job that makes one commit to a table."""
+        """Return the outcome of one commit to a table."""
         published = _published_by(report)
         if published and not table.numbers_snapshots:
             newest_before = _snapshot_before(table, published[0])
@@ -89,7 +93,9 @@ class Outcome:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the members that every result has, the report last."""
+        """Return the members that the results of all jobs have, and ``more``; the report is
+        last.
+        """
         last = None if not self.snapshot_ids else self.snapshot_ids[-1]
         before = self.newest_before
         if self.snapshot_ids and self.numbered:
@@ -107,7 +113,9 @@ class Outcome:
 
 
 class PartlyFailedError(LakeError):
-    """A part of the job has failed, and the other parts are done."""
+    """A part of the job has failed, and the other parts are done. ``result`` has the result of
+    those parts.
+    """
 
     def __init__(self, message: str, outcome: Outcome, *, is_conflict: bool = False) -> None:
         super().__init__(message)
@@ -119,7 +127,9 @@ class PartlyFailedError(LakeError):
 
     @classmethod
     def of_result(cls, message: str, result: JobResult, *, is_conflict: bool) -> PartlyFailedError:
-        """Rebuild the error from the result that a job in another process reported."""
+        """Return the error that a job in another process has raised, from the result that it has
+        reported.
+        """
         done = Outcome(reason=result["reason"], report=result["report"])
         error = cls(message, done, is_conflict=is_conflict)
         error.result = dict(result)
@@ -127,9 +137,10 @@ class PartlyFailedError(LakeError):
 
 
 def attach_outcome(error: LakeError, outcome: Outcome) -> None:
-    """Attach the outcome of finished work to an error; the class of the error is kept.
+    """Attach the outcome of finished work to an error, whose class is kept.
 
-    ``Job.answer`` makes it the error's ``result``, which is reported like that of a success.
+    ``Job.answer`` turns the outcome into the ``result`` of the error, which is reported like that
+    of a success.
     """
     known: Any = error
     known.outcome = outcome
@@ -137,17 +148,23 @@ def attach_outcome(error: LakeError, outcome: Outcome) -> None:
 
 @dataclass(frozen=True)
 class Job(Generic[_Request]):
-    """One job: its name, its request and an example."""
+    """A job: its name, its request, an example and the operation that it needs."""
 
     name: str
     request: type[_Request]
     example: JsonObject
-    """A request that works in the folder of a warehouse with the table ``shop.orders``."""
+    """A request for a table ``shop.orders``, whose ``warehouse`` is a subdirectory of the working
+    directory.
+    """
     operation: str
-    """The operation of a table that the job needs, by the name of its method."""
+    """The operation that the table must have, such as ``compact``."""
 
     def answer(self, asked: _Request | JsonObject, act: Callable[[_Request], Outcome]) -> JobResult:
-        """Read the request, do the work with ``act``, and return the result, ready for JSON."""
+        """Read the request, do the work with ``act``, and return the result as JSON values.
+
+        Raise ``InvalidRequestError`` for a wrong request. A ``LakeError`` of ``act`` is raised
+        again; if it has an outcome, its ``result`` is set.
+        """
         began = time.monotonic()
         wanted = read_request(self.request, asked)
         try:
@@ -174,7 +191,9 @@ def open_warehouse(wanted: JobRequest) -> Catalog:
 
 
 def wanted_table(wanted: TableRequest, operation: str) -> Table:
-    """Open the table of a request; ``UnsupportedError`` if its format lacks the operation."""
+    """Open the table of a request. Raise ``NotFoundError`` if it does not exist, and
+    ``UnsupportedError`` if its format lacks the operation.
+    """
     table = open_warehouse(wanted).table(wanted.table)
     table.require(operation)
     return table
@@ -183,7 +202,7 @@ def wanted_table(wanted: TableRequest, operation: str) -> Table:
 def no_matching_table(
     database: str | None, including: str | None, excluding: str | None
 ) -> NotFoundError:
-    """Return the error for regular expressions that no table matches."""
+    """Return the ``NotFoundError`` for regular expressions that match no table."""
     return NotFoundError(
         f"no table matches database={database!r}, including={including!r}, "
         f"excluding={excluding!r}: these are regular expressions for whole names, such as 'shop' "
@@ -192,27 +211,29 @@ def no_matching_table(
 
 
 def newest_snapshot(table: Table) -> int | None:
-    """Return the number of the newest snapshot; None if there is none."""
+    """Return the id of the newest snapshot; None if there is none."""
     snapshot = table.latest_snapshot()
     return None if snapshot is None else snapshot.id
 
 
 def _published_by(report: CommitReport) -> list[int]:
-    """Return the numbers of the snapshots that a commit has published."""
+    """Return the ids of the snapshots that a commit has published, that of its compaction last."""
     compacted = getattr(report, "compact_snapshot_id", None)  # only Paimon's reports have it
     return [number for number in (report.snapshot_id, compacted) if number is not None]
 
 
 def _snapshot_before(table: Table, snapshot_id: int) -> int | None:
-    """Return the id of the snapshot before another one in the history of a table."""
+    """Return the id of the snapshot before ``snapshot_id`` in the history of a table; None if there
+    is none.
+    """
     ids = [each.id for each in table.snapshots()]
     place = ids.index(snapshot_id) if snapshot_id in ids else 0
     return ids[place - 1] if place else None
 
 
 def _subject(wanted: JobRequest) -> dict[str, str]:
-    """Return the key ``table`` or ``database`` of a request with its value; empty if it has
-    neither.
+    """Return the key ``table`` or ``database`` of a request with its value; empty if the request
+    has neither.
     """
     for name in ("table", "database"):
         if getattr(wanted, name, None) is not None:
@@ -221,8 +242,8 @@ def _subject(wanted: JobRequest) -> dict[str, str]:
 
 
 def _small(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the report with long lists cut; ``left_out`` has the number of members cut from each
-    list.
+    """Return the report with its lists cut to 100 members; ``left_out`` has the number of cut
+    members by list.
     """
     members: dict[str, Any] = {}
     left_out: dict[str, int] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a request from a file, and writes a result to a file."""
+"""Reads the file of a request, and writes the file of a result."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _BUCKET = re.compile(r"(?i)(?!file:|memory:|hdfs:|viewfs:)[a-z][a-z0-9+.-]+:/")
 
 
 def read_request_text(given: str, options: Mapping[str, str] | None) -> str:
-    """Return the text of a request: the argument if it is a JSON object, else the content of the
-    file that it names.
+    """Return the text of a request: the argument itself if it is a JSON object, else the content of
+    the file that it names. Raise ``InvalidRequestError`` if the file cannot be read.
     """
     if given.lstrip().startswith("{"):
         return given
@@ -37,13 +37,15 @@ def read_request_text(given: str, options: Mapping[str, str] | None) -> str:
 
 
 def write_result(uri: str, result: JobResult, options: Mapping[str, str] | None) -> None:
-    """Write the result as a JSON file; replace that of an earlier attempt."""
+    """Write the result to a JSON file; replace the file of an earlier attempt."""
     storage, path = open_place(uri, options)
     storage.overwrite(path, json.dumps(result, indent=1).encode("utf-8"))
 
 
 def open_place(uri: str, options: Mapping[str, str] | None) -> tuple[Storage, str]:
-    """Return a storage and a path in it; a bucket is opened with the catalog's storage options."""
+    """Return the storage of a path or URI, and the path in it. A bucket is opened with the storage
+    options among ``options``.
+    """
     from lakeformat.storage import is_storage_option, open_storage
 
     if not _BUCKET.match(uri):  # other places take no options

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the log of a job as marked lines, so that its caller can log them with their levels."""
+"""Prints the log of a job as marked lines, so that the calling process can log them with their
+levels.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,14 @@ __all__ = ["LOG_LEVEL_VARIABLE", "LOG_MARKER", "log_lines"]
 LOG_MARKER = "LAKE_LOG "
 """The beginning of a log line on standard output."""
 LOG_LEVEL_VARIABLE = "LAKE_LOG_LEVEL"
-"""The environment variable with the lowest level that the caller wants, such as ``INFO``."""
+"""The environment variable with the lowest level that the calling process logs, such as
+``INFO``.
+"""
 
 
 @contextmanager
 def log_lines() -> Iterator[None]:
-    """Print log messages as marked lines inside the block, if the caller wants them."""
+    """Print log messages of the block as marked lines, if ``LOG_LEVEL_VARIABLE`` is set."""
     level = os.environ.get(LOG_LEVEL_VARIABLE)
     if level is None:
         yield
@@ -39,6 +43,6 @@ def log_lines() -> Iterator[None]:
 
 class _Marked(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line, also for a message with a trace."""
+        """Return one line, even for a message with a trace."""
         line = {"level": record.levelname, "logger": record.name, "text": super().format(record)}
         return f"{LOG_MARKER}{json.dumps(line)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table that a job creates if it does not exist, and drops if it gets no rows."""
+"""A table that a job creates if it does not exist, and drops again if the job commits no rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ class _NewTable(Protocol):
 
 
 def refuse_contradiction(table: Table, wanted: _NewTable) -> None:
-    """Raise InvalidRequestError if an existing table differs from the one to create."""
+    """Raise ``InvalidRequestError`` if an existing table differs from the keys of the request that
+    describe a new table.
+    """
     asked = WantedTable(
         primary_key=wanted.primary_key,
         partition_by=wanted.partition_by,
@@ -54,10 +56,11 @@ def refuse_contradiction(table: Table, wanted: _NewTable) -> None:
 
 @contextmanager
 def dropping_if_empty(catalog: Catalog, name: str, existing: Table | None) -> Iterator[None]:
-    """Let the block create a table unless it exists; drop it if the work fails before a commit.
+    """Drop the table ``name`` if the block creates it and then fails before a commit. ``existing``
+    is the table if it existed before.
 
-    The table is kept if the outcome of a commit is unknown. If another run has opened it meanwhile,
-    the commit of that run fails, and its retry creates the table again.
+    The table is kept if the outcome of a commit is unknown. If another run has opened the new table
+    meanwhile, the commit of that run fails, and its retry creates the table again.
     """
     try:
         yield

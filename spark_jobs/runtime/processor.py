@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of Python workers for this machine's processor."""
+"""Settings of Python workers for the processor of this machine."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["worker_environment"]
 
 _CHOSEN = ("NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES")
 _ZEN_3_AND_4 = "25"
-"""The family of Zen 3 and Zen 4; only Zen 4 has AVX-512."""
+"""The CPU family of AMD's Zen 3 and Zen 4; only Zen 4 has AVX-512."""
 _WIDE, _WIDE_BEFORE_2_4 = "X86_V4", "AVX512_SKX"
 
 
 def worker_environment(described: str | None = None) -> dict[str, str]:
-    """Return variables for Python workers on this machine; empty if numpy needs none.
+    """Return environment variables for Python workers on this machine; empty if numpy needs none.
 
-    On AMD's Zen 4 the AVX-512 instruction that numpy uses to partition numbers is microcoded:
+    On AMD's Zen 4 the AVX-512 instruction with which numpy partitions numbers is microcoded:
     sorting the keys of a bucket took five times as long as without it. A variable that is already
-    set for numpy is kept. ``described`` is the text of ``/proc/cpuinfo``.
+    set for numpy is kept. ``described`` is the text of ``/proc/cpuinfo``; None reads it.
     """
     if any(name in os.environ for name in _CHOSEN):
         return {}
@@ -41,7 +41,7 @@ def _is_zen_4(described: str) -> bool:
 
 
 def _name_of_avx_512() -> str:
-    """Return numpy's name for AVX-512; numpy only warns about an unknown name."""
+    """Return numpy's name for AVX-512, which differs between versions of numpy."""
     known = np.lib.introspect.opt_func_info(func_name="^add$")
     return _WIDE if _WIDE in str(known) else _WIDE_BEFORE_2_4
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports the progress of a job: as lines on standard output, or in the log of its caller."""
+"""Reports the progress of a job: as lines on standard output, or in the log of the calling
+process.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +21,19 @@ _log = logging.getLogger("spark_jobs.runtime.progress")
 
 
 def report_progress(done: int, total: int, unit: str, **more: Any) -> None:
-    """Report the progress of the job."""
+    """Report that ``done`` of ``total`` units are done; ``unit`` is a plural such as ``files``."""
     _log.info(json.dumps({"done": done, "total": total, "unit": unit, **more}))
 
 
 def report_compaction(progress: Any) -> None:
-    """Report the progress of a compaction."""
+    """Report the progress of a compaction, in units and bytes."""
     sizes = {"bytes_done": progress.bytes_done, "bytes": progress.bytes}
     report_progress(progress.done, progress.units, "units", table=progress.table, **sizes)
 
 
 @contextmanager
 def progress_lines() -> Iterator[None]:
-    """Print progress as marked lines inside the block."""
+    """Print the progress of the block as marked lines."""
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(logging.Formatter(f"{PROGRESS_MARKER}%(message)s"))
     before, propagates = _log.level, _log.propagate

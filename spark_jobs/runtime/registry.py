@@ -28,10 +28,10 @@ JOB_NAMES = (
     "publish",
     "health",
 )
-"""The jobs in the order of the documentation."""
+"""The names of all jobs, in the order of the documentation."""
 
 
 def find_job(name: str) -> Job[Any]:
-    """Return the declaration of a job."""
+    """Return the declaration of the job with this name."""
     found: Job[Any] = import_module(f"spark_jobs.{name}").JOB
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports the progress of the tasks of a Spark job while it runs."""
+"""Reports the progress of Spark's tasks while they run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GROUP = "spark.jobGroup.id"
 
 
 def reporting_tasks(spark: SparkSession) -> AbstractContextManager[None]:
-    """Report inside the block how many tasks of the started stages are done."""
+    """Report how many tasks of the block's started stages are done."""
     context = classic_context(spark)
     return _reporting_from_server(spark) if context is None else _reporting_from_tracker(context)
 
@@ -33,8 +33,8 @@ def reporting_tasks(spark: SparkSession) -> AbstractContextManager[None]:
 def _reporting_from_server(spark: SparkSession) -> Iterator[None]:
     """Report the progress that a Spark Connect server sends every two seconds.
 
-    The server sends it to the handlers of all queries. The caller's thread waits for a query of
-    this block, so only that thread receives the progress of the query.
+    The server sends the progress of all queries to all handlers. The calling thread waits for a
+    query of this block, so only messages in this thread belong to the block.
     """
     here = get_ident()
     counts: dict[str | None, tuple[int, int]] = {}
@@ -94,8 +94,8 @@ def _report_changes(
 
 
 def _counted(context: SparkContext, group: str, earlier: frozenset[int]) -> tuple[int, int]:
-    """Return the finished tasks and all tasks of started stages; unstarted stages may be
-    skipped.
+    """Return the numbers of finished and of all tasks in started stages. Other stages are not
+    counted, because Spark may skip them.
     """
     tracker = context.statusTracker()
     jobs = [tracker.getJobInfo(n) for n in {*tracker.getJobIdsForGroup(group)} - earlier]

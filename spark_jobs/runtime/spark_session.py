@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["SPARK_MARKER", "Sessions", "job_session", "sessions", "start_session"]
 
 Sessions: TypeAlias = "Callable[[], SparkSession]"
-"""Starts Spark at the first call."""
+"""Returns the Spark session; the first call starts Spark."""
 
 SPARK_MARKER = "LAKE_SPARK "
 """The beginning of the line with the Spark application, on standard output."""
@@ -45,7 +45,7 @@ _ON_THIS_MACHINE: _Settings = {
 
 @contextmanager
 def job_session(given: SparkSession | None, name: str) -> Iterator[SparkSession]:
-    """Yield the given session, or a new one that is stopped after the block."""
+    """Yield the given session. If it is None, start a session and stop it after the block."""
     if given is not None:
         yield given
         return
@@ -58,8 +58,8 @@ def job_session(given: SparkSession | None, name: str) -> Iterator[SparkSession]
 
 @contextmanager
 def sessions(given: SparkSession | None, name: str) -> Iterator[Sessions]:
-    """Yield a function that starts Spark when it is first called, for jobs that may not need
-    Spark.
+    """Yield a function that returns the session. Its first call starts Spark, for jobs that may not
+    need Spark.
     """
     with ExitStack() as until_done:
 
@@ -73,7 +73,8 @@ def sessions(given: SparkSession | None, name: str) -> Iterator[Sessions]:
 def start_session(
     name: str, *, master: str = "local[*]", conf: Mapping[str, Any] | None = None
 ) -> SparkSession:
-    """Return a session in UTC that logs only errors: on this machine, or as spark-submit chose.
+    """Return a Spark session in UTC that logs only errors. ``master`` has no effect if spark-submit
+    has started this process, because it has set the master.
 
     ``conf`` overrides every setting.
     """
@@ -92,15 +93,17 @@ def start_session(
 
 
 def _print_application(session: SparkSession) -> None:
-    """Print the id and UI address of the application, for the process that submitted it."""
+    """Print the id and the web address of the application, for the process that has submitted
+    it.
+    """
     context = session.sparkContext
     where = {"application_id": context.applicationId, "ui": context.uiWebUrl}
     print(f"{SPARK_MARKER}{json.dumps(where)}", flush=True)
 
 
 def _place(master: str) -> _Settings:
-    """Return settings that are possible only on one machine, such as the driver's address; none for
-    a cluster, whose executors could not reach the driver.
+    """Return settings for a master on this machine, such as the driver's address; none for a
+    cluster, whose executors could not reach this address.
     """
     if not re.match(r"local\b|spark://(localhost|127\.)", master):
         return {}
@@ -116,16 +119,19 @@ def _java_options(given: Mapping[str, Any]) -> _Settings:
 
 
 def _quiet_log() -> list[str]:
-    """Return log settings for errors only; a JVM cannot read them from inside an archive."""
+    """Return the Java option that logs only errors; empty inside an archive, from which a JVM
+    cannot read the settings.
+    """
     settings = Path(__file__).parent.with_name("log4j2.properties")
     return [f"-Dlog4j2.configurationFile={settings.as_uri()}"] if settings.is_file() else []
 
 
 def _throughput(given: Mapping[str, Any]) -> list[str]:
-    """Return the garbage collector that uses the least CPU, because jobs need no short pauses.
+    """Return the Java option for the garbage collector that uses the least CPU, because jobs need
+    no short pauses.
 
-    Java's default took a tenth more CPU for a shuffle, a third more for a scan. A JVM with two
-    collectors does not start, so a collector that is already set is kept.
+    Java's default took a tenth more CPU for a shuffle, and a third more for a scan. A JVM with two
+    collectors does not start, so the result is empty if a collector is already set.
     """
     environment = [os.environ.get(name, "") for name in _JAVA_OPTIONS]
     settings = [*environment, _spark_defaults(), *map(str, given.values())]
@@ -133,7 +139,9 @@ def _throughput(given: Mapping[str, Any]) -> list[str]:
 
 
 def _spark_defaults() -> str:
-    """Return the text of the settings file that Spark reads at start."""
+    """Return the text of ``spark-defaults.conf``, which Spark reads at its start; empty if there is
+    none.
+    """
     home = os.environ.get("SPARK_HOME")
     directory = os.environ.get("SPARK_CONF_DIR") or (home and f"{home}/conf")
     file = Path(directory or "", "spark-defaults.conf")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the units of a job: in this process, or in Spark's tasks."""
+"""Runs the units of a job in this process or in Spark's tasks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ R = TypeVar("R")
 def executor_of(
     engine: str, spark: SparkSession | None, name: str, *, unit: str | None = None
 ) -> Iterator[Executor | None]:
-    """Yield an executor on Spark, started for the block if needed; None for this process.
+    """Yield an executor on Spark for engine ``spark``, None for engine ``python``. If ``spark`` is
+    None, a session is started for the block.
 
-    ``unit`` is the noun for reports of progress; give it for work that reports none itself.
+    ``unit`` is the plural noun for reports of progress; give it if the work itself reports none.
     """
     if engine == "python":
         yield None
@@ -43,7 +44,7 @@ def executor_of(
 
 @dataclass(frozen=True, slots=True)
 class ReportingExecutor:
-    """Runs units with another executor, and reports how many of them are done."""
+    """Runs units with another executor, and reports how many units are done."""
 
     executor: Executor
     unit: str

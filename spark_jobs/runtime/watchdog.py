@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends the process of a job: on request, or because its parent has died."""
+"""Ends the process of a job: on SIGTERM, or because its parent has died."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from types import FrameType
 __all__ = ["ENDED", "ending_cleanly", "is_ending", "watch_parent"]
 
 ENDED = 143
-"""The exit code after a request to end, or the death of the parent; the same as a shell's for
-SIGTERM."""
+"""The exit code after SIGTERM, or after the death of the parent; shells use the same code for
+SIGTERM.
+"""
 
 _LOOK_SECONDS = 1.0
 _GRACE_SECONDS = 30.0
 
 
 class _Parent:
-    """The first parent of a process; another parent means that the process is an orphan."""
+    """The first parent of this process. If another process is the parent later, the first has
+    died.
+    """
 
     def __init__(self) -> None:
         self._began_with = os.getppid()
@@ -37,9 +40,11 @@ def watch_parent(
     grace_seconds: float = _GRACE_SECONDS,
     done: threading.Event | None = None,
 ) -> threading.Thread:
-    """End this process once its parent has died: cleanly if possible, else after the grace time.
+    """Start a thread that ends this process after its parent has died. It sends SIGTERM, and after
+    ``grace_seconds`` exits without clean-up.
 
-    No process would receive its result, and a retry may already run. Set ``done`` to end the watch.
+    After the death of the parent no process would receive the result, and a retry may already run.
+    Set ``done`` to end the watch.
     """
     given = (_Parent(), look_seconds, grace_seconds, done or threading.Event())
     thread = threading.Thread(target=_watch, args=given, name="parent", daemon=True)
@@ -49,7 +54,9 @@ def watch_parent(
 
 @contextmanager
 def ending_cleanly() -> Iterator[None]:
-    """Let SIGTERM unwind the job, so that uncommitted files are deleted."""
+    """Raise ``SystemExit`` in the block on SIGTERM, so that the job deletes its uncommitted
+    files.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread can handle signals
         return
@@ -61,7 +68,7 @@ def ending_cleanly() -> Iterator[None]:
 
 
 def is_ending() -> bool:
-    """Return True if the process was asked to end, which causes all later errors."""
+    """Return True if this process got SIGTERM. Any later error is then a consequence of its end."""
     return _asked_to_end.is_set()
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a table as a batch, from parts that are planned once.
 
-The reader does not define ``pushFilters``, so it gets no filters of Spark. Spark 4.1 keeps the plan
-of a reader with that method for the DataFrame, and reads the same parts in every later query. Both
-branches of a union then had the rows of the last filter.
+The reader does not define ``pushFilters``, so Spark passes it no filters. If a reader has this
+method, Spark 4.1 keeps its plan for the DataFrame, and reads the same parts in every later query.
+Then both branches of a union had the rows of the last filter.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["LakePartition", "LakeReader"]
 
 
 class LakePartition(InputPartition):
-    """The part that one task reads, and the work for it."""
+    """The part that one task reads, and the function that reads it."""
 
     def __init__(self, work: PartWork, part: object) -> None:
         super().__init__(None)
@@ -33,7 +33,7 @@ class LakePartition(InputPartition):
 
 
 class LakeReader(DataSourceReader):
-    """Reads the rows of a snapshot, or the changes between two."""
+    """Reads the rows of a snapshot, or the changes between two snapshots."""
 
     def __init__(self, asked: ReadRequest, at_once: int) -> None:
         self._asked = asked

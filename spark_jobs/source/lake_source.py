@@ -2,8 +2,8 @@
 """``format("lake")``: the data source that creates readers and writers for Spark.
 
 Spark creates a source when ``load`` or ``save`` is called, and sends it pickled to the processes
-that plan and read. The table is opened once, and the snapshot is chosen once. So a DataFrame always
-shows the rows of the time when it was loaded.
+that plan and read. The table is opened once, and its snapshot is chosen once. So a DataFrame always
+has the rows of the time at which it was loaded.
 """
 
 from __future__ import annotations
@@ -34,11 +34,13 @@ __all__ = ["LakeDataSource", "source_in"]
 
 
 class LakeDataSource(DataSource):
-    """The tables of one warehouse, as the format ``lake``."""
+    """The tables of a warehouse as the format ``lake``."""
 
     place: ClassVar[Warehouse] = Warehouse()
     at_once: ClassVar[int] = 1
-    """The number of tasks at a time: a read has at least this many parts."""
+    """The number of tasks that run at the same time; a read has at least as many parts, if it has
+    enough splits.
+    """
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
@@ -84,7 +86,7 @@ class LakeDataSource(DataSource):
         return self._asked
 
     def _opened_as(self, schema: StructType) -> ReadRequest:
-        """Return the request of a read; raise ``InvalidRequestError`` if the user gave another
+        """Return the request of a read. Raise ``InvalidRequestError`` if the user has given another
         schema, whose columns Spark would match by position.
         """
         asked = self._opened()
@@ -97,7 +99,9 @@ class LakeDataSource(DataSource):
         return asked
 
     def _fitting(self, schema: StructType) -> lake.Table:
-        """Return the table for a write; raise an error if the columns do not fit it."""
+        """Return the table for a write; raise ``InvalidRequestError`` if the columns do not fit
+        it.
+        """
         table = self._table()
         require_fitting(schema, row_schema(table), self._options.get("kinds"))
         return table
@@ -121,8 +125,8 @@ class LakeDataSource(DataSource):
 
 
 def source_in(place: Warehouse, *, at_once: int) -> type[LakeDataSource]:
-    """Return a source class to register for a warehouse; no plan shows the options inside the
-    class.
+    """Return a source class for one warehouse, to be registered in a session. No plan shows the
+    options inside the class.
     """
 
     class RegisteredSource(LakeDataSource):

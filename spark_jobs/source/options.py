@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of ``format("lake")``, each declared once; an unknown option is an error."""
+"""The options of ``format("lake")``, each declared once; an unknown option is refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["OPTIONS", "SourceOption", "Use", "read_options", "require_fit"]
 
 
 class Use(StrEnum):
-    """The ways to use a table; each option applies to some of them."""
+    """A way to use a table; each option applies to some of these."""
 
     READ = "batch read"
     STREAM_READ = "stream read"
@@ -28,7 +28,7 @@ _WRITES = (Use.WRITE, Use.STREAM_WRITE)
 
 @dataclass(frozen=True, slots=True)
 class SourceOption:
-    """One option: its name, its uses and its description."""
+    """An option: its name, the uses to which it applies, and its description."""
 
     name: str
     uses: tuple[Use, ...]
@@ -143,13 +143,13 @@ OPTIONS = (
     ),
 )
 _OF_SPARK = ("checkpointlocation", "queryname")
-"""Options of a stream that are Spark's own; Spark passes them on to the source."""
+"""Options of a stream that belong to Spark; Spark also passes them to the source."""
 
 _BY_NAME = {option.name: option for option in OPTIONS}
 
 
 def read_options(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the given options with their names in lower case, without Spark's own.
+    """Return the given options with names in lower case, without those that belong to Spark.
 
     Raises ``InvalidRequestError`` for an unknown option, and for a table that is given twice.
     """

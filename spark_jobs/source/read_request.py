@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns the options of a read into a request: rows of a snapshot, or changes."""
+"""Turns the options of a read into a request for the rows of a snapshot, or for changes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _TRAVELS = (
     "scan.timestamp-millis",
     "scan.watermark",
 )
-"""Options that choose the snapshot to read."""
+"""Options that choose the snapshot of a read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """The ends of an incremental read, and the mode of ``Table.changes``."""
+    """The two ends of a read of changes, and the mode of ``Table.changes``."""
 
     after: WindowEnd
     upto: WindowEnd
@@ -47,7 +47,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """A read of a table by the source; it is pickled to the process that plans the read."""
+    """A read of a table by the source. It is pickled for the process that plans the read."""
 
     table: AnyTable
     columns: Sequence[str] | None
@@ -56,7 +56,7 @@ class ReadRequest:
     is_kind_given: bool
     between: Between | None
     rows: Results
-    """The rows of the chosen snapshot, for a read that is not incremental."""
+    """The rows of the chosen snapshot; for a read of changes, those of the newest."""
 
     @property
     def schema(self) -> StructType:
@@ -64,7 +64,9 @@ class ReadRequest:
         return self._plan_of_nothing().schema
 
     def plan(self, at_once: int) -> ReadPlan:
-        """Return the plan of a batch for its tasks."""
+        """Return the plan of a batch read with at least ``at_once`` parts, if there are enough
+        splits.
+        """
         if (between := self.between) is not None:
             return self.plan_changes(between.after, between.upto, between.mode, at_once)
         if has_splits(self.rows):
@@ -72,7 +74,7 @@ class ReadRequest:
         return plan_results(self.rows)
 
     def plan_changes(self, after: WindowEnd, upto: WindowEnd, mode: str, at_once: int) -> ReadPlan:
-        """Return a plan for the requested changes between two snapshots."""
+        """Return the plan for the changes after one snapshot, up to and including another."""
         return plan_changes(
             self.table,
             after,
@@ -91,7 +93,9 @@ class ReadRequest:
 
 
 def request_of_options(table: AnyTable, options: Mapping[str, str]) -> ReadRequest:
-    """Return the request that the options of a read make for a table."""
+    """Return the request for a table and the options of a read. Raise ``InvalidRequestError`` for
+    invalid or contradicting options.
+    """
     columns, where = _columns(options.get("columns")), options.get("where")
     between = _between(options)
     # Table options that name a state do not apply to changes.
@@ -116,8 +120,8 @@ def request_of_options(table: AnyTable, options: Mapping[str, str]) -> ReadReque
 
 
 def truth(name: str, text: str) -> bool:
-    """Return the value of an option as a bool; raise ``InvalidRequestError`` unless it is true or
-    false.
+    """Return the value of an option as a bool; raise ``InvalidRequestError`` unless it is ``true``
+    or ``false``.
     """
     if text.lower() not in ("true", "false"):
         raise lake.InvalidRequestError(f"option {name!r} must be true or false, got {text!r}")
@@ -125,7 +129,9 @@ def truth(name: str, text: str) -> bool:
 
 
 def whole_number(name: str, text: str | None) -> int | None:
-    """Return the value of an option as a whole number; None if it is not set."""
+    """Return the value of an option as an int, None if it is not set; raise ``InvalidRequestError``
+    for other text.
+    """
     if text is None:
         return None
     try:
@@ -137,7 +143,9 @@ def whole_number(name: str, text: str | None) -> int | None:
 
 
 def time_of(options: Mapping[str, str]) -> str | int | None:
-    """Return the requested time, as text or in milliseconds; None if none is requested."""
+    """Return the time in the options, as text or in epoch milliseconds; None if there is none.
+    Raise ``InvalidRequestError`` if both forms are given.
+    """
     millis = whole_number("scan.timestamp-millis", options.get("scan.timestamp-millis"))
     text = options.get("scan.timestamp")
     if millis is not None and text is not None:

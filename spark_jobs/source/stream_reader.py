@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a table as a stream: offsets are positions, and each snapshot is read once."""
+"""Reads a table as a stream whose offsets are positions; each snapshot is read once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MODES_AT = {
     "scan.timestamp": ("from-timestamp",),
     "scan.timestamp-millis": ("from-timestamp",),
 }
-"""Options for the start of a stream, and the modes that they need."""
+"""Options for the start of a stream, each with the values of ``scan.mode`` that it needs."""
 
 
 class StreamPartition(LakePartition):
@@ -48,8 +48,8 @@ class StreamPartition(LakePartition):
 
 
 class LakeStreamReader(DataSourceStreamReader):
-    """Reads changes, snapshot by snapshot; the table is opened again for each batch, to notice
-    changes.
+    """Reads changes, snapshot by snapshot. The table is opened again for each batch, to notice a
+    new schema or a drop.
     """
 
     def __init__(
@@ -175,8 +175,8 @@ class LakeStreamReader(DataSourceStreamReader):
         return plans
 
     def _beginning(self) -> dict[str, Any]:
-        """Return the offset where a new stream begins; found once, because Spark may ask for an end
-        first.
+        """Return the offset at which a new stream begins. It is found only once, because Spark may
+        ask for an end first.
         """
         if self._found is None:
             options = self._options
@@ -193,10 +193,10 @@ class LakeStreamReader(DataSourceStreamReader):
         return self._found
 
     def _beginning_if_any(self) -> dict[str, Any]:
-        """Return the offset where a new stream begins; empty if that fails, for example because its
-        snapshot has expired.
+        """Return the offset at which a new stream begins, under its key; empty if finding it fails,
+        for example because its snapshot has expired.
 
-        A running stream does not need it; a new one gets the error in ``partitions``.
+        A running stream does not need it. A new stream gets the error in ``partitions``.
         """
         try:
             return {_BEGAN: self._beginning()}
@@ -204,7 +204,7 @@ class LakeStreamReader(DataSourceStreamReader):
             return {}
 
     def _offset(self, position: Position) -> dict[str, Any]:
-        """Return an offset at a position, with the identity of its snapshot."""
+        """Return the offset at a position, with the identity of the snapshot if it exists."""
         found = self._table.snapshot(position)
         return {_POSITION: str(position if found is None else found.position), _FULL: None}
 
@@ -213,15 +213,15 @@ class LakeStreamReader(DataSourceStreamReader):
         return found
 
     def _first_read(self, offset: dict[str, Any]) -> Position:
-        """Return the position right before the first snapshot that is read after ``offset``."""
+        """Return the position before the first snapshot that is read after ``offset``."""
         if offset[_FULL] is None:
             return self._place_of(offset)
         full: Position = self._table.position(offset[_FULL])
         return full.before
 
     def _require_same_history(self, *offsets: dict[str, Any]) -> None:
-        """Raise ``NotFoundError`` if the table has another history than when the stream read it: a
-        rollback, or a new table, reuses snapshot numbers.
+        """Raise ``NotFoundError`` if the snapshots at the offsets are not those that the stream has
+        read: a rollback, or a new table, reuses snapshot numbers.
         """
         for position in map(self._place_of, offsets):
             found = self._table.snapshot(position)
@@ -241,13 +241,14 @@ class LakeStreamReader(DataSourceStreamReader):
         )
 
     def _remember(self, position: Position) -> None:
-        """Move the consumer, so that snapshots up to the position may expire."""
+        """Move the consumer, if there is one, so that snapshots up to the position may expire."""
         if self._consumer is not None:
             self._table.consumers.set(self._consumer, after=position)
 
     def _table_now(self, at: Position | None = None) -> Any:
-        """Open the table again; raise ``NotFoundError`` if it was dropped, and
-        ``InvalidRequestError`` if its columns have changed.
+        """Open the table again. Raise ``NotFoundError`` if it was dropped, and
+        ``InvalidRequestError`` if its columns have changed. The error has the position ``at``; None
+        for that of the stream.
         """
         where = _shown(self._position if at is None else at)
         try:
@@ -266,7 +267,7 @@ class LakeStreamReader(DataSourceStreamReader):
 
 
 class RefusedStreamReader(DataSourceStreamReader):
-    """A stream that cannot be read: its first call raises the reason.
+    """A stream that cannot be read: every call raises the reason.
 
     Spark 4.1 would hide an error that is raised while the reader is created.
     """
@@ -288,21 +289,23 @@ class RefusedStreamReader(DataSourceStreamReader):
 
 
 def _shown(position: Position | None) -> str:
-    """Return the position of a stream as text for errors."""
+    """Return the position of a stream as the end of a message; empty for None."""
     if position is None:
         return ""
     return f" after {_named(position)}" if any(position.numbers) else " before its first snapshot"
 
 
 def _named(position: Position) -> str:
-    """Return the snapshot at a position, or the numbers of a position that has several."""
+    """Return words for a position: its snapshot number, or all numbers of a position with
+    several.
+    """
     numbers = ".".join(map(str, position.numbers))
     return f"{'snapshot' if len(position.numbers) == 1 else 'position'} {numbers}"
 
 
 def _mode(options: Mapping[str, str]) -> str:
-    """Return the start mode of a stream; raise ``InvalidRequestError`` for an option of another
-    mode.
+    """Return the start mode of a stream. Raise ``InvalidRequestError`` if an option of this mode is
+    missing, or belongs to another mode.
     """
     mode = options.get("scan.mode", "latest-full").lower()
     for name, modes in _MODES_AT.items():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks commits whose outcome is unknown, so that another process of the driver keeps their files.
+"""Marks commits with unknown outcome, so that another process of the driver keeps their files.
 
-Spark commits and aborts in two processes. Only this user can enter the directory of the marks. If
-another user could delete a mark, files that a snapshot may need would be deleted.
+Spark commits and aborts in two processes. Only this user can enter the directory of the marks: if
+another user deleted a mark, the abort would delete files that a snapshot may need.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 def mark_unknown(commit: lake.CommitId) -> None:
     """Mark the outcome of a commit as unknown, so that the abort in another process keeps its
-    files. Write nothing without a safe directory for marks: then every abort keeps its files.
+    files. Without a safe directory no mark is written: then every abort keeps its files.
     """
     directory = _directory()
     if directory is not None:
@@ -31,8 +31,8 @@ def mark_unknown(commit: lake.CommitId) -> None:
 
 
 def is_unknown(commit: lake.CommitId) -> bool:
-    """Return True if the files of a commit must be kept: it has a mark, or the marks cannot be
-    trusted.
+    """Return True if the files of a commit must be kept: the commit has a mark, or there is no safe
+    directory for marks.
     """
     directory = _directory()
     return directory is None or (directory / _name(commit)).exists()
@@ -44,7 +44,9 @@ def _name(commit: lake.CommitId) -> str:
 
 
 def _directory() -> Path | None:
-    """Return this user's directory of marks; None if another user owns it or can enter it."""
+    """Return this user's directory of marks. If another user owns it or can enter it, log a warning
+    and return None.
+    """
     path = Path(tempfile.gettempdir(), f"lake-outcome-unknown-{os.getuid()}")
     try:
         path.mkdir(mode=0o700, exist_ok=True)

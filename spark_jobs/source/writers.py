@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes rows in Spark's tasks and commits them in the driver, as batch or as stream."""
+"""Writes rows in Spark's tasks and commits them in the driver, for batches and streams."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _new_commit() -> lake.CommitId:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The settings of a write and its commit."""
+    """The settings of a write and of its commit."""
 
     kinds: str | None
     overwrite: Overwritten | None
@@ -43,7 +43,9 @@ class Written:
     commit: lake.CommitId = field(
         default_factory=lambda: lake.CommitId(f"spark-{SYSTEM.new_id()}", 1)
     )
-    """The commit identity of a batch write; a stream has one for each of its batches."""
+    """The commit identity of a batch write. It is not used for a stream, each of whose batches has
+    its own.
+    """
 
 
 class TaskAnswer(WriterCommitMessage):
@@ -59,7 +61,9 @@ class TaskAnswer(WriterCommitMessage):
 
 
 def written_as(options: Mapping[str, str], *, overwrite: bool) -> Written:
-    """Return the settings that the options of a write make."""
+    """Return the settings of a write from its options; raise ``InvalidRequestError`` for invalid or
+    contradicting options.
+    """
     user = options.get("commit-user")
     identifier = whole_number("commit-identifier", options.get("commit-identifier"))
     if (user is None) != (identifier is None):
@@ -77,9 +81,9 @@ def written_as(options: Mapping[str, str], *, overwrite: bool) -> Written:
 
 
 class _TaskWriter:
-    """The shared part of the batch writer and the stream writer.
+    """The shared part of the writers for batches and streams.
 
-    ``write`` runs in the tasks, ``_commit`` and ``_abort`` in the driver.
+    ``write`` runs in the tasks, ``_commit`` and ``_abort`` run in the driver.
     """
 
     def __init__(self, table: lake.Table, how: Written) -> None:
@@ -136,7 +140,7 @@ class _TaskWriter:
 
 
 class LakeWriter(_TaskWriter, DataSourceArrowWriter):
-    """Commits a batch once."""
+    """Commits a batch write once."""
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         self._commit(messages, self._how.commit)
@@ -146,10 +150,10 @@ class LakeWriter(_TaskWriter, DataSourceArrowWriter):
 
 
 class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
-    """Commits each batch of a stream; a repeated batch publishes nothing twice."""
+    """Commits each batch of a stream once; a repeated batch publishes nothing."""
 
     def __init__(self, table: lake.Table, how: Written, now: Callable[[], lake.Table]) -> None:
-        """``now`` opens the table again, because columns may be dropped while a stream runs."""
+        """``now`` opens the table again, because columns may be dropped while the stream runs."""
         super().__init__(table, how)
         self._now = now
 
@@ -170,8 +174,8 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
             self._abort(messages, self._commit_id(messages, batchId))
 
     def _require_columns(self, batch: int) -> None:
-        """Raise ``InvalidRequestError`` for a batch with a dropped column: its values would be
-        written and never read.
+        """Raise ``InvalidRequestError`` before a batch with a dropped column, whose values would be
+        written and never read. Raise ``NotFoundError`` if the table was dropped.
         """
         where = f"the stream stops, before its batch {batch}"
         try:
