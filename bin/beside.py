@@ -21,9 +21,9 @@ def beside(
 ) -> Iterator[Callable[[], list[tuple[int, float]]]]:
     """Start the commands of ``steps``, one after the other, in parallel to the block.
 
-    It yields a function that waits for the last one, prints the output of all, and returns the exit
-    code and the seconds of each. If the block ends early, the steps are ended, too, after their own
-    clean-up.
+    Yields a function that waits for the last step, prints the output of all steps, and returns the
+    exit code and the seconds of each. If the block ends early, the running step gets SIGINT and can
+    clean up.
     """
     with tempfile.TemporaryFile("w+") as printed:
         lane = _Lane(steps, folder, environ, printed)
@@ -45,7 +45,7 @@ def beside(
 
 
 class _Lane(threading.Thread):
-    """Runs its steps one after the other."""
+    """The thread that runs the steps one after the other."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class _Lane(threading.Thread):
             self.results.append((running.wait(), time.monotonic() - began))
 
     def _begin(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes] | None:
-        """Start a step; return None if the run has ended in the meantime."""
+        """Start a step; return None if the run has ended meanwhile."""
         with self._lock:
             if self._is_ended:
                 return None
@@ -87,8 +87,8 @@ class _Lane(threading.Thread):
             return self._running
 
     def end(self, *, has_heard: bool = False) -> None:
-        """Ask the running step to end, unless it has already got the signal (``has_heard``); wait
-        for it, and start no other.
+        """Send SIGINT to the running step, unless it already got the signal (``has_heard``). Wait
+        for its end, and start no further step.
         """
         with self._lock:
             is_first, self._is_ended = not self._is_ended, True

@@ -1,7 +1,7 @@
-"""The environments of the group compat: one for each supported version of Airflow.
+"""The environments of the group ``compat``: one for each supported version of Airflow.
 
-``requirements/airflow-3.1.txt`` has only the packages that differ from ``requirements/tested.txt``;
-``bin/lock`` writes it by ``compat.py ALL TESTED``.
+``requirements/airflow-3.1.txt`` has only the packages that differ from ``requirements/tested.txt``.
+``bin/lock`` writes it with ``compat.py ALL TESTED``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _NAME = "airflow-"
 
 
 def environments(root: Path) -> dict[str, packages.Environment]:
-    """Return an environment for each version that is not the tested one."""
+    """Return an environment for each version of Airflow except the one in the project's own
+    environment.
+    """
     return {
         lock.stem.removeprefix(_NAME): packages.Environment(
             root,
@@ -34,10 +36,11 @@ def environments(root: Path) -> dict[str, packages.Environment]:
 
 
 def choose(root: Path, versions: Sequence[str]) -> dict[str, packages.Environment | None]:
-    """Return the environments of some versions of Airflow, or of all.
+    """Return the environments of the named versions of Airflow; of all versions if none is named.
+    Raise ``SetupError`` for an unknown version.
 
-    The tested version comes first. Its value is None, because the tests run in the environment of
-    this process.
+    The version of the project's own environment comes first, with the value None, because its tests
+    run in this process's environment.
     """
     every = {tested_version(root): None, **environments(root)}
     for version in versions:

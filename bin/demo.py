@@ -67,7 +67,9 @@ def main() -> int:
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:
-    """End the demo through its clean-up code, so that a closed terminal ends Airflow, too."""
+    """End the demo through its clean-up code, so that Airflow also ends if the terminal is
+    closed.
+    """
     sys.exit(128 + number)
 
 
@@ -96,8 +98,8 @@ def _tell(chosen: Path | None) -> None:
 
 @contextmanager
 def _alone(asked: DemoRequest) -> Iterator[None]:
-    """Lock the demo's folder: a demo deletes what an earlier demo made, but not while that one
-    runs.
+    """Lock the folder of the demo, because a demo deletes the files of an earlier one. Raise
+    ``UnavailableError`` if another demo runs in it.
     """
     if asked.warehouse is not None or asked.folder is not None:
         yield  # a folder that no other demo uses
@@ -113,7 +115,9 @@ def _alone(asked: DemoRequest) -> Iterator[None]:
 
 
 def _fresh_folder(chosen: Path | None) -> Path:
-    """Return the folder of the demo, without the Airflow and the files of an earlier demo."""
+    """Return the folder of the demo; delete the Airflow and the source files of an earlier demo
+    from the default folder.
+    """
     folder = (chosen or DEFAULT_WAREHOUSE.parent).resolve()
     for made in (folder / "airflow", folder / "incoming"):
         if chosen is None and made.exists():
@@ -122,7 +126,9 @@ def _fresh_folder(chosen: Path | None) -> Path:
 
 
 def _fresh_warehouse(chosen: Path | None) -> Path:
-    """Return an empty folder for the tables; delete only what an earlier demo made."""
+    """Return an empty folder for the tables; delete only the default warehouse of an earlier demo.
+    Raise ``InvalidRequestError`` if a chosen folder is not empty.
+    """
     if chosen is None:
         if DEFAULT_WAREHOUSE.exists():
             _remove(DEFAULT_WAREHOUSE)
@@ -163,7 +169,7 @@ def _rows(rows: list[tuple[int, str | None, str]]) -> pa.Table:
 
 
 def _run(command: str) -> None:
-    """Print a command line, which the reader can type as well, and run it."""
+    """Print a command, which the reader can type as well, and run it."""
     print(f"   $ {command}", flush=True)
     subprocess.run(shlex.split(command), check=True)
 

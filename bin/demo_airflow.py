@@ -1,4 +1,4 @@
-"""The second part of ``bin/demo``: a real Airflow ingests a shop's changes, in two rounds."""
+"""The second part of ``bin/demo``: a real Airflow ingests the changes of a shop, in two rounds."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ ROUNDS: tuple[tuple[str, ...], ...] = (
 
 
 def tell(place: Path, *, keep: bool, engine: str) -> None:
-    """Run the second part in ``place``, the folder of the demo; with ``keep``, until Ctrl-C."""
+    """Run the second part in the folder ``place``; with ``keep``, keep Airflow running until
+    Ctrl-C.
+    """
     warehouse, dags = place / "warehouse", place / "dags"
     shutil.copytree(DAGS, dags, dirs_exist_ok=True)  # beside DAGs of the reader
     connection = {"conn_type": "lake", "extra": {"warehouse": str(warehouse)}}
@@ -72,19 +74,21 @@ def tell(place: Path, *, keep: bool, engine: str) -> None:
 
 
 def lake_command(warehouse: Path, *words: str) -> str:
-    """Return a command about the warehouse that works when it is typed in this folder."""
+    """Return a ``lake`` command for the warehouse, which works when typed in the working
+    directory.
+    """
     program = Path(sys.executable).with_name("lake")
     return shlex.join([_from_here(program), "--warehouse", _from_here(warehouse), *words])
 
 
 def _from_here(path: Path) -> str:
-    """Return a path relative to the working directory; one outside of it unchanged."""
+    """Return a path relative to the working directory; unchanged if it is outside."""
     beside = os.path.relpath(path)
     return str(path) if beside.startswith("..") else beside
 
 
 def _pages(run: str) -> dict[str, str]:
-    """Return addresses of pages of the web interface, by a description of what they show."""
+    """Return the paths of pages of the web interface, each under a description of the page."""
     task = f"dags/demo_orders/runs/{urllib.parse.quote(run)}/tasks/compact"
     return {
         "the health of the orders": f"plugin/lake/lake/table/lake_default?name={ORDERS}",
@@ -94,7 +98,7 @@ def _pages(run: str) -> dict[str, str]:
 
 
 def _round(airflow: LocalAirflow, place: Path, warehouse: Path, number: int, engine: str) -> str:
-    """Run one round, and return the id of its run of demo_orders."""
+    """Run one round, and return the run id of demo_orders."""
     incoming = place / "incoming" / f"round-{number}"
     incoming.mkdir(parents=True, exist_ok=True)
     for position, rows in enumerate(ROUNDS[number - 1]):
@@ -115,7 +119,7 @@ def _round(airflow: LocalAirflow, place: Path, warehouse: Path, number: int, eng
 
 
 def _described(task: str, result: dict[str, Any]) -> str:
-    """Describe the result of a task in one or two sentences."""
+    """Return the result of a task in one or two sentences."""
     report = result["report"]
     if task == "expire":
         return f"{counted(len(report['snapshots']), 'snapshot')} deleted: {result['reason']}"

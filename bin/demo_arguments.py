@@ -1,4 +1,4 @@
-"""The options of bin/demo, which need no installed package."""
+"""The options of bin/demo; this module needs no installed package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ this command."""
 
 @dataclass(frozen=True, slots=True)
 class DemoRequest:
-    """The request of one call of bin/demo."""
+    """The options of a call of bin/demo."""
 
     warehouse: Path | None
     folder: Path | None
@@ -30,7 +30,7 @@ class DemoRequest:
 
 
 def parse_demo(arguments: Sequence[str]) -> DemoRequest:
-    """Read the command line; for help or a usage error, print it and exit."""
+    """Return the options on the command line; for help or a usage error, print it and exit."""
     parser = argparse.ArgumentParser(
         prog="bin/demo",
         description=DESCRIPTION,

@@ -1,4 +1,5 @@
-"""Sets up the environment of bin/demo, bin/test and bin/bench once, and then runs one of them.
+"""Sets up the environment of bin/demo, bin/test and bin/bench once, and then runs one of these
+commands.
 
 Only the standard library is used here, because a machine may have nothing but Python.
 """
@@ -39,7 +40,9 @@ LEAKING_PREFIXES = ("AIRFLOW_", "HADOOP_", "LAKE_", "PYSPARK_", "SPARK_")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run ``demo``, ``test`` or ``bench``; return 2 if the environment cannot be set up."""
+    """Set up the environment, then run ``demo``, ``test`` or ``bench`` with the arguments after it;
+    return 2 if the set-up fails.
+    """
     command, *rest = arguments
     signal.signal(signal.SIGTERM, stop)
     # Refuse unknown arguments, and print the help, before a set-up that takes minutes.
@@ -69,8 +72,8 @@ def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
     """Bring the environment up to date; return the JAVA_HOME for Spark.
 
     An unusable Java is reported before packages are installed, which takes minutes. Asking a Java
-    for its version takes noticeable time, so the stamp file stores the answer, with the Java that
-    gave it.
+    for its version takes noticeable time, so the stamp file stores the answer, and for which Java
+    it was. Raises ``SetupError`` if no Java can be used.
     """
     on_path = shutil.which("java", path=environ.get("PATH"))
     question = f"{environ.get('JAVA_HOME')} {on_path and os.path.realpath(on_path)}"
@@ -88,18 +91,22 @@ def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
 
 
 def has_java(home: str) -> bool:
-    """Return True if ``home`` still has its bin/java: a Java inside .venv is deleted with .venv."""
+    """Return True if ``home`` has a bin/java. A Java inside .venv is deleted together with
+    .venv.
+    """
     return bool(home) and os.access(os.path.join(home, "bin", "java"), os.X_OK)
 
 
 def complain(error: SetupError) -> int:
-    """Print one line; return the exit code for a machine that cannot run the command."""
+    """Print the error in one line; return 2, the exit code for a machine that cannot run the
+    command.
+    """
     packages.say(str(error))
     return 2
 
 
 def stop(number: int, _frame: FrameType | None) -> None:
-    """End through the clean-up code if the set-up is terminated."""
+    """End through the clean-up code if the set-up gets SIGTERM."""
     sys.exit(128 + number)
 
 
@@ -112,14 +119,16 @@ def separate(root: Path, group: Group) -> packages.Environment:
 
 
 def wants_help(arguments: Sequence[str]) -> bool:
-    """Return True if the command itself gets --help; arguments after -- belong to pytest."""
+    """Return True if --help is among the arguments of the command itself; arguments after -- belong
+    to pytest.
+    """
     words = list(arguments)
     cut = words.index("--") if "--" in words else len(words)
     return any(word in ("-h", "--help") for word in words[:cut])
 
 
 def print_help(command: str) -> int:
-    """Describe a command on a machine where nothing is installed yet."""
+    """Print the description of a command on a machine where nothing is installed yet; return 0."""
     script = ROOT / COMMANDS[command][1]
     description = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8")))
     print(f"usage: bin/{command} [options]\n\n{description}\n")
@@ -128,7 +137,9 @@ def print_help(command: str) -> int:
 
 
 def install_java(ours: packages.Environment, environ: Mapping[str, str]) -> str:
-    """Install the Java of the package index, with the wrapper that Spark needs."""
+    """Install the Java of the package index, with the wrapper that Spark needs; return its
+    JAVA_HOME. Raise ``SetupError`` if that Java does not run.
+    """
     home = ours.folder / "java"
     wrapper = home / "bin" / "java"
     instead = f"install a Java {java.OLDEST} to {java.NEWEST} and set JAVA_HOME"
@@ -151,8 +162,8 @@ def install_java(ours: packages.Environment, environ: Mapping[str, str]) -> str:
 def work_environ(
     ours: packages.Environment, environ: Mapping[str, str], java_home: str
 ) -> dict[str, str]:
-    """Return the environment variables of the command: its PATH begins with this environment, and
-    variables about a Spark or Airflow of the caller are left out.
+    """Return the environment variables of the command. Its PATH begins with this environment; the
+    caller's variables about Spark or Airflow are left out.
     """
     kept = {
         name: value

@@ -29,30 +29,34 @@ Exit code: 0 all passed, 1 something failed, 2 this machine cannot run it (see t
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of tests, by its name on the command line of bin/test."""
+    """A group of tests, with its name on the command line of bin/test."""
 
     name: str
     sentence: str
     is_parallel: bool = False
-    """True if its tests are independent, and slow enough to gain from several processes."""
+    """True if the tests are independent of each other, and slow enough to gain from several
+    processes.
+    """
     waits: bool = False
-    """True if its tests wait so often that one process more than there are CPUs ends them
-    sooner. Groups that run in parallel have no such process, because they share the CPUs.
+    """True if the tests wait so often that one process more than there are CPUs is faster. Groups
+    that run at the same time as other groups have no such process, because they share the CPUs.
     """
     is_aside: bool = False
-    """True if it runs in parallel to the remaining groups: its tests wait for programs that
-    they start.
+    """True if the group runs at the same time as the remaining groups, because its tests wait for
+    programs that they start.
     """
     opt_in: str = ""
-    """Requirements beyond the project's own; such a group runs only when named."""
+    """The requirements beyond those of the project; a group with such requirements runs only when
+    named. Empty for any other group.
+    """
     tests_of: str = ""
-    """The group whose tests this one runs again; empty for tests of its own."""
+    """The group whose tests this group runs again; empty for a group with its own tests."""
     if_named: tuple[str, ...] = ()
-    """Other groups: of their tests this one runs only those that the command line names."""
+    """Further groups of which this group runs the tests that the command line names."""
 
     @property
     def folder(self) -> str:
-        """The folder below tests/."""
+        """The folder of the tests below tests/."""
         return self.tests_of or self.name
 
 
@@ -127,24 +131,26 @@ GROUPS = (
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The request of one call of bin/test."""
+    """The request of a call of bin/test."""
 
     groups: tuple[Group, ...]
     options: tuple[str, ...]
     """Options for pytest, without the tests to run."""
     tests: tuple[str, ...]
-    """Single files or tests, such as ``tests/unit/test_x.py::test_y``; empty for the whole
+    """Files or tests, such as ``tests/unit/test_x.py::test_y``; empty for all tests of the
     groups.
     """
     left_out: tuple[Group, ...] = ()
-    """The groups that a run of all groups leaves out."""
+    """The groups that are left out because no group is named."""
     is_whole: bool = False
-    """True if the exhaustive tests run all cases instead of a sample."""
+    """True if the exhaustive tests run all cases, not only a sample."""
     airflow: tuple[str, ...] = ()
-    """The versions of Airflow for the group compat; empty for all of them."""
+    """The versions of Airflow for the group ``compat``; empty for all versions."""
 
     def targets(self, group: Group) -> list[str]:
-        """Return the arguments of pytest for one group."""
+        """Return the paths for pytest that belong to a group; empty if the command line names only
+        tests of other groups.
+        """
         if not self.tests:
             return [f"tests/{group.folder}"]
         folders = [f"tests/{name}" for name in (group.folder, *group.if_named)]
@@ -153,7 +159,7 @@ class Request:
 
 
 def parse_request(arguments: Sequence[str]) -> Request:
-    """Read the command line; for help or a usage error, print it and exit."""
+    """Return the request on the command line; for help or a usage error, print it and exit."""
     words = list(arguments)
     cut = words.index("--") if "--" in words else len(words)
     parser = make_parser()
@@ -195,13 +201,15 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def describe(group: Group) -> str:
-    """Return a line about a group for the help."""
+    """Return the line of the help about a group."""
     condition = f" It {group.opt_in}." if group.opt_in else ""
     return f"  {group.name:<12} {group.sentence}{condition}"
 
 
 def group_name(word: str) -> str:
-    """Return the name of a group; raise an error that lists all groups for any other word."""
+    """Return the word if it is the name of a group; else raise ``argparse.ArgumentTypeError`` with
+    all names.
+    """
     names = [group.name for group in GROUPS]
     if word not in names:
         raise argparse.ArgumentTypeError(f"{word!r} is not a group: choose from {', '.join(names)}")
@@ -209,5 +217,5 @@ def group_name(word: str) -> str:
 
 
 def has_tests(root: Path, group: Group) -> bool:
-    """Return True if the group has a folder with a test in it."""
+    """Return True if the folder of the group has a test file."""
     return any((root / "tests" / group.folder).rglob("test_*.py"))

@@ -1,4 +1,4 @@
-"""Finds the Java for Spark, or wraps the Java of the package index."""
+"""Finds a Java for Spark, and wraps the Java of the package index."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ exec {java} "$@"
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java found on this machine."""
+    """A Java on this machine."""
 
     home: str
     version: int
 
     @property
     def is_usable(self) -> bool:
-        """True if Spark runs on it."""
+        """True if Spark runs on this version."""
         return OLDEST <= self.version <= NEWEST
 
 
 def find_java(environ: Mapping[str, str]) -> Java | None:
     """Return the usable Java of JAVA_HOME or the PATH; None if there is none.
 
-    JAVA_HOME is an explicit choice, so an unusable Java there is an error. An unusable Java on the
-    PATH is skipped.
+    JAVA_HOME is an explicit choice, so an unusable Java there raises ``SetupError``. An unusable
+    Java on the PATH is skipped.
     """
     home = environ.get("JAVA_HOME")
     if home:
@@ -69,9 +69,7 @@ def find_java(environ: Mapping[str, str]) -> Java | None:
 
 
 def require_java(home: str) -> Java:
-    """Return the Java in ``home``, which the caller chose; raise SetupError if Spark cannot run on
-    it.
-    """
+    """Return the Java in ``home``; raise ``SetupError`` if Spark cannot run on it."""
     java = ask_java(os.path.join(home, "bin", "java"))
     advice = f"set it to a Java {OLDEST} to {NEWEST}, or unset it: then this command installs one"
     if java is None:
@@ -82,7 +80,7 @@ def require_java(home: str) -> Java:
 
 
 def ask_java(binary: str) -> Java | None:
-    """Return version and home of a ``java``; None if it does not run."""
+    """Return the version and the home of the program ``binary``; None if it does not run."""
     try:
         answer = subprocess.run(
             [binary, "-XshowSettings:properties", "-version"],
@@ -103,7 +101,7 @@ def ask_java(binary: str) -> Java | None:
 
 
 def write_wrapper(home: Path, runtime_java: Path) -> None:
-    """Make ``home`` usable as JAVA_HOME: its bin/java runs ``runtime_java`` without the module that
+    """Make ``home`` usable as JAVA_HOME. Its bin/java runs ``runtime_java`` without the module that
     this Java lacks.
     """
     script = home / "bin" / "java"

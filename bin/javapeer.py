@@ -1,7 +1,7 @@
 """Builds the Java programs of tests/java, with the released jars from Maven.
 
-As a script it prints, as JSON, the Java and the class path with which to start one of them: the
-peer, or the metastore if that is its argument.
+As a script it prints, as JSON, the Java and the class path with which to start a program: the peer,
+or the metastore if that is the argument.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ UNFIT = "bin/test java needs"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Build a program and print how to start it; return 2 with one line if that is not
-    possible.
+    """Build a program and print the Java and class path that start it; return 2 with one line if
+    that is not possible.
     """
     try:
         print(json.dumps(prepare(ROOT, os.environ, *arguments)))
@@ -36,7 +36,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def prepare(root: Path, environ: Mapping[str, str], program: str = PEER) -> dict[str, str]:
-    """Bring jars and classes up to date; return at once if they are."""
+    """Bring the jars and classes of a program up to date; return the Java and class path that start
+    it. Raise ``SetupError`` if that is not possible.
+    """
     home = find_jdk(environ)
     folder = ".venv-java" if program == PEER else f".venv-java-{program}"
     lock = f"tests/java/{program}/pom.xml"
@@ -56,7 +58,9 @@ def prepare(root: Path, environ: Mapping[str, str], program: str = PEER) -> dict
 
 
 def find_jdk(environ: Mapping[str, str]) -> str:
-    """Return the home of a Java with a compiler: that of JAVA_HOME, else that of the PATH."""
+    """Return the home of a Java with a compiler: that of JAVA_HOME, else that of the PATH. Raise
+    ``SetupError`` if neither has one.
+    """
     on_path = shutil.which("javac", path=environ.get("PATH"))
     for home in (environ.get("JAVA_HOME"), on_path and Path(os.path.realpath(on_path)).parents[1]):
         compiler = home and os.path.join(home, "bin", "javac")
@@ -70,7 +74,9 @@ def find_jdk(environ: Mapping[str, str]) -> str:
 
 
 def build(place: packages.Environment, home: str, environ: Mapping[str, str], held: int) -> None:
-    """Fetch the jars and compile the program; an interrupted build writes no stamp."""
+    """Fetch the jars and compile the program; raise ``SetupError`` if that fails. The stamp is
+    written last, so an interrupted build has none.
+    """
     maven = shutil.which("mvn", path=environ.get("PATH"))
     if maven is None:
         raise SetupError(
@@ -95,7 +101,7 @@ def build(place: packages.Environment, home: str, environ: Mapping[str, str], he
 
 
 def digest(place: packages.Environment, home: str) -> str:
-    """Return a digest of the program's sources, its jars, the compiler and the target folder."""
+    """Return a digest of the sources, the jars, the compiler and the target folder of a program."""
     content = hashlib.sha256(f"{home}\n{place.folder}\n".encode())
     for path in sorted((place.root / place.lock).parent.iterdir()):
         content.update(path.read_bytes())

@@ -1,4 +1,6 @@
-"""A complete Airflow on this machine: SQLite, loopback only, deleted when it is closed."""
+"""A complete Airflow on this machine, with SQLite, on loopback only, which ends when its context
+ends.
+"""
 
 from __future__ import annotations
 
@@ -38,15 +40,17 @@ class AirflowTroubleError(Exception):
 
 
 class LocalAirflow:
-    """Starts every component in a process group of its own, and ends all of them on leaving the
-    context.
+    """Starts every component in one process group of its own, and ends all components after the
+    block.
+
+    Raises ``AirflowTroubleError`` if the database cannot be created.
     """
 
     def __init__(
         self, home: Path, dags: Path, *, settings: Mapping[str, str], folder: Path | None = None
     ) -> None:
-        """``folder`` is the working directory of all processes: relative paths of tasks begin
-        there.
+        """``folder`` is the working directory of all processes, in which relative paths of tasks
+        begin; None for that of this process.
         """
         self.home = home
         self._folder = folder
@@ -91,7 +95,7 @@ class LocalAirflow:
             self.start(name)
 
     def start(self, name: str) -> None:
-        """Start a component."""
+        """Start the component with this name, such as ``scheduler``."""
         self._components[name] = self._spawn((name, *_COMPONENTS[name]), group=self._group)
         self._group = self._group or self._components[name].pid
 
@@ -114,7 +118,7 @@ class LocalAirflow:
             )
 
     def _end(self) -> None:
-        """End the components and their children; a task has a process group of its own."""
+        """End the components and their child processes. A task has its own process group."""
         if not self._components:
             return
         with _undisturbed():
@@ -127,7 +131,9 @@ class LocalAirflow:
                 process.wait()
 
     def wait_for_dags(self, *dag_ids: str, seconds: float) -> None:
-        """Wait until all these DAGs can be started."""
+        """Wait until all these DAGs can be started; raise ``AirflowTroubleError`` after
+        ``seconds``.
+        """
         for dag_id in dag_ids:
             self.wait_for(
                 f"the DAG {dag_id}", lambda dag_id=dag_id: self._get(f"dags/{dag_id}"), seconds
@@ -136,30 +142,36 @@ class LocalAirflow:
     def run(
         self, dag_id: str, conf: Mapping[str, Any], *, seconds: float, at: datetime | None = None
     ) -> str:
-        """Start a run, wait until it has succeeded, and return its id."""
+        """Start a run, wait until it has succeeded, and return its id; raise
+        ``AirflowTroubleError`` if it fails, or after ``seconds``.
+        """
         run_id = self.trigger(dag_id, conf, at=at)
         self.wait_for_run(dag_id, run_id, seconds=seconds)
         return run_id
 
     def trigger(self, dag_id: str, conf: Mapping[str, Any], *, at: datetime | None = None) -> str:
-        """Start a run, of the logical date ``at`` if there is one, and return its id."""
+        """Start a run and return its id; ``at`` is its logical date, or None."""
         asked = {"logical_date": at and at.isoformat(), "conf": dict(conf)}
         started = self.ask("POST", f"dags/{dag_id}/dagRuns", asked)
         run_id: str = started["dag_run_id"]
         return run_id
 
     def clear(self, dag_id: str, run_id: str) -> None:
-        """Clear all tasks of a run, which then does its work again."""
+        """Clear all tasks of a run, which then do their work again."""
         asked = {"dag_run_id": run_id, "dry_run": False, "only_failed": False}
         self.ask("POST", f"dags/{dag_id}/clearTaskInstances", {**asked, "reset_dag_runs": True})
 
     def wait_for_run(self, dag_id: str, run_id: str, *, seconds: float) -> None:
-        """Wait until this run has succeeded."""
+        """Wait until this run has succeeded; raise ``AirflowTroubleError`` if it fails, or after
+        ``seconds``.
+        """
         path = f"dags/{dag_id}/dagRuns/{run_id}"
         self.wait_for(f"{dag_id} {run_id}", lambda: self._is_done(self._get(path)), seconds)
 
     def wait_for_runs(self, dag_id: str, count: int, *, seconds: float) -> None:
-        """Wait until ``count`` runs of a DAG have succeeded."""
+        """Wait until ``count`` runs of a DAG have succeeded; raise ``AirflowTroubleError`` if a run
+        fails, or after ``seconds``.
+        """
 
         def are_done() -> bool:
             found = self._get(f"dags/{dag_id}/dagRuns") or {"dag_runs": []}
@@ -168,16 +180,16 @@ class LocalAirflow:
         self.wait_for(f"{count} runs of {dag_id}", are_done, seconds)
 
     def set_paused(self, dag_id: str, is_paused: bool) -> None:
-        """Pause a DAG, or let it run."""
+        """Pause a DAG, or unpause it."""
         self.ask("PATCH", f"dags/{dag_id}?update_mask=is_paused", {"is_paused": is_paused})
 
     def runs(self, dag_id: str) -> list[str]:
-        """Return the ids of a DAG's runs, oldest ``run_after`` first."""
+        """Return the ids of a DAG's runs, the oldest first by ``run_after``."""
         found = self._get(f"dags/{dag_id}/dagRuns?order_by=run_after")
         return [run["dag_run_id"] for run in found["dag_runs"]]
 
     def result(self, dag_id: str, run_id: str, task_id: str) -> Any:
-        """Return the result of a task; None if there is none yet."""
+        """Return the return value of a task; None if there is none yet."""
         path = f"dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/return_value"
         found = self._get(f"{path}?deserialize=true")
         return found["value"] if found else None
@@ -190,9 +202,9 @@ class LocalAirflow:
         return run is not None and run["state"] == "success"
 
     def wait_for(self, what: str, is_there: Callable[[], Any], seconds: float) -> None:
-        """Wait until ``is_there`` returns a true value; ``what`` names that in the error.
+        """Wait until ``is_there`` returns a true value; ``what`` are the words for it in the error.
 
-        Raises AirflowTroubleError after ``seconds``, or as soon as a component has ended.
+        Raises ``AirflowTroubleError`` after ``seconds``, or as soon as a component has ended.
         """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -215,7 +227,9 @@ class LocalAirflow:
             raise
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """Send a request to the REST API, and return the decoded JSON of its answer."""
+        """Send a request to the REST API, and return the JSON of the answer; raise
+        ``urllib.error.HTTPError`` for a refused request.
+        """
         if not self._token:
             self._token = _ask("GET", f"{self.url}/auth/token", None, {})["access_token"]
         headers = {"Authorization": f"Bearer {self._token}"}
@@ -235,7 +249,9 @@ def _ask(method: str, url: str, body: Any, headers: Mapping[str, str]) -> Any:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Ignore further interrupts, so that a second Ctrl-C does not leave half of Airflow running."""
+    """Ignore further signals in the block, so that a second Ctrl-C does not leave a part of Airflow
+    running.
+    """
     before = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDINGS}
     try:
         yield
@@ -257,7 +273,9 @@ def _free_port() -> int:
 
 
 def _environment(home: Path, dags: Path, port: int) -> dict[str, str]:
-    """Return the environment of Airflow, so that no setting of the machine changes the demo."""
+    """Return the environment variables of Airflow, without the machine's own settings of
+    Airflow.
+    """
     bundle = {
         "name": "demo",
         "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle",

@@ -1,6 +1,6 @@
-"""Fills a virtual environment with exactly the pinned packages, and survives interruptions.
+"""Fills a virtual environment with exactly the pinned packages, also after an interruption.
 
-``stamp.json`` in the environment lists its complete parts. It is written after the work, so an
+``stamp.json`` in the environment lists the complete parts. It is written after the work, so an
 environment without a stamp is incomplete and is built again.
 """
 
@@ -42,16 +42,18 @@ MISLEADING = (
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """One virtual environment of the project: its folder and its packages."""
+    """A virtual environment of the project: its folder and its packages."""
 
     root: Path
     name: str
     lock: str
     holds_project: bool
     gigabytes: int
-    """The free disk space that a new environment needs, with temporary files of the installers."""
+    """The free disk space that a new environment needs, in GB, including temporary files of the
+    installers.
+    """
     instead: str = ""
-    """A lock file whose packages take the place of those with the same names."""
+    """A further lock file, whose packages replace those with the same names; empty for none."""
 
     @property
     def folder(self) -> Path:
@@ -65,7 +67,7 @@ class Environment:
 
     @property
     def pins(self) -> str:
-        """The pinned packages with their hashes."""
+        """The text of the lock file: pinned packages with their hashes."""
         lock = (self.root / self.lock).read_text(encoding="utf-8")
         if not self.instead:
             return lock
@@ -85,12 +87,14 @@ class Environment:
 
 
 def name_of(package: str) -> str:
-    """Return the name of a package in a lock file."""
+    """Return the name of a package from its entry in a lock file."""
     return package.partition("==")[0]
 
 
 def prepare(environment: Environment, environ: Mapping[str, str]) -> None:
-    """Bring the environment up to date; return at once if it is."""
+    """Bring the environment up to date, or return at once if it is; raise ``SetupError`` if that
+    fails.
+    """
     if is_ready(environment):
         return
     with setup_lock(environment) as held:
@@ -101,7 +105,7 @@ def prepare(environment: Environment, environ: Mapping[str, str]) -> None:
 
 
 def is_ready(environment: Environment) -> bool:
-    """Return True if everything requested is installed and runs."""
+    """Return True if all packages, and the project if the environment has it, are installed."""
     return has_packages(environment) and (
         not environment.holds_project
         or read_stamp(environment).get("project") == project_digest(environment)
@@ -109,7 +113,7 @@ def is_ready(environment: Environment) -> bool:
 
 
 def has_packages(environment: Environment) -> bool:
-    """Return True if the pinned packages are installed for the current Python."""
+    """Return True if the pinned packages are installed and the environment's Python runs."""
     stamp = read_stamp(environment)
     return "packages" in stamp and stamp["packages"] == packages_digest(environment)
 
@@ -117,7 +121,7 @@ def has_packages(environment: Environment) -> bool:
 def packages_digest(environment: Environment) -> str:
     """Return a digest of the pinned versions, the folder and the environment's own Python.
 
-    The Python that runs this module is not a part of it: two shells with two Pythons share one
+    The Python that runs this module does not count, so that two shells with two Pythons share one
     environment.
     """
     place = f"{ask_python(environment)}{environment.folder}\n"
@@ -125,7 +129,7 @@ def packages_digest(environment: Environment) -> str:
 
 
 def ask_python(environment: Environment) -> str:
-    """Return the version of the environment's own Python; empty if it does not run."""
+    """Return the version and the base of the environment's own Python; empty if it does not run."""
     question = "import sys; print(sys.version, sys.base_prefix, sep='\\n')"
     command = [str(environment.python), "-I", "-S", "-c", question]
     try:
@@ -138,14 +142,14 @@ def ask_python(environment: Environment) -> str:
 
 
 def project_digest(environment: Environment) -> str:
-    """Return a digest of the project's own metadata; if it changes, only the project is
-    reinstalled.
+    """Return a digest of the project's metadata. If it changes, only the project is installed
+    again.
     """
     return hashlib.sha256((environment.root / "pyproject.toml").read_bytes()).hexdigest()
 
 
 def read_stamp(environment: Environment) -> dict[str, str]:
-    """Return the complete parts, each with its digest; none if the environment is missing or
+    """Return the digests of the complete parts by name; empty if the environment is missing or
     damaged.
     """
     if not environment.python.exists():
@@ -158,7 +162,7 @@ def read_stamp(environment: Environment) -> dict[str, str]:
 
 
 def update_stamp(environment: Environment, **complete: str) -> None:
-    """Add a complete part to the stamp; the file is replaced as a whole."""
+    """Add complete parts to the stamp, whose file is replaced in one step."""
     stamp = read_stamp(environment) | complete
     draft = environment.stamp.with_suffix(f".{os.getpid()}")
     draft.write_text(json.dumps(stamp, indent=1) + "\n", encoding="utf-8")
@@ -167,9 +171,11 @@ def update_stamp(environment: Environment, **complete: str) -> None:
 
 @contextmanager
 def setup_lock(environment: Environment) -> Iterator[int]:
-    """Let only one set-up run at a time; yield the descriptor of the lock's file.
+    """Wait until no other set-up of the environment runs, and exclude any other set-up during the
+    block; yield the descriptor of the lock file.
 
-    The installers inherit it: if this process is killed, the next set-up still waits for them.
+    The installers inherit the descriptor: if this process is killed, the next set-up still waits
+    for them.
     """
     lock = os.open(environment.root / f"{environment.name}.lock", os.O_CREAT | os.O_RDWR, 0o644)
     try:
@@ -184,8 +190,8 @@ def setup_lock(environment: Environment) -> Iterator[int]:
 
 
 def mark_in_use(environment: Environment) -> None:
-    """Keep other runs from rebuilding the environment until this process ends, or the command that
-    replaces it.
+    """Keep other runs from rebuilding the environment until this process ends, also if another
+    command replaces it.
     """
     handle = os.open(environment.folder / "pyvenv.cfg", os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_SH)
@@ -193,7 +199,9 @@ def mark_in_use(environment: Environment) -> None:
 
 
 def build(environment: Environment, environ: Mapping[str, str], held: int) -> None:
-    """Make a new environment; an interruption leaves no incomplete one behind."""
+    """Create a new environment; raise ``SetupError`` if that fails. After a failure or an
+    interruption the incomplete environment is deleted.
+    """
     remove(environment)
     require_space(environment)
     count = len(split_lock(environment.pins))
@@ -218,7 +226,9 @@ def build(environment: Environment, environ: Mapping[str, str], held: int) -> No
 
 
 def remove(environment: Environment) -> None:
-    """Delete the old environment, unless the folder holds something else or is in use."""
+    """Delete the old environment. Raise ``SetupError`` if its path is not a folder, or if another
+    run uses it.
+    """
     folder = environment.folder
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise SetupError(f"{folder} is not a folder made by this command: move it away")
@@ -237,7 +247,7 @@ def remove(environment: Environment) -> None:
 
 
 def require_space(environment: Environment) -> None:
-    """Raise SetupError before anything is written if the disk has too little space."""
+    """Raise ``SetupError`` if the disk has too little space, before anything is written."""
     free = shutil.disk_usage(environment.root).free / 1024**3
     if free < environment.gigabytes:
         raise SetupError(
@@ -249,7 +259,7 @@ def require_space(environment: Environment) -> None:
 def create_empty(
     environment: Environment, uv: str | None, environ: Mapping[str, str], held: int
 ) -> None:
-    """Create the virtual environment with pip and without packages."""
+    """Create the virtual environment with pip and no other packages."""
     folder = str(environment.folder)
     # If the environment is activated, sys.executable is in the folder that was just removed.
     python = getattr(sys, "_base_executable", sys.executable)
@@ -261,7 +271,7 @@ def create_empty(
 
 
 def install_project(environment: Environment, environ: Mapping[str, str], held: int) -> None:
-    """Install the project, editable, with the build backend of the lock file."""
+    """Install the project as editable, with the build backend in the lock file."""
     what = ["--no-deps", "--no-build-isolation", "--editable", str(environment.root)]
     if not (command := uv_install(environment, environ)):
         python = str(environment.python)
@@ -278,7 +288,9 @@ def install_pinned(
     *options: str,
     doing: str,
 ) -> None:
-    """Install the packages of a lock file; only files whose hashes are in it are accepted."""
+    """Install the packages of a lock file; only files whose hashes it has are accepted. ``doing``
+    are the words for it in an error.
+    """
     file = str(environment.root / lock)
     if command := uv_install(environment, environ):
         command += ["--require-hashes", *options, "-r", file]
@@ -288,7 +300,7 @@ def install_pinned(
 
 
 def uv_install(environment: Environment, environ: Mapping[str, str]) -> list[str]:
-    """Return the command that installs packages with uv, or nothing if there is no uv."""
+    """Return the command that installs packages with uv; empty if there is no uv."""
     uv = shutil.which("uv", path=environ.get("PATH"))
     python = str(environment.python)
     return [uv, "pip", "install", "--quiet", "--python", python, "--compile-bytecode"] if uv else []
@@ -302,7 +314,9 @@ def run_quietly(
     *,
     doing: str,
 ) -> None:
-    """Run an installer with its output in the log; raise SetupError with the reason in one line."""
+    """Run an installer with its output in the log; raise ``SetupError`` with the reason in one line
+    if it fails.
+    """
     with environment.log.open("w+", encoding="utf-8", errors="replace") as log:
         began = time.monotonic()
         with subprocess.Popen(
@@ -328,7 +342,7 @@ def run_quietly(
 
 
 def wait(process: subprocess.Popen[bytes], began: float) -> int:
-    """Wait for an installer, and print a line from time to time."""
+    """Wait for an installer, and print a line every 30 seconds; return its exit code."""
     while True:
         try:
             return process.wait(timeout=SECONDS_BETWEEN_SIGNS_OF_LIFE)
@@ -337,7 +351,7 @@ def wait(process: subprocess.Popen[bytes], began: float) -> int:
 
 
 def installer_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the caller's environment without variables that change what pip or uv does."""
+    """Return the caller's environment without variables that change the work of pip or uv."""
     kept = {name: value for name, value in environ.items() if name not in MISLEADING}
     # uv downloads no Python and, like pip, trusts the certificates of this machine.
     ours = {"UV_PYTHON_DOWNLOADS": "never", "UV_SYSTEM_CERTS": "true", "PIP_NO_INPUT": "1"}

@@ -1,6 +1,6 @@
-"""Installs a lock file with pip, on every processor, into the environment whose Python runs this.
+"""Installs a lock file with several pips at once, into the environment whose Python runs this.
 
-One pip uses one processor. A lock file names all packages, so several pips can share it.
+One pip uses one processor. A lock file lists all packages, so several pips can share it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ PIP = (
 
 
 def main(lock: str, *options: str) -> int:
-    """Install the lock file with pip's ``options``; return pip's exit code.
+    """Install the lock file with pip's ``options``; return pip's exit code, the highest of all
+    pips.
 
     The output of pip has the reason of a failure.
     """

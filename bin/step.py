@@ -1,4 +1,4 @@
-"""Runs one step of a longer run, and lets it clean up when the run is ended."""
+"""Runs one step of a longer run, and lets the step clean up if the run is ended."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from typing import NoReturn
 
 
 class Terminated(KeyboardInterrupt):
-    """Only this process was terminated, not all processes of the terminal: its steps got no
-    signal.
+    """Only this process got a signal to end, not all processes of the terminal, so its steps got
+    none.
     """
 
 
 def listen() -> None:
-    """Treat SIGINT and SIGTERM as requests to end, also if a shell started this process with &."""
+    """Raise ``KeyboardInterrupt`` on SIGINT, SIGTERM and SIGHUP, even if a shell has started this
+    process with &.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _terminate)
     if hasattr(signal, "SIGHUP"):
@@ -27,9 +29,10 @@ def listen() -> None:
 
 
 def run_step(command: Sequence[str], *, folder: Path, environ: Mapping[str, str]) -> int:
-    """Run a step to its end and return its exit code; raise an interrupt after the step has ended.
+    """Run a step to its end, and return its exit code. An interrupt is raised after the step has
+    ended.
 
-    A step is asked to end, as by Ctrl-C, and never killed: killed tests leave their servers
+    The step gets SIGINT, as by Ctrl-C, and is never killed: killed tests would leave their servers
     running.
     """
     step = subprocess.Popen(command, cwd=folder, env=dict(environ))
@@ -50,12 +53,14 @@ def run_step(command: Sequence[str], *, folder: Path, environ: Mapping[str, str]
 
 
 def reaches_steps(interrupt: KeyboardInterrupt) -> bool:
-    """Return True if the steps of this run got the interrupt, too."""
+    """Return True if the steps of this run got the interrupt as well."""
     return not isinstance(interrupt, Terminated) and _shares_terminal()
 
 
 def _shares_terminal() -> bool:
-    """Return True if Ctrl-C reaches the step: a terminal signals all its foreground processes."""
+    """Return True if Ctrl-C also reaches the step, because a terminal signals all of its foreground
+    processes.
+    """
     try:
         return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
     except (OSError, ValueError, AttributeError):

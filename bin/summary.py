@@ -1,4 +1,6 @@
-"""The end of a test run: steps, slowest tests, reasons for skips, and one line with the totals."""
+"""The end of a test run: its steps, the slowest tests, the reasons of skips, and a line with the
+totals.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ SLOWEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The sample of the exhaustive tests that a run uses."""
+    """The sample of the exhaustive tests in a run."""
 
     seed: str
     is_whole: bool = False
@@ -34,18 +36,20 @@ class StepResult:
     passed: int
     failed: int
     skip_reasons: tuple[str, ...] = ()
-    """One entry for each skipped test."""
+    """The reason of each skipped test."""
     rerun: str = ""
-    """The command that repeats the first failure."""
+    """The command that runs the first failed test again; empty without a failure."""
     mend: str = ""
-    """The command that repairs the failure automatically, if there is one."""
+    """The command that repairs the failure; empty if there is none."""
     slowest: tuple[tuple[float, str], ...] = ()
-    """Seconds and name of the slowest tests, slowest first."""
+    """Seconds and name of each of the slowest tests, slowest first."""
     is_test: bool = field(default=True, kw_only=True)
 
 
 def read_junit(report: Path, *, name: str, seconds: float, exit_code: int) -> StepResult:
-    """Return the result of a pytest run from its report; a run without a report has failed."""
+    """Return the result of a pytest run from its report. A run that has failed without a failed
+    test in its report counts one failure.
+    """
     cases = read_cases(report)
     failing = [case for case in cases if is_failing(case)]
     skipped = [case for case in cases if case not in failing and case.find("skipped") is not None]
@@ -68,13 +72,15 @@ def read_junit(report: Path, *, name: str, seconds: float, exit_code: int) -> St
 
 
 def slowest_of(cases: Sequence[ElementTree.Element]) -> tuple[tuple[float, str], ...]:
-    """Return seconds and name of the slowest tests, set-up and clean-up included."""
+    """Return the seconds and the name of each of the 20 slowest tests, slowest first; set-up and
+    clean-up are included.
+    """
     times = [(float(case.get("time", "0")), node_id(case)) for case in cases]
     return tuple(sorted(times, reverse=True)[:SLOWEST])
 
 
 def read_cases(report: Path) -> list[ElementTree.Element]:
-    """Return the tests in a report; none if pytest ended before it wrote a complete report."""
+    """Return the tests in a report; empty if pytest has not written a complete report."""
     try:
         return list(ElementTree.parse(report).iter("testcase"))
     except (OSError, ElementTree.ParseError):
@@ -82,12 +88,12 @@ def read_cases(report: Path) -> list[ElementTree.Element]:
 
 
 def is_failing(case: ElementTree.Element) -> bool:
-    """Return True if a test, its set-up or its clean-up failed."""
+    """Return True if a test, its set-up or its clean-up has failed."""
     return case.find("failure") is not None or case.find("error") is not None
 
 
 def skip_reason(case: ElementTree.Element) -> str:
-    """Return the reason of a skipped test."""
+    """Return the reason why a test was skipped, or why it is expected to fail."""
     skip = case.find("skipped")
     reason = skip.get("message", "") if skip is not None else ""
     is_gap = skip is not None and skip.get("type") == "pytest.xfail"
@@ -95,7 +101,7 @@ def skip_reason(case: ElementTree.Element) -> str:
 
 
 def node_id(case: ElementTree.Element) -> str:
-    """Return the name by which pytest runs only this test."""
+    """Return the pytest id of a test, with which pytest runs only this test."""
     file = case.get("file", "")
     module = file.removesuffix(".py").replace("/", ".")
     inside = case.get("classname", "").removeprefix(module).strip(".")
@@ -111,9 +117,9 @@ def format_summary(
     left_out: Sequence[str] = (),
     sample: Sample | None = None,
 ) -> str:
-    """Return the summary, whose last line is meant for programs, too.
+    """Return the summary; programs can parse its last line.
 
-    ``left_out`` has the requirements and the command of each group that runs only when named.
+    ``left_out`` has a note for each group that was not run, with its requirements and its command.
     """
     lines = ["", "== summary =="]
     lines += [format_step(result) for result in results] or ["no test matched"]
@@ -146,7 +152,7 @@ def format_summary(
 
 
 def format_step(result: StepResult) -> str:
-    """Return one line: the verdict, the step, its counts and its duration."""
+    """Return the line about a step: the verdict, the name, the counts and the duration."""
     verdict = "FAILED" if result.failed else "ok"
     counted = ""
     if result.is_test:

@@ -1,4 +1,4 @@
-"""Runs the gate and the groups of tests one after the other; ``groups.py`` lists them."""
+"""Runs the gate and the groups of tests; ``groups.py`` lists the groups."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ ONE_PROCESS = ("-n", "-s", "--pdb", "--capture=no", "--trace")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the requested groups; return 0 if all passed, 1 if not or if nothing ran, 2 if nothing
-    can run.
+    """Run the requested groups. Return 0 if all tests passed, 1 if one failed or none ran, and 2 if
+    the machine cannot run them; after a signal 130 or 143.
     """
     request = parse_request(arguments)
     step.listen()
@@ -67,7 +67,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def choose_sample(request: Request) -> Sample:
-    """Choose the sample of the exhaustive tests and pass it on; see ``tests/sampling.py``."""
+    """Choose the sample of the exhaustive tests, and pass it to them in environment variables; see
+    ``tests/sampling.py``.
+    """
     os.environ["SEED"] = os.environ.get("SEED") or str(time.time_ns() % 1_000_000)
     if request.is_whole:
         os.environ["LAKE_TEST_ALL"] = "1"
@@ -75,8 +77,8 @@ def choose_sample(request: Request) -> Sample:
 
 
 def run(request: Request, results: list[StepResult]) -> None:
-    """Run the groups in order, and append their results to ``results``; skip a group without
-    tests.
+    """Run the requested groups, and append their results to ``results``. Groups without tests are
+    left out.
     """
     with tempfile.TemporaryDirectory(prefix="lake-test-", dir=memory_for_files()) as folder:
         if folder.startswith(MEMORY):
@@ -93,7 +95,8 @@ def run(request: Request, results: list[StepResult]) -> None:
 
 
 def run_groups(request: Request, folder: Path, results: list[StepResult]) -> None:
-    """Run the groups of tests in order, but those with Java and Airflow in parallel.
+    """Run the groups of tests in order, but those with Java or Airflow at the same time as the
+    rest.
 
     Their tests wait for programs that they start, while the remaining groups use the processors.
     """
@@ -117,8 +120,8 @@ def run_groups(request: Request, folder: Path, results: list[StepResult]) -> Non
 
 
 def memory_for_files() -> str | None:
-    """Return a folder in memory for the files of tests. Only CI uses it, because these files are
-    lost after the run.
+    """Return a folder in memory for the files of tests; None to use the disk. Only CI uses memory,
+    because these files are lost after the run.
     """
     if not os.environ.get("CI") or not os.path.isdir(MEMORY):
         return None
@@ -127,7 +130,7 @@ def memory_for_files() -> str | None:
 
 
 def _runs_programs(folder: str) -> bool:
-    """Return False if the file system is mounted without the right to execute programs."""
+    """Return True unless the file system is mounted without the right to run programs."""
     return not os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0)
 
 
@@ -140,8 +143,9 @@ def types() -> list[str]:
 
 
 def run_gate(*, has_unit: bool) -> list[StepResult]:
-    """Check formatting, lint and structure; run every step, so that one run shows all failures. If
-    the group ``unit`` runs, too (``has_unit``), the gate leaves the tests of the structure to it.
+    """Check formatting, lint and structure; run every step, so that one run shows all failures.
+
+    With ``has_unit``, the group ``unit`` runs the tests of the structure later.
     """
     ruff = str(Path(sys.executable).parent / "ruff")
     uncached = [] if is_writable() else ["--no-cache"]
@@ -160,13 +164,13 @@ def run_gate(*, has_unit: bool) -> list[StepResult]:
 
 
 def run_check(name: str, command: list[str], *, mend: str = "") -> StepResult:
-    """Run one step of the gate; ``mend`` is the command that may repair a failure."""
+    """Run a step of the gate; ``mend`` is the command that may repair a failure."""
     code, seconds = stream(name, command)
     return check_result(name, code, seconds, mend=mend)
 
 
 def check_result(name: str, code: int, seconds: float, *, mend: str = "") -> StepResult:
-    """Return the result of a finished step of the gate."""
+    """Return the result of a step of the gate from its exit code."""
     if code == 0:
         return StepResult(name, seconds, passed=1, failed=0, is_test=False)
     again = f"bin/test {GATE.name}"
@@ -181,7 +185,9 @@ def run_tests(
     *,
     shares: bool = False,
 ) -> StepResult:
-    """Run one group, or only the named tests in it, with pytest, in this or another environment."""
+    """Run the tests of one group, or only the named ones, with pytest; ``other`` is another
+    environment than that of this process.
+    """
     command = group_command(group, request, report, other, shares=shares)
     code, seconds = stream(group.name, command, environ_of(other))
     return read_junit(report, name=group.name, seconds=seconds, exit_code=code)
@@ -195,8 +201,8 @@ def group_command(
     *,
     shares: bool = False,
 ) -> list[str]:
-    """Return the pytest command for a group; ``shares`` is True if another group uses the
-    processors at the same time.
+    """Return the pytest command of a group; ``shares`` is True if another group uses the processors
+    at the same time.
     """
     command = [*pytest(str(other.python) if other else sys.executable), f"--junitxml={report}"]
     # Other versions of Airflow warn of packages that are newer or older than theirs.
@@ -210,12 +216,14 @@ def group_command(
 
 
 def uses_processes(request: Request) -> bool:
-    """Return False if the tests run in pytest's own process, one at a time."""
+    """Return False if an option for pytest needs all tests in pytest's own process."""
     return not any(word.startswith(ONE_PROCESS) for word in request.options)
 
 
 def run_compat(request: Request, folder: Path, results: list[StepResult]) -> None:
-    """Run the tests once for each version of Airflow; skip a version that cannot be installed."""
+    """Run the tests once for each version of Airflow. A version that cannot be installed is skipped
+    with a reason.
+    """
     for version, other in compat.choose(ROOT, request.airflow).items():
         group = replace(COMPAT, name=f"{COMPAT.name} --airflow {version}")
         try:
@@ -229,7 +237,9 @@ def run_compat(request: Request, folder: Path, results: list[StepResult]) -> Non
 
 
 def environ_of(other: packages.Environment | None) -> dict[str, str]:
-    """Return the variables for tests: of this process, or those for another environment."""
+    """Return the environment variables for tests in another environment; None for this process's
+    own.
+    """
     if other is None:
         return dict(os.environ)
     whole = {name: os.environ[name] for name in ("LAKE_TEST_ALL",) if name in os.environ}
@@ -237,20 +247,20 @@ def environ_of(other: packages.Environment | None) -> dict[str, str]:
 
 
 def pytest(python: str = sys.executable) -> list[str]:
-    """Return the pytest command, without a cache if the project's folder cannot be written."""
+    """Return the pytest command; it uses no cache if the folder of the project is read-only."""
     command = [python, "-m", "pytest", "-q"]
     return command if is_writable() else [*command, "-p", "no:cacheprovider"]
 
 
 def is_writable() -> bool:
-    """Return True if tools can write their caches into the project."""
+    """Return True if tools can write their caches into the folder of the project."""
     return os.access(ROOT, os.W_OK)
 
 
 def stream(
     name: str, command: list[str], environ: Mapping[str, str] | None = None
 ) -> tuple[int, float]:
-    """Run a step whose output appears directly; return its exit code and its seconds."""
+    """Run a step whose output appears at once; return its exit code and its seconds."""
     print(f"\n== {name} ==", flush=True)
     began = time.monotonic()
     code = step.run_step(command, folder=ROOT, environ=step_environ(environ))
@@ -258,7 +268,9 @@ def stream(
 
 
 def step_environ(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment variables of a step: ``environ``, or those of this process if None."""
+    """Return the environment variables of a step: ``environ``, or those of this process if it is
+    None.
+    """
     own = dict(os.environ if environ is None else environ)
     if not is_writable():
         own.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", tempfile.gettempdir())

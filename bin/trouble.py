@@ -1,4 +1,4 @@
-"""Describes failures of a set-up in one line, with what to do."""
+"""Describes failures of a set-up in one line: what failed, why, and what to do."""
 
 from __future__ import annotations
 
@@ -31,11 +31,13 @@ NO_WRITE = ("read-only file system", "permission denied", "os error 30", "os err
 
 
 class SetupError(Exception):
-    """The set-up cannot continue; the message is the one line to print."""
+    """The set-up cannot continue; the message is the line to print."""
 
 
 def explain_output(doing: str, output: str, log: str) -> SetupError:
-    """Return one line about the output of a failed installer: what failed, why, what to do."""
+    """Return the ``SetupError`` for a failed installer, from its ``output``; ``log`` is the name of
+    the file with all of it.
+    """
     text = output.lower()
     if any(sign in text for sign in NO_SPACE):
         reason = "the disk is full: free about 3 GB and run the same command again"
@@ -67,7 +69,7 @@ def explain_output(doing: str, output: str, log: str) -> SetupError:
 
 
 def explain_os_error(error: OSError, folder: str) -> SetupError:
-    """Return one line about an error of the operating system, with what to do."""
+    """Return the ``SetupError`` for an error of the operating system."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return SetupError(
             f"the disk is full at {folder}: free about 3 GB and run the same command again"
@@ -81,7 +83,9 @@ def explain_os_error(error: OSError, folder: str) -> SetupError:
 
 
 def last_error_line(output: str) -> str:
-    """Return the last exception, else the last line with an error, else the last line."""
+    """Return the last line with an exception, else the last line with the word error, else the last
+    line.
+    """
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception): ", line)]
     named = [line for line in lines if "error" in line.lower()]

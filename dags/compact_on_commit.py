@@ -5,8 +5,8 @@ Prerequisites: a triggerer runs, and the connection ``lake_default`` names the w
 ``TABLE`` here. The table need not exist yet.
 
 The idea: the watcher turns every commit of Flink, Spark or Airflow into an asset event. It ignores
-compactions, which change no rows, so the DAG does not start itself. If no compaction is due yet,
-the task reads only metadata and is skipped.
+compactions, which change no rows, so the DAG does not start itself. If the table needs no
+compaction yet, the task reads only metadata and is skipped.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compacts the tables of a database that are due, a few at a time, and expires old snapshots.
+"""Compacts the tables of a database that need it, a few at a time, and expires old snapshots.
 
 Prerequisites: a database ``shop`` in the warehouse of the connection ``lake_default``. Change
-``DATABASE`` and the thresholds here. To limit the work of all DAGs on the lake, create a pool
+``DATABASE`` and the limits here. To limit the work of all DAGs on the lake, create a pool
 (``airflow pools set lake 4 "work on the lake"``) and set ``POOL`` to its name.
 
-The idea: the tables are looked up when the DAG runs, not when it is parsed. Only tables whose
-compaction is due become tasks, the most urgent first. A table without new writes costs one read of
-its metadata, and no worker.
+The idea: the tables are looked up when the DAG runs, not when it is parsed. Only tables with at
+least ``MIN_FILES`` files to compact become tasks, those with the most files first. A table without
+new writes costs one read of its metadata, and no worker.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the DAGs of ``lake.yaml``: maintenance of every table in it, by its settings.
+"""Builds the DAGs of ``lake.yaml``: the maintenance of every table in that file, by its settings.
 
 Prerequisites: the connection ``lake_default`` names the warehouse. Change the tables and their
 steps in ``lake.yaml`` beside this file; docs/templates.md explains each setting.
 
-The idea: a platform team describes the maintenance of every table in one file, and the DAGs follow
-from it. The same file always gives the same DAGs, and parsing it opens no table.
+The idea: a platform team describes the maintenance of every table in one file, and the DAGs are
+built from it. The same file always gives the same DAGs, and parsing it opens no table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Ingests the changes of a shop's database, compacts, and expires; each round is one run.
+"""Ingests the changes of a shop's database, compacts and expires; each run is one round of the
+demo.
 
 ``bin/demo`` writes the files of each round and starts the run.
 """

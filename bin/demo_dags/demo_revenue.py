@@ -1,6 +1,6 @@
-"""Keeps the revenue per item up to date from changes of the orders.
+"""Keeps the revenue per item up to date from the changes of the orders.
 
-The event of the asset ``lake://shop/web_orders`` starts it.
+The event of the asset ``lake://shop/web_orders`` starts this DAG.
 """
 
 from __future__ import annotations
