@@ -173,7 +173,7 @@ def find_in_backend(backend: Any, conn_id: str, team: str | None) -> Any:
 
 
 def has_partition_keys(event: object) -> bool:
-    """Return True if an outlet's event can have partition keys, as since Airflow 3.3."""
+    """Return True if the event of an outlet can have partition keys: since Airflow 3.3."""
     return hasattr(event, "add_partitions")
 
 

@@ -40,15 +40,13 @@ def announce(
     partition_column: str | None = None,
 ) -> dict[str, Any] | None:
     """Send an event about the published snapshots to each outlet that is the table of ``result``;
-    return the payload.
+    return the payload. Return None if nothing was published, or if no outlet matches.
 
-    Return None if nothing was published, or if no outlet matches. Outlets are assets declared with
-    ``lake_asset``, or aliases, which get the table's asset. Airflow finds an event by the declared
-    object, and would lose it for an asset with the same URI but another name.
-
-    With ``partition_column``, the values of this column in the changed partitions become the
-    event's partition keys. Raises ``LakeArgumentError`` if the table is not partitioned by it, or
-    if Airflow is older than 3.3.
+    Outlets are assets declared with ``lake_asset``, or aliases, which get the table's asset.
+    Airflow finds an event by the declared object, and would lose an event for an asset with the
+    same URI but another name. With ``partition_column``, the values of this column in the changed
+    partitions become the event's partition keys. Raises ``LakeArgumentError`` if the table is not
+    partitioned by this column, or if Airflow is older than 3.3.
     """
     meant = _address(result, lake_conn_id)
     targets = [] if meant is None else [*_targets(outlets, meant)]

@@ -211,9 +211,11 @@ def _azure_fields() -> dict[str, Any]:
             section,
         ),
         "azure_sas_token": _secret("SAS token", "A shared access signature.", section),
-        "azure_tenant_id": _text("Tenant id", "Of a service principal.", section),
-        "azure_client_id": _text("Client id", "Of a service principal.", section),
-        "azure_client_secret": _secret("Client secret", "Of a service principal.", section),
+        "azure_tenant_id": _text("Tenant id", "The tenant of a service principal.", section),
+        "azure_client_id": _text("Client id", "The client id of a service principal.", section),
+        "azure_client_secret": _secret(
+            "Client secret", "The client secret of a service principal.", section
+        ),
     }
 
 

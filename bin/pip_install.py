@@ -50,7 +50,9 @@ def main(lock: str, *options: str) -> int:
 
 
 def split(lock: str, parts: int) -> list[str]:
-    """Distribute the packages of a lock file, each with its hashes, over several files."""
+    """Return the texts of at most ``parts`` lock files, which together have all packages of
+    ``lock``, each with its hashes.
+    """
     packages = split_lock(lock)
     return ["".join(packages[number::parts]) for number in range(min(parts, len(packages)))]
 

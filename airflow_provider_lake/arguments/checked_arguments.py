@@ -54,10 +54,11 @@ class CheckedArguments:
 
     @classmethod
     def partial(cls, **given: Any) -> Any:
-        """Return the operator of mapped tasks, after a check of the arguments that all of them
+        """Return the operator of mapped tasks, after a check of the arguments that all mapped tasks
         share.
 
-        Raises ``LakeArgumentError`` when the DAG is parsed. Overrides Airflow's method.
+        Raises ``LakeArgumentError`` for a wrong argument when the DAG is parsed. Overrides
+        Airflow's method.
         """
         from airflow_provider_lake.arguments.expansion import (
             CheckedExpansion,  # only for mapped tasks
@@ -84,8 +85,8 @@ class CheckedArguments:
         return values
 
     def _do_render_template_fields(self, *given: Any, **named: Any) -> None:
-        """Render the templates; fail without a retry if that fails, because a retry would fail the
-        same way.
+        """Render the templates. Raise ``LakeArgumentError`` if rendering fails: the task then fails
+        without a retry, because a retry would fail in the same way.
         """
         from jinja2 import TemplateError
 
@@ -136,8 +137,8 @@ class CheckedArguments:
         """Raise ``LakeArgumentError`` for arguments that are valid alone, but not together."""
 
     def _asked_together(self) -> Mapping[str, Any]:
-        """Return the arguments that ``_check_together`` checks. If any of them is known only when
-        the task runs, the check waits until then.
+        """Return the arguments that ``_check_together`` checks. If one of these arguments is known
+        only when the task runs, the check waits until then.
         """
         return {name: getattr(self, self._attribute_of(name)) for name in self._argument_types()}
 
@@ -190,7 +191,7 @@ class CheckedArguments:
 
     def _missing_results(self, taken: Mapping[str, Any]) -> str:
         """Return the end of a message: the arguments that are None because another task returned
-        nothing. The text is empty if there are none.
+        nothing. The text is empty without such arguments.
         """
         return "".join(
             f"; argument {name!r} is None, because task {task!r} was skipped or returned None"

@@ -10,10 +10,10 @@ __all__ = ["CheckedExpansion"]
 
 
 class CheckedExpansion:
-    """The object that ``partial`` returns: checks the values for mapped tasks that the DAG file
-    has.
+    """The object that ``partial`` returns. It checks the values that the DAG file gives to mapped
+    tasks.
 
-    Airflow itself would fail each mapped task with a wrong value only when it runs.
+    Without this check, a mapped task with a wrong value would fail only when the task runs.
     """
 
     def __init__(

@@ -42,7 +42,9 @@ OnReport: TypeAlias = Callable[[dict[str, Any]], object]
 
 
 class AnyTaskArguments(TypedDict, total=False):
-    """Airflow's arguments of every task; its ``BaseOperator`` documents each of them."""
+    """Airflow's arguments of every task; Airflow's class ``BaseOperator`` documents each
+    argument.
+    """
 
     owner: str
     email: str | Sequence[str] | None
@@ -110,7 +112,7 @@ class TaskArguments(AnyTaskArguments, _OutputArguments):
 
 
 class SparkArguments(TypedDict, total=False):
-    """The arguments of Airflow's ``SparkSubmitOperator``, which documents each of them."""
+    """The arguments of Airflow's ``SparkSubmitOperator``, which documents each argument."""
 
     application: str | None
     conf: Mapping[str, Any] | None
@@ -188,7 +190,9 @@ class _PokeArguments(TypedDict, total=False):
 
 
 class WaitArguments(TaskArguments, _PokeArguments):
-    """Airflow's arguments of a sensor; its ``BaseSensorOperator`` documents each of them."""
+    """Airflow's arguments of a sensor; Airflow's class ``BaseSensorOperator`` documents each
+    argument.
+    """
 
 
 class _TableWaitArguments(TypedDict, total=False):
@@ -239,7 +243,9 @@ class FunctionTaskArguments(DecoratedArguments, _FunctionArguments):
 
 
 class TaskGroupArguments(TypedDict, total=False):
-    """Airflow's arguments of a task group; its ``TaskGroup`` documents each of them."""
+    """Airflow's arguments of a task group; Airflow's class ``TaskGroup`` documents each
+    argument.
+    """
 
     group_display_name: str
     prefix_group_id: bool
@@ -254,8 +260,8 @@ class TaskGroupArguments(TypedDict, total=False):
 
 
 class DagArguments(TypedDict, total=False):
-    """Airflow's arguments of a DAG, for a DAG from a policy; Airflow's ``DAG`` documents each of
-    them.
+    """Airflow's arguments of a DAG, for a DAG from a policy; Airflow's class ``DAG`` documents each
+    argument.
     """
 
     description: str | None

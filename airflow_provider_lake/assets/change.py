@@ -4,16 +4,17 @@
 ========================  ==========================================================
 ``table``                 ``database.table``
 ``snapshot_id``           the newest snapshot of the event
-``previous_snapshot_id``  the snapshot before the first of the event; None: all rows
+``previous_snapshot_id``  the snapshot before the event's first; None: all rows
 ``position``              ``snapshot_id`` as the text of a position, for any table format
 ``previous_position``     ``previous_snapshot_id`` as the text of a position
 ``commit_kind``           the kind of the newest commit, such as ``APPEND``
 ``commits``               the number of commits
 ``rows``                  rows added less rows deleted, as the commits counted them
-``changelog_rows``        rows in their changelogs
+``changelog_rows``        rows in the changelogs of the commits
 ``schema_id``             the schema of the newest snapshot
-``watermark``             the table is complete up to this event time; may be None
-``time_millis``           the time of the newest commit
+``watermark``             the event time up to which the table is complete, in
+                          epoch milliseconds; None if unknown
+``time_millis``           the time of the newest commit, in epoch milliseconds
 ``missed``                True if some snapshots of the range had expired unread
 ``rewound``               True if the table was rolled back or recreated
 ========================  ==========================================================
@@ -71,8 +72,9 @@ def describe_change(
     """Return the payload of an event about ``snapshots``, of which there is at least one, the
     oldest first.
 
-    ``previous`` is the position before the first of them; None for all rows. ``missed``: snapshots
-    before them have expired unread. ``rewound``: the table was rolled back or recreated.
+    ``previous`` is the position before the first of these snapshots; None for all rows. ``missed``
+    is True if earlier snapshots have expired unread. ``rewound`` is True if the table was rolled
+    back or recreated.
     """
     newest = snapshots[-1]
     marks = [snapshot.watermark for snapshot in snapshots if snapshot.watermark is not None]

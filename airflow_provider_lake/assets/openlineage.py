@@ -17,8 +17,8 @@ __all__ = ["dataset_name", "location_of", "to_dataset"]
 
 
 def to_dataset(asset: Asset, lineage_context: Any) -> Dataset:
-    """Return the OpenLineage dataset of an asset. Airflow calls this for the scheme ``lake``; the
-    context is ignored.
+    """Return the OpenLineage dataset of an asset. Airflow calls this function for the scheme
+    ``lake``; the context is ignored.
     """
     from airflow.providers.common.compat.openlineage.facet import Dataset
 

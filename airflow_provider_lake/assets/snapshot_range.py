@@ -90,17 +90,19 @@ def snapshot_range(
     lake_conn_id: str = LakeHook.default_conn_name,
     consumer: str | None = None,
 ) -> SnapshotRange:
-    """Return the snapshots of a table that this run must read. Without ``table``, it is the one
-    table whose events started the run.
+    """Return the snapshots of a table that this run must read. If ``table`` is None, the table is
+    the one whose events started the run.
 
     The consumer is ``airflow.<dag_id>`` unless ``consumer`` names another. From the first run on,
     snapshots that the consumer has not read do not expire. The first run starts at its first event.
     If no event has started a run, or a rollback has removed the snapshots of its events, the range
-    ends at the newest snapshot; if this is the first run, it starts with all rows. A retry gets the
-    same range. Set ``max_active_runs=1`` on the DAG: only one run at a time is supported.
+    ends at the newest snapshot. The range of a first run without events starts with all rows. A
+    retry gets the same range. Set ``max_active_runs=1`` on the DAG: only one run at a time is
+    supported.
 
-    Raises ``LakeArgumentError`` if the table is unknown, and ``AirflowFailException`` if it does
-    not exist or the consumer's next snapshot has expired.
+    Raises ``LakeArgumentError`` for an invalid table name, and if ``table`` is None and the events
+    are of no table or of several. Raises ``AirflowFailException`` if the table does not exist, or
+    if the consumer's next snapshot has expired.
     """
     events = [*_events_of_run(context)]
     meant = _meant(table, lake_conn_id, events)
@@ -161,7 +163,8 @@ def _meant(
 ) -> TableAddress:
     """Return the table named ``table``; if None, the one table whose events started the run.
 
-    Raises ``LakeArgumentError`` if there is none, or if there are several.
+    Raises ``LakeArgumentError`` for an invalid name, and if the events are of no table or of
+    several.
     """
     if table is not None:
         try:

@@ -76,8 +76,8 @@ class TableAddress:
 
 
 def sanitize_uri(parts: SplitResult) -> SplitResult:
-    """Return the normal form of a URI; raise ``ValueError`` for an invalid one. Airflow calls this
-    for the scheme ``lake``.
+    """Return the normal form of a URI; raise ``ValueError`` for an invalid URI. Airflow calls this
+    function for the scheme ``lake``.
     """
     return urlsplit(_address(parts).watched_uri(_watchers_in(parts)))
 
@@ -119,9 +119,9 @@ def lake_asset(
     """Return the asset of ``database.table``. Its name is its URI, unless ``name`` is given.
 
     Airflow identifies an asset by name and URI together, so declare an asset the same way
-    everywhere. An asset with ``watchers`` gets its events from them, for commits of any program.
-    Their names are part of its URI, so it is another asset than the one that tasks have as an
-    outlet.
+    everywhere. An asset with ``watchers`` gets its events from the watchers, for commits of any
+    program. The names of the watchers are part of the URI, so this asset differs from the asset
+    that tasks have as an outlet.
 
     Raises ``ValueError`` for an invalid table name, a watcher without a name or of another table,
     and for ``name`` together with ``watchers``. ``more`` are further arguments of Airflow's
@@ -151,8 +151,8 @@ def lake_asset(
 def create_asset(
     *, table: str, lake_conn_id: str = _DEFAULT_CONN_ID, extra: dict[str, Any] | None = None
 ) -> Asset:
-    """Return the asset of a table. Airflow calls this when a hook reports an asset that it has read
-    or written.
+    """Return the asset of a table. Airflow calls this function when a hook reports an asset that
+    the hook has read or written.
     """
     return lake_asset(table, lake_conn_id=lake_conn_id, extra=extra)
 

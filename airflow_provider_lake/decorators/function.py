@@ -33,7 +33,7 @@ _FOR_SPARK = ("spark_conn_id", "conf")
 
 
 class LakeDecorator(Protocol):
-    """The type of a decorator that has its arguments.
+    """The type of a decorator after its arguments were given.
 
     In the DAG, a call of the decorated function leaves out the arguments that the task passes, such
     as ``table``.
@@ -47,8 +47,8 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
     """Runs a function as a task on a table, in this process.
 
     :param table: the table, ``database.table``; a call with a table, ``count(table=...)``,
-        overrides it. The function gets the open table as its argument ``table``. If it is given
-        here, positional arguments of the call skip the argument ``table``
+        overrides it. The function gets the open table as its argument ``table``. If ``table`` is
+        given here, positional arguments of the call skip that argument of the function
     :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the
         warehouse is ``./warehouse``
     :param spark_conn_id: for a function with the argument ``spark``: connection of type ``spark``.
@@ -142,7 +142,7 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
         return {"table": self.table}
 
     def _may_come(self) -> bool:
-        """Return True once the table is open: then the function has not found an object, which may
+        """Return True once the table is open, because an object that the function did not find may
         exist in a retry.
         """
         return self._is_open

@@ -268,7 +268,9 @@ def lake_commit_task(
 
 
 def _created(catalog: Catalog, wanted: LakeFunctionCommit, columns: pa.Schema) -> Table:
-    """Return the table, created with the columns unless another run has created it meanwhile."""
+    """Create the table with ``columns`` and return it; if another run has created the table
+    meanwhile, return that table.
+    """
     catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)
     return catalog.create_table(
         wanted.table,

@@ -22,7 +22,8 @@ def readable_rows(returned: Any, table: Table | None, kinds: str | None, functio
     """Return rows that the library can write; a list of dicts becomes a table with the column types
     of ``table``.
 
-    Raise ``InvalidRequestError``, which names ``function``, for any other value. ``kinds`` is the
+    Raise ``InvalidRequestError``, which names ``function``, for None, a single value, a list of
+    other items, or values that do not fit. Any other object is returned unchanged. ``kinds`` is the
     column with the kinds of rows.
     """
     from lakeformat import InvalidRequestError
@@ -50,8 +51,9 @@ def readable_rows(returned: Any, table: Table | None, kinds: str | None, functio
 
 
 def columns_of(rows: Any, kinds: str | None) -> tuple[pa.Schema, Any]:
-    """Return the columns of rows without the column ``kinds``, and an object with all rows; an
-    iterator is read to its first batch. Without rows there are no columns.
+    """Return the columns of rows without the column ``kinds``, and the rows. Of an iterator the
+    first batch is read, and an iterator over all rows is returned. Without rows there are no
+    columns.
     """
     if _is_spark_frame(rows):
         from pyspark.sql.pandas.types import to_arrow_schema
@@ -138,8 +140,8 @@ def _is_spark_frame(rows: Any) -> bool:
 def _from_dictionaries(
     rows: list[Any] | tuple[Any, ...], table: Table | None, kinds: str | None, function: str
 ) -> pa.Table:
-    """Convert dicts to a table: a missing name becomes null. Raise ``InvalidRequestError`` for an
-    unknown name, or a value that does not fit its column.
+    """Convert dicts to a table; a column without a value in a dict gets null. Raise
+    ``InvalidRequestError`` for an unknown name, or a value that does not fit its column.
     """
     import pyarrow as pa
 

@@ -99,29 +99,33 @@ class LakeHook(BaseHook):
         return self._catalog.table(name)
 
     def latest_snapshot(self, name: str) -> Snapshot | None:
-        """Return the newest snapshot of a table; None before the first commit."""
+        """Return the newest snapshot of a table; None before the first commit. Raise
+        ``NotFoundError`` if the table does not exist.
+        """
         return self.table(name).latest_snapshot()
 
     def snapshots(self, name: str) -> list[Snapshot]:
-        """Return the snapshots of a table that have not expired, oldest first."""
+        """Return the snapshots of a table that have not expired, oldest first. Raise
+        ``NotFoundError`` if the table does not exist.
+        """
         return self.table(name).snapshots()
 
     def plan_compaction(self, name: str, **wanted: Any) -> CompactPlan:
         """Return the plan of a compaction, with a reason for each bucket. The arguments are those
-        of ``Table.plan_compaction``.
+        of ``Table.plan_compaction``. Raise ``NotFoundError`` if the table does not exist.
         """
         return self.table(name).plan_compaction(**wanted)
 
     def health(self, name: str, **wanted: Any) -> HealthReport:
         """Return facts about a table, a score, and reasons with advice. The arguments are those of
-        ``Table.health``.
+        ``Table.health``. Raise ``NotFoundError`` if the table does not exist.
         """
         return self.table(name).health(**wanted)
 
     def commit_id(self, context: Context, name: str) -> CommitId:
         """Return the commit identity of the running task for a table: the same in each attempt.
 
-        Call it before the task reads or writes the table.
+        Call this method before the task reads or writes the table, which need not exist yet.
         """
         from lakeformat import CommitId
 

@@ -7,9 +7,10 @@ The result of a job is the task's ``return_value`` and always has these members
 ========================  ==================================================================
 ``job``, ``table``        the job and its table
 ``skipped``, ``reason``   True if there was nothing to do; one sentence with the reason
-``snapshot_id``           the newest snapshot the task published, None if it published none
-``previous_snapshot_id``  the snapshot before the first of them: later changes are the task's
-``replayed``              True if an earlier attempt of the task had published it
+``snapshot_id``           the newest snapshot that the task published; None if there is none
+``previous_snapshot_id``  the snapshot before the first one that the task published; if the task
+                          published none, the newest snapshot
+``replayed``              True if an earlier attempt of the task had published the snapshots
 ``seconds``               the duration of the job
 ``report``                the library's report
 ========================  ==================================================================
@@ -242,8 +243,8 @@ class LakeJobMixin(CheckedArguments):
         return False
 
     def _is_published(self, request: JobRequest) -> bool:
-        """Return True if an earlier attempt has done all work of this task. Opening the catalog
-        here shows its errors before any process starts.
+        """Return True if an earlier attempt has done all work of this task. The catalog is opened
+        here, so that its errors appear before any process starts.
         """
         self.lake_hook.get_conn()
         return False

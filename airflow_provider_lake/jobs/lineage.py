@@ -40,7 +40,7 @@ class LakeLineageMixin:
     """True if the task only reads ``table``."""
 
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any]:
-        """Return the lineage before the work: the table that the task will change."""
+        """Return the lineage before the work: the table that the task will read or change."""
         return self._lineage({})
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any]:
@@ -50,8 +50,8 @@ class LakeLineageMixin:
         return self._lineage(self.published or {})
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage[Any, Any]:
-        """Return the lineage of a failed task: the table in its current state, for a task that only
-        reads also the outcomes of its checks.
+        """Return the lineage of a failed task: the table in its current state. For a task that only
+        reads, the lineage also has the outcomes of its checks.
         """
         return self._lineage((self.published or {}) if self.reads_only else {})
 

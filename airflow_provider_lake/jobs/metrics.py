@@ -173,4 +173,9 @@ def _sparing_the_task() -> Iterator[None]:
     try:
         yield
     except Exception as reason:  # noqa: BLE001 - a backend of metrics may raise anything
-        _log.warning("metrics of this task were not sent: %s: %s", type(reason).__name__, reason)
+        _log.warning(
+            "metrics of this task were not sent (%s: %s); the task continues. Check Airflow's "
+            "settings in the section [metrics]",
+            type(reason).__name__,
+            reason,
+        )

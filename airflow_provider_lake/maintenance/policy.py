@@ -101,8 +101,8 @@ class LakePolicy:
     tables: tuple[TablePolicy, ...]
 
     def by_dag(self) -> dict[str, list[TablePolicy]]:
-        """Return the tables of each DAG by DAG id. Each pair of database and schedule has a DAG:
-        ``lake_shop``, ``lake_shop__2``.
+        """Return the tables of each DAG by DAG id. Each pair of database and schedule has a DAG,
+        with an id such as ``lake_shop`` or ``lake_shop__2``.
         """
         found: dict[tuple[str, str], list[TablePolicy]] = {}
         for each in self.tables:
@@ -122,8 +122,8 @@ _KNOWN = (*_SETTINGS, *STEPS)
 
 
 def read_policy(source: str | Path | Mapping[str, Any]) -> LakePolicy:
-    """Return the policy in a file or a mapping; raise ``PolicyError``, which names the place, for a
-    wrong value.
+    """Return the policy in a file or a mapping. Raise ``PolicyError``, which names the table,
+    database or line, for a wrong value.
     """
     values = source if isinstance(source, Mapping) else _load(Path(source))
     _refuse_unknown("the policy", values, ("defaults", "databases"))
@@ -157,8 +157,8 @@ def read_steps(table: str, given: object) -> tuple[dict[str, dict[str, Any]], Ga
 
 
 def plain_id(name: str) -> str:
-    """Return a name in which only characters remain that Airflow allows in the id of a DAG or task
-    group.
+    """Return a name as an id of a DAG or task group. Characters that Airflow does not allow become
+    ``_``; at both ends they are removed. If nothing remains, the id is ``table``.
     """
     trimmed = re.sub(r"^[^\w-]+|[^\w-]+$", "", name)
     return re.sub(r"[^\w-]+", "_", trimmed) or "table"
@@ -266,8 +266,9 @@ def _bytes(text: str) -> int:
 
 
 def _merge(name: str, key: str, before: Any, value: Any) -> Any:
-    """Return the arguments of a step, ``value`` over ``before``; ``true`` keeps those of
-    ``before``. A setting that is not a step is replaced.
+    """Return the arguments of a step: those in ``value`` replace those in ``before``. ``true``
+    keeps ``before``; ``false`` returns False. For a setting that is not a step, return ``value``.
+    Raise ``PolicyError`` for an unknown argument.
     """
     if key not in STEPS:
         return value

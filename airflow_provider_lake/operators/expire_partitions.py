@@ -21,7 +21,8 @@ class LakeExpirePartitionsOperator(LakeJobOperator):
         from its last write
     :param timestamp_pattern: pattern that builds a time from partition values, such as ``"$dt
         $hour:00:00"``
-    :param timestamp_formatter: format of that time, such as ``"yyyyMMdd"``
+    :param timestamp_formatter: format of the time that ``timestamp_pattern`` builds, such as
+        ``"yyyyMMdd"``
     :param max_num: delete at most this many partitions
     :param batch_size: the most partitions that one commit deletes
     :param dry_run: only report what would be deleted

@@ -35,8 +35,8 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
     :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the
         warehouse is ``./warehouse``
     :param engine: ``python`` works in the task's process, ``spark`` submits the same job. ``auto``
-        uses Spark if the job reads or writes rows, and this task or the connection of the lake
-        names a Spark connection; else Python
+        uses Spark if ``spark_conn_id`` is given; for a job that reads or writes rows, also if the
+        connection of the lake chooses Spark or names a Spark connection; else Python
     :param spark_conn_id: connection of type ``spark``. If ``spark_default`` does not exist, Spark
         runs on this machine, as ``local[*]``
     :param skip_if_noop: skip the task, and its downstream tasks, if there was nothing to do.
@@ -69,8 +69,8 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
     ui_color = "#e0f2f1"
 
     moves_rows: ClassVar[bool] = False
-    """True if the job reads or writes rows, which Spark can do in parallel. Jobs on metadata always
-    run in the worker, unless ``engine`` is ``spark``.
+    """True if the job reads or writes rows, which Spark can do in parallel. With engine ``auto``, a
+    job on metadata uses Spark only if the task has a ``spark_conn_id``.
     """
 
     result_members: ClassVar[Sequence[str]] = (
@@ -114,10 +114,11 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
 
     @classmethod
     def partial(cls, **given: Any) -> Any:
-        """Return the operator of mapped tasks, after a check of the arguments that all of them
+        """Return the operator of mapped tasks, after a check of the arguments that all mapped tasks
         share.
 
-        Raises ``LakeArgumentError`` when the DAG is parsed. Overrides Airflow's method.
+        Raises ``LakeArgumentError`` for a wrong argument when the DAG is parsed. Overrides
+        Airflow's method.
         """
         _refuse_what_means_nothing(given, given.get("engine", "auto"))
         return super().partial(**given)

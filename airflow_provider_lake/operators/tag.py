@@ -30,9 +30,9 @@ class LakeTagOperator(LakeJobOperator):
     :param exist_ok: ``create``: do nothing if the tag exists
     :param new_name: ``rename``: the new name
     :param missing_ok: ``delete``: ignore a tag that does not exist
-    :param force: ``delete``, ``replace``: also a tag at which a branch began, or one that keeps
-        files which a rollback restored. In a table with more than 100 snapshots and changelogs,
-        this second kind of tag is refused even with ``force``
+    :param force: ``delete``, ``replace``: accept also a tag at which a branch began, or a tag that
+        keeps files which a rollback restored. In a table with more than 100 snapshots and
+        changelogs, the second kind of tag is refused even with ``force``
     :param dry_run: ``delete``: only report what would be deleted
     """
 

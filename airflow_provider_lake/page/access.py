@@ -36,7 +36,7 @@ __all__ = ["User", "lake_connections", "may_read_connection", "may_see_task", "v
 _VARIABLE = "AIRFLOW_CONN_"
 
 User = Annotated[BaseUser, Depends(get_user)]
-"""The signed-in user; without one the answer is 401."""
+"""The signed-in user; a request without a user gets status 401."""
 
 may_read_connection = [Depends(requires_access_connection("GET"))]
 """Requires the right to read the connection, for routes with ``connection_id`` in their path."""
@@ -68,8 +68,8 @@ def visible_tasks(user: BaseUser, tasks: Mapping[str, OneTask]) -> dict[str, One
 def lake_connections(user: BaseUser) -> dict[str, str | None]:
     """Return the ids of the ``lake`` connections that a user may read, each with its team or None.
 
-    They are in the metadata database and, without multi-team mode, in this process's environment.
-    Connections in a secrets backend are missing, because a backend cannot list them.
+    These connections are in the metadata database and, without multi-team mode, in this process's
+    environment. Connections in a secrets backend are missing, because a backend cannot list them.
     """
     found = stored_connections()
     allowed = readable_connections(get_auth_manager(), user, found)

@@ -93,8 +93,8 @@ async def tables(request: Request, connection_id: str, first: str = "") -> Respo
 async def table(
     request: Request, user: User, connection_id: str, name: str = "", history: bool = False
 ) -> Response:
-    """Show the health of a table, its newest snapshots, columns and options. ``history`` also
-    counts the files of older snapshots.
+    """Show the health of a table, its newest snapshots, columns and options. With ``history``, also
+    count the files of older snapshots.
     """
     where = f"table {name!r} of connection {connection_id!r}"
     facts = await _asked(lambda: look_at_table(connection_id, name, history=history), where)

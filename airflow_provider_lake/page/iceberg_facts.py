@@ -54,7 +54,9 @@ class IcebergFacts:
 
 
 def look_at_iceberg_table(table: IcebergTable | MixedTable, *, history: bool) -> IcebergFacts:
-    """Return the facts of a table. ``history`` also reads the manifests of all older snapshots."""
+    """Return the facts of a table. With ``history``, also read the manifests of all older
+    snapshots.
+    """
     return IcebergFacts(
         health=table.health(time_travel=history),
         counts_history=history,

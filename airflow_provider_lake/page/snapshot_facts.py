@@ -25,9 +25,11 @@ class SnapshotFacts:
     ``table_facts`` defines them.
     """
     earlier: int | None
-    """The number of the snapshot before; None if there is none, or if it has expired."""
+    """The number of the previous snapshot; None if there is none, or if that snapshot has
+    expired.
+    """
     later: int | None
-    """The number of the snapshot after; None for the newest."""
+    """The number of the next snapshot; None for the newest snapshot."""
 
 
 def look_at_snapshot(connection_id: str, name: str, number: int) -> SnapshotFacts:

@@ -19,7 +19,9 @@ _RECENT = 20
 _LOOKED_BACK = 200
 """The most snapshots that are read to find the newest compaction."""
 _MOST_TAGS = 200
-"""The most tags that a page lists, because each is read from a separate file."""
+"""The most tags that a page lists. With more tags the page lists none, because each tag is read
+from a separate file.
+"""
 _MOST_COUNTED_FILES = 10_000
 """The most files of a table with a primary key for which the page counts the rows."""
 
@@ -69,8 +71,8 @@ class TableFacts:
 
 
 def look_at_table(connection_id: str, name: str, *, history: bool) -> TableFacts | IcebergFacts:
-    """Return the facts of a table by its name ``database.table``; ``history`` also reads all older
-    snapshots.
+    """Return the facts of a table by its name ``database.table``. With ``history``, also read all
+    older snapshots.
 
     Raises ``NotFoundError`` for a missing table, and ``UnsupportedError`` for a format without a
     page.
@@ -88,7 +90,7 @@ def look_at_table(connection_id: str, name: str, *, history: bool) -> TableFacts
 
 
 def look_at_paimon_table(table: Table, *, history: bool) -> TableFacts:
-    """Return the facts of a table; ``history`` also reads all older snapshots."""
+    """Return the facts of a table. With ``history``, also read all older snapshots."""
     from lakeformat import CommitKind
     from lakeformat.environment import SYSTEM
 
@@ -117,8 +119,9 @@ def look_at_paimon_table(table: Table, *, history: bool) -> TableFacts:
 def counts_rows(table: Table) -> bool:
     """Return True if each record that a commit counts is one row of a scan.
 
-    Not so with a primary key, where a record may replace an older one; with deletion vectors, which
-    hide records; and with data evolution, where several files have a record for the same row.
+    Return False for a table with a primary key, because a record may replace an older one; with
+    deletion vectors, because these hide records; and with data evolution, because several files
+    have a record for the same row.
     """
     options = table.options
     return not (

@@ -112,8 +112,8 @@ def _changes_in(
     payloads: Sequence[Mapping[str, Any]],
     result: Mapping[str, Any] | None,
 ) -> TableChanges:
-    """Return the snapshots of a task in one table. ``payloads`` are those of its asset events;
-    ``result`` is None if the task returned none for this table.
+    """Return the snapshots of a task in one table. ``payloads`` are the payloads of the task's
+    asset events. ``result`` is None if the task returned no result for this table.
     """
     table = lake_of_dag(connection_id, task.dag_id).table(name)
     payloads = [_with_previous(table, each) for each in payloads]
@@ -142,8 +142,8 @@ def _changes_in(
 
 
 def _with_previous(table: Table, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the payload of an event with a previous snapshot: if it has none, the one right before
-    its newest.
+    """Return the payload of an event with a previous snapshot. If the payload has none, the
+    snapshot right before its newest snapshot is added.
     """
     if type(payload["previous_snapshot_id"]) is int:
         return payload

@@ -156,10 +156,9 @@ class ConsumerLag:
     max_behind: int = 0
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return the next snapshot of the consumer, and the number of snapshots that it has left to
-        read. Return None if these are too many, or if there is no such consumer.
-
-        Raise ``InvalidRequestError`` if the next snapshot has expired.
+        """Return the next snapshot of the consumer, and the number of snapshots that the consumer
+        has left to read. Return None if more than ``max_behind`` are left, or if there is no such
+        consumer. Raise ``InvalidRequestError`` if the next snapshot has expired.
         """
         found = next((each for each in table.consumers.list() if each.id == self.consumer), None)
         if found is None:
@@ -183,10 +182,8 @@ class PublicationCurrent:
     max_behind: int = 0
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return the number of snapshots that readers of Iceberg miss; None if these are more than
-        ``max_behind``.
-
-        Raise ``UnsupportedError`` for a table that cannot be published.
+        """Return the number of snapshots that readers of Iceberg miss; None for more than
+        ``max_behind``. Raise ``UnsupportedError`` for a table that cannot be published.
         """
         from lakeformat import publication_lag
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits until readers of Iceberg see the newest snapshot of a Paimon table."""
+"""Waits until readers of Iceberg see the newest snapshots of a Paimon table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["LakePublicationSensor"]
 
 class LakePublicationSensor(LakeTableSensor):
     """Waits until readers of Iceberg miss at most ``max_behind`` snapshots of a Paimon table, also
-    in catalogs.
+    readers through an Iceberg catalog.
 
     The table needs the option ``metadata.iceberg.storage``. Use the sensor before tasks of another
     engine that read the table as an Iceberg table.

@@ -23,8 +23,8 @@ __all__ = ["LakeSnapshotSensor"]
 class LakeSnapshotSensor(LakeTableSensor):
     """Waits until a table has a commit after a snapshot, or since a time; returns the change.
 
-    Without both it waits for the first commit. Compactions and statistics count only if ``kinds``
-    names them.
+    Without both, the sensor waits for the first commit. Compactions and statistics count only if
+    ``kinds`` names them.
 
     :param after_snapshot: wait for a commit after the snapshot with this number
     :param after_position: instead of ``after_snapshot``: a position in the history of the table,
@@ -32,7 +32,7 @@ class LakeSnapshotSensor(LakeTableSensor):
     :param since: count only commits at or after this time, such as ``"2024-01-31 10:00"`` (UTC
         unless it has a zone), or epoch milliseconds
     :param kinds: the kinds of commits that count: ``APPEND``, ``OVERWRITE``, ``COMPACT`` or
-        ``ANALYZE``
+        ``ANALYZE``. Default: those that change rows, ``APPEND`` and ``OVERWRITE``
     :param changelog: count only commits that published changelog rows, of any kind
     """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts a command that does not outlive its parent: ``launch.py PARENT_PID COMMAND...``.
 
-The task starts this file by its path, with only the standard library, and it becomes
+The task starts this file by its path, with only the standard library, and this process becomes
 ``spark-submit``. On Linux the kernel kills the command when the task's process dies for any reason
 (memory, container stop, ``kill -9``). A ``preexec_fn`` is not used, because Python code between
 fork and exec can block forever in a process with threads.

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The directory of a supervised process, with all that its task needs to find the process again.
 
-==================  ======================================================================== file
-content ==================  ========================================================================
-``asked``           the digest of the request; a task rejoins only a process with an equal one
-``process``         the id of the supervisor, and its host ``lease``           empty; its time is
-the last renewal by a task or a trigger ``output``          the output of the command ``logged``
-the number of bytes of the output that are in the task's log ``<name>.json``     the result of the
-job ``ended``           the exit code of the command, and why the supervisor has ended it
+==================  ========================================================================
+file                content
+==================  ========================================================================
+``asked``           the digest of the request; a task rejoins only a process with its digest
+``process``         the id of the supervisor, and its host
+``lease``           empty; its time is the last renewal by a task or a trigger
+``output``          the output of the command
+``logged``          the number of bytes of the output that are in the task's log
+``<name>.json``     the result of the job
+``ended``           the exit code of the command, and why the supervisor has ended it
 ==================  ========================================================================
 
 All attempts of a task share the name of the directory. A lock keeps its creation and ``remove_of``
-apart, so that the end of one process does not delete the directory of the next one.
+apart, so that the end of one process does not delete the directory of the next process.
 
 Only the standard library is used, because the supervisor imports this module.
 """
@@ -160,7 +163,7 @@ class RunFolder:
 
     def end(self, patience_seconds: float) -> bool:
         """Send SIGTERM to the supervisor, and wait up to ``patience_seconds`` until it has ended
-        its command; return False if it still runs then.
+        its command. Return False if the supervisor still runs then.
         """
         process = self.process
         return process is None or process.end(patience_seconds)

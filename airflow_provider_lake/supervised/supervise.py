@@ -2,9 +2,9 @@
 """Runs a command for a task that has no worker: ``supervise FOLDER LEASE_SECONDS COMMAND...``.
 
 The program starts a second process, the supervisor, and returns once the supervisor is recorded in
-the folder. The supervisor has its own session, so that the end of a worker does not reach it. It
-ends the command on SIGTERM, or if the lease in the folder was not renewed for ``LEASE_SECONDS``. On
-Linux the command ends with its supervisor, even if the supervisor is killed.
+the folder. The supervisor has its own session, so that the end of a worker does not reach it. The
+supervisor ends the command on SIGTERM, or if the lease in the folder was not renewed for
+``LEASE_SECONDS``. On Linux the command ends with its supervisor, even if the supervisor is killed.
 """
 
 from __future__ import annotations

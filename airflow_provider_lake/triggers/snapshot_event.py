@@ -138,8 +138,8 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
             watch.leave(self.table)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Yield the events of this table from a separate loop; only Airflow versions without shared
-        loops call this.
+        """Yield the events of this table from a separate loop. Only Airflow versions without shared
+        loops call this method.
         """
         arguments = self.serialize()[1]
         async with (

@@ -65,7 +65,9 @@ class Watch:
         self._fresh.add(table)
 
     def take_fresh(self) -> set[str]:
-        """Return the tables that the next check must report in any case, and forget them."""
+        """Return the tables that the next check must report in any case, and clear the list of
+        these tables.
+        """
         fresh, self._fresh = self._fresh, set()
         return fresh
 
@@ -95,7 +97,7 @@ async def open_ticks(key: WatchKey, lake_conn_id: str, poll_interval: float) -> 
 
 
 def _opened(lake_conn_id: str) -> Heads | None:
-    """Return the newest snapshots of a catalog's tables, which are read later; None while the
+    """Return the object that reads the newest snapshots of a catalog's tables; None while the
     catalog does not answer.
     """
     from lakeformat import UnavailableError

@@ -29,7 +29,8 @@ def decoded(texts: pa.Array, column: str) -> pa.Array:
     """Return the bytes of each text as LARGE_BINARY; raise ``InvalidRequestError``, which names
     ``column``, for a text that is not base64.
 
-    All texts are decoded together, because the length of each text is a multiple of four.
+    All texts are decoded together, which is possible because the length of each text is a multiple
+    of four.
     """
     offsets, data = _buffers(texts)
     lengths = np.diff(offsets)

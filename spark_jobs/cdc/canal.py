@@ -123,7 +123,7 @@ def _beside(old: pa.ListArray, data: pa.ListArray, path: str) -> pa.StructArray:
 
 def _mysql_type(column: str, text: object) -> DataType | None:
     """Return the type for a column of MySQL; None if the message declares none that can be parsed.
-    Raise ``UnsupportedError`` for a type without an equal one.
+    Raise ``UnsupportedError`` for a type that has no equivalent.
 
     MySQL's timestamps are in the time zone of the session.
     """

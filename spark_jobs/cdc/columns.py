@@ -33,8 +33,8 @@ class MessageColumn:
     """
     least: int = 0
     most: int = 0
-    """The largest whole number, or 0. It and ``least``, the smallest, determine the narrowest
-    type.
+    """The largest whole number, or 0. The narrowest type follows from this number and ``least``,
+    the smallest.
     """
     rounded: dict[str, float] = field(default_factory=dict)
     """Numbers so large that a DOUBLE may have rounded them, each under the part of the column that
@@ -71,8 +71,8 @@ class MessageColumn:
         return narrowest_integer(self.least, self.most)
 
     def note(self, values: pa.Array) -> None:
-        """Record values of the column; raise ``InvalidRequestError`` if no type holds them and
-        earlier ones.
+        """Record values of the column; raise ``InvalidRequestError`` if no type holds both these
+        and earlier values.
         """
         self._note_type(values.type)
         if pa.types.is_int64(values.type) and len(values) > values.null_count:
@@ -82,7 +82,7 @@ class MessageColumn:
 
     def merge(self, other: MessageColumn) -> None:
         """Add the types of the same column in other messages; raise ``InvalidRequestError`` if no
-        type holds both.
+        type holds the values of both.
         """
         self._note_type(other.values)
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
@@ -163,9 +163,8 @@ def _shown(values: pa.DataType) -> pa.DataType | None:
 
 def _both(column: MessageColumn, given: Declared) -> Declared:
     """Return the declaration that holds the values of ``given`` and of the column's earlier
-    declaration.
-
-    Raise ``InvalidRequestError`` if there is none, or if the two encodings differ.
+    declaration. Raise ``InvalidRequestError`` if no type holds both, or if the two encodings
+    differ.
     """
     before = column.declared
     assert before is not None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs units of maintenance in Spark tasks, like the executors "threads" and "serial" in this
-process.
+"""Runs units of maintenance in Spark tasks, as the executors ``threads`` and ``serial`` run units
+in this process.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _LOOK_SECONDS = 0.2
 class SparkExecutor:
     """Runs each unit of work in a Spark task: ``table.compact(executor=SparkExecutor(spark))``.
 
-    ``table.rescale``, ``table.remove_orphans`` and ``table.check`` also take it. The largest units
-    run first, and each result is returned when its task ends. The table with its storage options is
-    pickled into the tasks, so that no plan and no web page shows the options.
+    ``table.rescale``, ``table.remove_orphans`` and ``table.check`` also take this executor. The
+    largest units run first, and each result is returned when its task ends. The table with its
+    storage options is pickled into the tasks, so that no plan and no web page shows the options.
     """
 
     def __init__(self, spark: SparkSession, *, at_once: int | None = None) -> None:

@@ -49,10 +49,11 @@ _NO_LIMIT = str(2**31 - 1)
 
 _NUMBER = "__lake_number"
 _DIGITS = f"lake-{uuid.uuid4()}"
-"""The key in a column's metadata under which precision and scale of a decimal are stored that is
-passed as a number.
+"""The key in a column's metadata for the precision and scale of a decimal that is passed as a
+number.
 
-It is random, so that it differs from every key that a user has stored in the metadata of columns.
+The key is random, so that it differs from every key that a user has stored in the metadata of
+columns.
 """
 _TOO_WIDE = "lake: a row has texts of more than 16 KiB"
 _TEXTS = (spark_types.StringType, spark_types.BinaryType)
@@ -105,14 +106,12 @@ def _decimals_of(batch: pa.RecordBatch, decimals: Mapping[str, list[int]]) -> pa
 
 
 def counted_by_rows(frame: DataFrame, decimals: Collection[str] = ()) -> DataFrame | None:
-    """Return the same rows in batches limited by their number of rows; a row with too long texts
-    fails the job.
+    """Return the same rows in batches limited by their number of rows. A row whose texts have more
+    than ``WIDEST_BYTES`` fails the job.
 
     ``in_tasks`` gets the columns ``decimals`` as 64-bit decimals if they have at most 18 digits.
     The rows belong to a cloned session, because the limits are settings of a session that may be in
-    use.
-
-    Return None with Spark Connect, if the user has set the limit of bytes, or if a column is
+    use. Return None with Spark Connect, if the user has set the limit of bytes, or if a column is
     nested, whose width is unknown.
     """
     session = frame.sparkSession

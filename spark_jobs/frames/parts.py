@@ -54,8 +54,8 @@ def spread(
 
 
 def to_send(thing: object) -> bytes:
-    """Pickle an object for tasks. It is pickled here, because Spark would hide the cause of a
-    failure.
+    """Pickle an object for tasks. The object is pickled here, because Spark would hide the cause of
+    a failure.
     """
     dumps: Callable[[object], bytes] = cloudpickle.dumps
     return dumps(thing)

@@ -107,7 +107,7 @@ def _rescale(
     partitions: str | None = None,
     where: str | None = None,
 ) -> Any:
-    """Change the number of buckets of partitions."""
+    """Rewrite the chosen partitions with another number of buckets."""
     chosen = None if partitions is None else _partitions(partitions)
     return table.rescale(bucket=bucket_num, partitions=chosen, where=where, executor=executor)
 
@@ -140,7 +140,7 @@ def _expire_partitions(
     expire_strategy: str | None = None,
     max_expires: int | None = None,
 ) -> Any:
-    """Delete the rows of old partitions."""
+    """Delete the rows of partitions that are older than ``expiration_time``."""
     return table.expire_partitions(
         expiration_time=expiration_time,
         timestamp_formatter=timestamp_formatter,
@@ -164,7 +164,7 @@ def _remove_orphan_files(
     older_than: str | int | None = None,
     dry_run: bool = False,
 ) -> Any:
-    """Delete unreferenced files."""
+    """Delete unreferenced files that were last changed before ``older_than``."""
     return table.remove_orphans(older_than, dry_run, executor=executor)
 
 
@@ -181,7 +181,7 @@ def _remove_unexisting_manifests(table: lake.Table) -> Any:
 def _create_tag(
     table: lake.Table, *, tag: str, snapshot: int | None = None, time_retained: str | None = None
 ) -> Any:
-    """Create a tag of a snapshot. Default: the newest."""
+    """Create a tag of ``snapshot``; by default a tag of the newest snapshot."""
     return table.tags.create(tag, snapshot=snapshot, retain=time_retained)
 
 
@@ -248,7 +248,7 @@ def _rollback_to_timestamp(table: lake.Table, *, timestamp: str | int) -> Any:
 
 
 def _rollback_to_watermark(table: lake.Table, *, watermark: int) -> Any:
-    """Delete all snapshots after the last one whose watermark is at most ``watermark``."""
+    """Delete all snapshots after the last snapshot whose watermark is at most ``watermark``."""
     return table.rollback(watermark=watermark, as_latest=False)
 
 

@@ -105,7 +105,7 @@ def keyed_rows(table: lake.Table, columns: Collection[str], key: Sequence[str]) 
     """Return the routing of rows to upsert: all rows with the same key to one task.
 
     Its schema has only the ``columns`` of the rows, because the writer adds all other columns.
-    Raise ``InvalidRequestError`` if ``key`` is not the key of a Mixed table.
+    Raise ``InvalidRequestError`` if the table is a Mixed table with another key than ``key``.
     """
     schema, found = row_schema(table), table.writer_buckets()
     if found is not None and {*key} != {*schema.primary_keys}:

@@ -123,9 +123,10 @@ def write_stream_batch(
 ) -> Callable[[DataFrame, int], None]:
     """Return a function for ``foreachBatch`` that writes each batch of a stream once.
 
-    The function calls ``write_table`` with ``kinds``, ``upsert_by`` and ``sequence_by``. Its commit
-    identity is ``query`` and the number of the batch. ``query`` is a name of the stream, the same
-    in all of its runs. Default: the id of the query, which the checkpoint of the stream has.
+    The function calls ``write_table`` with ``kinds``, ``upsert_by`` and ``sequence_by``. The commit
+    identity of each batch is ``query`` and the number of the batch. ``query`` is a name of the
+    stream, the same in all of its runs. Default: the id of the query, which the checkpoint of the
+    stream has.
     """
 
     def write(frame: DataFrame, batch: int) -> None:

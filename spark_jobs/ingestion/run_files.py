@@ -83,8 +83,8 @@ class RunFiles:
         self, table: Any, task: str, commit: lake.CommitId, run: str | None = None
     ) -> None:
         """``task`` is a name of the task, the same in all of its runs. ``commit`` is the commit
-        identity of this run. ``run`` is the name of this run, if it has several commits, such as
-        those of map indexes.
+        identity of this run. ``run`` is the name of this run if it has several commits, such as
+        those of map indexes; None takes the user of ``commit``.
         """
         runs: RunRecords = table.runs
         self._storage, self._directory = runs.storage, runs.directory
@@ -152,7 +152,7 @@ class RunFiles:
                 "or clear it with on_clear='skip' to keep the rows"
             )
         _log.warning(
-            "this run has ingested %s before (%s), which the source has no more: their rows are "
+            "this run has ingested %s before (%s), which are missing now: their rows are "
             "removed. Restore the files and clear the task again to get the rows back",
             counted(len(missing), "file"),
             names,

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the changes of one table into another, each once, even if a process crashes.
 
-A consumer of the source table stores the position of the reader. It is moved after the commit. If
-moving it fails, the snapshot of the commit still has the position at which the reading ended. The
-commit identity is the consumer and the end of the previous commit; it does not depend on the first
-snapshot of this run. So of two runs at the same time only one publishes, even if they skipped
+A consumer of the source table stores the position of the reader. The consumer is moved after the
+commit. If the move fails, the snapshot of the commit still has the position at which the reading
+ended.
+
+The commit identity is the consumer and the end of the previous commit; it does not depend on the
+first snapshot of this run. So of two runs at the same time only one publishes, even if they skipped
 different snapshots without rows, or one has read further.
 """
 

@@ -38,7 +38,7 @@ selects no partition, an empty mapping every partition.
 # A class that only others inherit from has no methods of its own: each costs a DAG file time.
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class JobRequest:
-    """Keys of every job: the warehouse and the engine."""
+    """Keys of every job: the warehouse, its options and the engine."""
 
     warehouse: str
     """Path or URI of the warehouse."""

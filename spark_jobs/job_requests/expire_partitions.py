@@ -25,7 +25,7 @@ class ExpirePartitionsRequest(TableRequest):
     timestamp_pattern: TimePattern | None = None
     """Pattern that builds a time from partition values, such as ``"$dt $hour:00:00"``."""
     timestamp_formatter: TimeFormatter | None = None
-    """Format of that time, such as ``"yyyyMMdd"``."""
+    """Format of the time that ``timestamp_pattern`` builds, such as ``"yyyyMMdd"``."""
     max_num: Numbered | None = None
     """Delete at most this many partitions."""
     batch_size: Numbered | None = None

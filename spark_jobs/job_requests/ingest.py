@@ -345,7 +345,9 @@ class IngestRequest(BatchRequest):
             )
 
     def _require_one_batch(self) -> None:
-        """Raise ``InvalidRequestError`` for two keys of which one does not write a single batch."""
+        """Raise ``InvalidRequestError`` for two keys that exclude each other, such as
+        ``read_snapshot`` and ``checkpoint``.
+        """
         pairs = [*product(self.order, ("checkpoint", "stage", "upsert_by"))]
         if self.upsert_by is not None:
             pairs += [("upsert_by", "overwrite")]

@@ -90,16 +90,16 @@ def read_request(kind: type[_Request], given: _Request | JsonObject) -> _Request
 
 
 def given_keys(request: Any) -> dict[str, Any]:
-    """Return the keys of a request whose value is not None, as a dict for JSON. ``read_request``
-    reads it again.
+    """Return the keys of a request whose value is not None, as a dict for JSON, from which
+    ``read_request`` makes an equal request.
     """
     values = {field.name: getattr(request, field.name) for field in fields(request)}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def check_values(kind: type[Any], given: JsonObject) -> None:
-    """Raise ``InvalidRequestError`` for each ``given`` value of a wrong type, or against the rule
-    of its key. Missing and unknown keys, and combinations of keys, are not checked.
+    """Raise one ``InvalidRequestError`` that lists all ``given`` values of a wrong type, or against
+    the rule of their key. Missing and unknown keys, and combinations of keys, are not checked.
     """
     if problems := [*_values(kind, given)]:
         raise refusal("; ".join(problems))

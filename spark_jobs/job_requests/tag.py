@@ -56,9 +56,9 @@ class TagRequest(TableRequest):
     missing_ok: bool = False
     """``delete``: ignore a tag that does not exist."""
     force: bool = False
-    """``delete``, ``replace``: also a tag at which a branch began, or one that keeps files which a
-    rollback restored. In a table with more than 100 snapshots and changelogs, this second kind of
-    tag is refused even with ``force``.
+    """``delete``, ``replace``: accept also a tag at which a branch began, or a tag that keeps files
+    which a rollback restored. In a table with more than 100 snapshots and changelogs, the second
+    kind of tag is refused even with ``force``.
     """
     dry_run: bool = False
     """``delete``: only report what would be deleted."""

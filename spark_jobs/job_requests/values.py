@@ -150,8 +150,8 @@ def _tag_name(value: str) -> None:
 
 
 def check_consumer_name(value: str) -> None:
-    """Raise ``InvalidRequestError`` for a name that cannot be the name of a file, and so not of a
-    consumer.
+    """Raise ``InvalidRequestError`` for a name that cannot be the name of a file, because a
+    consumer is stored as a file.
     """
     from lakeformat.tables.file_name_part import check_new_file_name_part
 

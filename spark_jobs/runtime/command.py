@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line of every job: takes a request, and prints the result as a marked line of JSON.
 
-=====  ========================================================== code   meaning =====
-========================================================== 0      done 10     there was nothing to
-do 20     repeated conflicts with other writers: run the job again 30     the request is wrong:
-change it, a retry does not help 1      any other failure 143    the process was ended: by SIGTERM,
-or because its parent died =====  ==========================================================
+=====  ==========================================================
+code   meaning
+=====  ==========================================================
+0      done
+10     there was nothing to do
+20     repeated conflicts with other writers: run the job again
+30     the request is wrong: change it, a retry does not help
+1      any other failure
+143    the process was ended: by SIGTERM, or because its parent died
+=====  ==========================================================
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ def compact_table(
     """Compact a table; in a dry run only plan the compaction. ``more`` are further arguments of the
     table's method.
 
-    A ``LakeError`` that has a report of finished buckets gets it as its outcome. Raises
-    ``CommitConflictError`` if conflicts have stopped all work.
+    If a ``LakeError`` has a report of finished buckets, the report becomes the outcome of the
+    error. Raises ``CommitConflictError`` if conflicts have stopped all work.
     """
     before = newest_snapshot(table)
     if wanted.dry_run:

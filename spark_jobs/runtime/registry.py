@@ -32,6 +32,6 @@ JOB_NAMES = (
 
 
 def find_job(name: str) -> Job[Any]:
-    """Return the declaration of the job with this name."""
+    """Return the declaration of the job with this name, which must be in ``JOB_NAMES``."""
     found: Job[Any] = import_module(f"spark_jobs.{name}").JOB
     return found

@@ -45,7 +45,9 @@ _ON_THIS_MACHINE: _Settings = {
 
 @contextmanager
 def job_session(given: SparkSession | None, name: str) -> Iterator[SparkSession]:
-    """Yield the given session. If it is None, start a session and stop it after the block."""
+    """Yield the given session. If ``given`` is None, start a session and stop it after the
+    block.
+    """
     if given is not None:
         yield given
         return
@@ -73,10 +75,10 @@ def sessions(given: SparkSession | None, name: str) -> Iterator[Sessions]:
 def start_session(
     name: str, *, master: str = "local[*]", conf: Mapping[str, Any] | None = None
 ) -> SparkSession:
-    """Return a Spark session in UTC that logs only errors. ``master`` has no effect if spark-submit
-    has started this process, because it has set the master.
+    """Return a Spark session in UTC that logs only errors.
 
-    ``conf`` overrides every setting.
+    ``master`` has no effect if spark-submit has started this process, because spark-submit has set
+    the master. ``conf`` overrides every setting.
     """
     from pyspark.sql import SparkSession
 

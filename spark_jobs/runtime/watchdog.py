@@ -40,11 +40,11 @@ def watch_parent(
     grace_seconds: float = _GRACE_SECONDS,
     done: threading.Event | None = None,
 ) -> threading.Thread:
-    """Start a thread that ends this process after its parent has died. It sends SIGTERM, and after
-    ``grace_seconds`` exits without clean-up.
+    """Start a thread that ends this process after its parent has died.
 
-    After the death of the parent no process would receive the result, and a retry may already run.
-    Set ``done`` to end the watch.
+    The thread sends SIGTERM, and exits without clean-up after ``grace_seconds``. After the death of
+    the parent no process would receive the result, and a retry may already run. Set ``done`` to end
+    the watch.
     """
     given = (_Parent(), look_seconds, grace_seconds, done or threading.Event())
     thread = threading.Thread(target=_watch, args=given, name="parent", daemon=True)

@@ -14,7 +14,7 @@ __all__ = ["OPTIONS", "SourceOption", "Use", "read_options", "require_fit"]
 
 
 class Use(StrEnum):
-    """A way to use a table; each option applies to some of these."""
+    """A way to use a table; each option applies to some of these ways."""
 
     READ = "batch read"
     STREAM_READ = "stream read"

@@ -63,7 +63,9 @@ class LakeStreamReader(DataSourceStreamReader):
         self._asked = asked
         self._table = require_streamed(asked.table)
         self._schema = self._table.schema
-        """The schema when the stream began; an open Iceberg table always has the newest."""
+        """The schema when the stream began; ``self._table`` always has the newest if it is an
+        Iceberg table.
+        """
         self._options = options
         self._place = place
         self._name = name
@@ -87,9 +89,9 @@ class LakeStreamReader(DataSourceStreamReader):
         whose end sets the position.
         """
         self._found: dict[str, Any] | None = None
-        """The offset where a new stream begins, once it is found."""
+        """The offset at which a new stream begins; None until the offset is found."""
         self._first_end: Position | None = None
-        """The end of the first batch of this process."""
+        """The position at the end of the first batch of this process; None before this batch."""
 
     def initialOffset(self) -> dict[str, Any]:
         try:
@@ -175,8 +177,8 @@ class LakeStreamReader(DataSourceStreamReader):
         return plans
 
     def _beginning(self) -> dict[str, Any]:
-        """Return the offset at which a new stream begins. It is found only once, because Spark may
-        ask for an end first.
+        """Return the offset at which a new stream begins. The offset is found only once, because
+        Spark may ask for an end first.
         """
         if self._found is None:
             options = self._options
@@ -246,9 +248,9 @@ class LakeStreamReader(DataSourceStreamReader):
             self._table.consumers.set(self._consumer, after=position)
 
     def _table_now(self, at: Position | None = None) -> Any:
-        """Open the table again. Raise ``NotFoundError`` if it was dropped, and
-        ``InvalidRequestError`` if its columns have changed. The error has the position ``at``; None
-        for that of the stream.
+        """Open the table again. Raise ``NotFoundError`` if the table was dropped, and
+        ``InvalidRequestError`` if its columns have changed. The error names the position ``at``;
+        None for the position of the stream.
         """
         where = _shown(self._position if at is None else at)
         try:
