@@ -90,7 +90,7 @@ CASES = {
         "a.csv", "id,s\n1,é\n".encode("latin-1"), [{"id": 1, "s": "é"}], {"encoding": "latin-1"}
     ),
     "latin-1 without a word of it": Case(
-        "a.csv", "id,s\n1,a\n2,é\n".encode("latin-1"), "not UTF-8 .row 2, column 's'.: give its enc"
+        "a.csv", "id,s\n1,a\n2,é\n".encode("latin-1"), "not UTF-8 .row 2, column 's'.: set enc"
     ),
     "UTF-16 in JSON": Case(
         "a.json",

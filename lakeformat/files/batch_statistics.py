@@ -30,7 +30,9 @@ class BatchStatistics:
     """Collects exact statistics of the columns of a file."""
 
     def __init__(self, fields: Sequence[DataField], bounded: Iterable[bool]) -> None:
-        """``bounded`` has a bool for each field: True if its minimum and maximum are needed."""
+        """Prepare statistics of ``fields``; ``bounded`` is True for each field whose minimum and
+        maximum are needed.
+        """
         self._fields = fields
         self._bounded = list(bounded)
         self._nulls = [0] * len(fields)

@@ -18,7 +18,9 @@ _LITTLE_UINT64 = struct.Struct("<Q")
 
 
 class ByteCursor:
-    """Reads forward from ``position``. Each error names the file and the offset in it."""
+    """Reads forward from ``position``. Each ``CorruptTableError`` names the file and the offset in
+    it.
+    """
 
     def __init__(
         self, content: bytes | memoryview, source: str, *, remedy: str, base: int = 0
@@ -40,7 +42,10 @@ class ByteCursor:
         return len(self._content)
 
     def at(self, position: int) -> ByteCursor:
-        """Return another cursor over the same bytes, at ``position``."""
+        """Return another cursor over the same bytes, at ``position``.
+
+        Raise ``CorruptTableError`` if the position is outside of the bytes.
+        """
         twin = ByteCursor(self._content, self._source, remedy=self._remedy, base=self._base)
         if not 0 <= position <= self.end:
             raise self.error(f"a reference to byte {self._base + position} is out of bounds")
@@ -48,7 +53,10 @@ class ByteCursor:
         return twin
 
     def part(self, start: int, length: int) -> ByteCursor:
-        """Return a cursor over ``length`` bytes from ``start`` on."""
+        """Return a cursor over ``length`` bytes from ``start`` on.
+
+        Raise ``CorruptTableError`` if there are fewer bytes.
+        """
         inner = self.at(start)
         content = inner.take(length)
         return ByteCursor(content, self._source, remedy=self._remedy, base=self._base + start)
@@ -90,8 +98,10 @@ class ByteCursor:
         return int(_LITTLE_UINT64.unpack(self.take(8))[0])
 
     def count(self, what: str, *, at_most: int | None = None) -> int:
-        """Read an int32 that must be 0 or more, and at most ``at_most``; ``what`` names it in the
-        error.
+        """Read an int32; ``what`` names it in errors.
+
+        Raise ``CorruptTableError`` if it is negative or larger than ``at_most``; None sets no
+        limit.
         """
         value = self.int32()
         if value < 0 or (at_most is not None and value > at_most):

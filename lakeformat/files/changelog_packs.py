@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names of packed changelog files, each of which has the changelogs of many buckets.
 
-Flink's ``precommit-compact`` writes them. ``compacted-changelog-<id>$<bucket>-<size>.cc-<format>``
-is a file in the directory of that bucket; its first ``<size>`` bytes belong to the bucket. A name
-with ``-<start>-<length>`` before the ending is not a file of its own. It means ``<length>`` bytes
-of the packed file, from offset ``<start>`` on.
+Flink's ``precommit-compact`` writes packed files.
+``compacted-changelog-<id>$<bucket>-<size>.cc-<format>`` is a file in the directory of bucket
+``<bucket>``; its first ``<size>`` bytes belong to this bucket. A name with ``-<start>-<length>``
+before the ending is not a file of its own. It means ``<length>`` bytes of the packed file, from
+offset ``<start>`` on.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def is_packed(name: bytes) -> bool:
 
 
 def packed_part(name: str) -> PackedPart | None:
-    """Return the bytes that a name in a manifest means; None if it is the name of a plain file."""
+    """Return the bytes that a name in a manifest means; None if the name does not mean a packed
+    file.
+    """
     if not name.startswith(PACK_PREFIX) or (found := _NAME.fullmatch(name)) is None:
         return None
     pack, bucket, size, start, length, ending = found.groups()
@@ -65,7 +68,9 @@ def packed_part(name: str) -> PackedPart | None:
 
 
 def packed_address(address: str) -> str:
-    """Return the address of the packed file; any other address is returned unchanged."""
+    """Return the address of the packed file that contains ``address``; any other address is
+    returned unchanged.
+    """
     directory, _, name = address.rpartition("/")
     part = packed_part(name)
     if part is None or part.file_name == name:
@@ -74,7 +79,9 @@ def packed_address(address: str) -> str:
 
 
 def real_name(name: bytes) -> bytes:
-    """Return the name of the packed file; any other name is returned unchanged."""
+    """Return the name of the packed file that contains the part ``name``; any other name is
+    returned unchanged.
+    """
     if not is_packed(name):
         return name
     part = packed_part(name.decode(errors="surrogateescape"))

@@ -2,7 +2,7 @@
 """Checks that decoded values are valid for their types.
 
 Arrow checks texts one by one. Most texts are ASCII, and one check of all their bytes is several
-times faster. Arrow checks only the other columns.
+times faster. So columns of ASCII texts are checked here, and other columns by Arrow.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ def check_values(batch: pa.RecordBatch) -> None:
 
 
 def is_ascii(texts: pa.Array) -> bool:
-    """Return True if all texts are ASCII; the offsets of the array must be valid."""
+    """Return True only if all texts are ASCII; return False for an array without a data buffer.
+
+    No offset may be beyond the data buffer.
+    """
     rows = len(texts)
     if rows == 0:
         return True

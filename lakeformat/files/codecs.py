@@ -36,21 +36,24 @@ CODECS: Mapping[str, Mapping[str, str]] = {
         "null": "null",
     },
 }
-"""For each format: the name of a compression in table options, and in the writer of the format."""
+"""The writer's name of each compression, by format and by the name of the compression in table
+options.
+"""
 
 COMPRESSIONS = tuple({name: None for codecs in CODECS.values() for name in codecs})
 """The names in table options of all compressions that at least one format has."""
 
 
 _ALIKE = (("none", "uncompressed", "null"), ("lz4", "snappy"), ("gzip", "zlib", "deflate"))
-"""Groups of similar compressions; if a format lacks one of them, another of its group is used."""
+"""Groups of similar compressions: a format without a compression uses another of the same group."""
 
 
 @cache
 def nearest_codec(file_format: str, compression: str) -> str:
-    """Return the writer's name of a compression.
+    """Return the writer's name of a compression, which is named as in table options.
 
-    If the format lacks the compression, the most similar one is used.
+    If the format lacks the compression, return the name of a similar one; without a similar one, of
+    zstd.
     """
     known = CODECS[file_format]
     alike = next((names for names in _ALIKE if compression in names), ())

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The choice of the columns that are read from a file: by name, or by the file's own schema."""
+"""The choice of the columns that are read from a file: by name, or by a function of the file's
+schema.
+"""
 
 from __future__ import annotations
 

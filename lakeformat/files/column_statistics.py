@@ -50,7 +50,10 @@ NO_STATISTICS = ColumnStatistics()
 
 
 def bounded_by(bounds: tuple[Value, Value] | None, null_count: int) -> ColumnStatistics:
-    """Return statistics with this null count and these bounds; None means unknown bounds."""
+    """Return statistics with this null count and these bounds.
+
+    None means that the bounds are unknown, or that all values are null.
+    """
     minimum, maximum = bounds or (None, None)
     return ColumnStatistics(minimum, maximum, null_count)
 
@@ -58,9 +61,9 @@ def bounded_by(bounds: tuple[Value, Value] | None, null_count: int) -> ColumnSta
 def merge_bounds(bounds: Iterable[tuple[Value, Value] | None]) -> tuple[Value, Value] | None:
     """Return the least minimum and the greatest maximum of several parts of a column.
 
-    Leave out parts without values. The result is None if one part has unknown bounds, or NaN as a
-    bound, because readers disagree on its order. A minimum of zero becomes -0.0 and a maximum 0.0,
-    so that both zeros are between them.
+    The caller leaves out parts without values. Return None without any part, if the bounds of a
+    part are unknown (None), or if a bound is NaN: readers disagree on the order of NaN. A minimum
+    of zero becomes -0.0 and a maximum of zero 0.0, so that both zeros are between them.
     """
     lowest: Value = None
     highest: Value = None
@@ -77,7 +80,10 @@ def merge_bounds(bounds: Iterable[tuple[Value, Value] | None]) -> tuple[Value, V
 
 
 def reduce_statistics(exact: ColumnStatistics, mode: StatisticsMode) -> ColumnStatistics:
-    """Return exact statistics with only the values that ``mode`` keeps."""
+    """Return exact statistics with only the values that ``mode`` keeps.
+
+    Both bounds are left out if no text of the allowed length is above the maximum.
+    """
     if mode.detail is Detail.NONE:
         return NO_STATISTICS
     if mode.detail is Detail.COUNTS:
@@ -99,9 +105,9 @@ def cut_upwards(value: str | bytes, length: int) -> str | bytes | None: ...
 def cut_upwards(value: str | bytes, length: int) -> str | bytes | None:
     """Return an upper bound of at most ``length`` characters or bytes.
 
-    A short ``value`` is its own bound. A longer one is cut to ``length``, and its last character or
-    byte is raised by one. If that one already has the highest value, it is removed and the one
-    before it is raised. None if all have the highest value.
+    A ``value`` of at most ``length`` is its own bound. A longer value is cut to ``length``. Then
+    its last character or byte is raised by one; trailing ones with the highest value are removed
+    before. Return None if all have the highest value.
     """
     if len(value) <= length:
         return value
@@ -124,7 +130,7 @@ def _next_bytes(content: bytes) -> bytes | None:
 
 
 class Detail(Enum):
-    """The parts of the statistics that are kept; each level includes those above it."""
+    """The parts of the statistics that are kept; each member includes the members before it."""
 
     NONE = 0
     COUNTS = 1

@@ -33,7 +33,9 @@ BATCH_ROWS = 128 * 1024
 ALL_ROWS = range(1 << 62)
 
 KeepRows: TypeAlias = Callable[[int, int], npt.NDArray[np.bool_]]
-"""Returns a mask of ``count`` rows from row ``start`` on (the arguments): True for live rows."""
+"""A function of ``start`` and ``count``, which returns a mask of ``count`` rows from row ``start``
+on: True for live rows.
+"""
 
 ReadFile: TypeAlias = Callable[
     [IO[bytes], ColumnChoice, int, range], Iterator[tuple[int, pa.RecordBatch]]
@@ -68,8 +70,9 @@ def stored_batches(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the batches of a file, each with the position of its first row.
 
-    ``row_count`` is the number of rows that the manifest records. ``ValueError`` is raised if the
-    file has another number. None skips this check.
+    The batches have all rows of the range ``rows``, and may have other rows. ``row_count`` is the
+    number of rows that the manifest records; None skips the check. Raise ``ValueError`` for another
+    number, and for a value that its type does not allow.
     """
     end = 0
     for start, batch in read(stream, columns, batch_rows, rows):

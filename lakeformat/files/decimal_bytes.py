@@ -13,13 +13,13 @@ from lakeformat.files.decimal_range import check_decimals
 __all__ = ["decimals_from_bytes", "decimals_to_bytes"]
 
 WIDTH = 16
-"""The size of an Arrow decimal in bytes; it is little-endian."""
+"""The size in bytes of an Arrow decimal, whose bytes are little-endian."""
 
 
 def decimals_from_bytes(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Return binary values as decimals of the type ``wanted``.
 
-    A value with more bytes than the type can hold raises ``ValueError``.
+    Raise ``ValueError`` for a value with more bytes or digits than the type can hold.
     """
     starts, ends, content = _ranges(array)
     sizes = ends - starts
@@ -66,7 +66,9 @@ def _minimal(words: npt.NDArray[np.uint8]) -> pa.Array:
 def _ranges(
     array: pa.Array,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Return start, end and all bytes of binary values; a null has an empty range."""
+    """Return the start and the end of each binary value, and the bytes of all; a null has an empty
+    range.
+    """
     _, offsets_buffer, content = array.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32)[array.offset : array.offset + len(array) + 1]
     starts, ends = offsets[:-1].astype(np.int64), offsets[1:].astype(np.int64)

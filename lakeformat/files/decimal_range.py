@@ -57,8 +57,8 @@ def refuse_beyond_int32(rows: pa.Table, key_columns: Sequence[str]) -> None:
 
 
 def _first(wrong: npt.NDArray[np.bool_], array: pa.Array) -> int | None:
-    """Return the first index at which ``wrong`` is True and the value is not null; None without
-    one.
+    """Return the first index at which ``wrong`` is True and the value is not null; None if there is
+    none.
     """
     nulls = null_mask(array)
     if nulls is not None:

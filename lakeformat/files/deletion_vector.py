@@ -24,10 +24,16 @@ class DeletionVector:
 
     @classmethod
     def of(cls, positions: Iterable[int] | npt.NDArray[np.int64]) -> DeletionVector:
-        """Return a vector of positions in any order; repeated positions count once."""
+        """Return a vector of positions in any order; repeated positions count once.
+
+        Raise ``InvalidRequestError`` for a negative position.
+        """
         if isinstance(positions, np.ndarray):
             if len(positions) and positions.min() < 0:
-                raise InvalidRequestError(f"row {positions.min()} is before the first row")
+                raise InvalidRequestError(
+                    f"a deletion vector cannot have position {positions.min()}: the first row has "
+                    "position 0; leave negative positions out"
+                )
             # pyroaring reads an array.array much faster than any other sequence.
             values = array("Q")
             values.frombytes(positions.astype(np.uint64).tobytes())
@@ -35,7 +41,10 @@ class DeletionVector:
         try:
             return cls(FrozenBitMap64(positions))
         except OverflowError:
-            raise InvalidRequestError("a deleted row is not a position in a file") from None
+            raise InvalidRequestError(
+                "a deletion vector has a position that is negative or needs more than 64 bits: "
+                "positions count the rows of a data file from 0"
+            ) from None
 
     @classmethod
     def of_parts(cls, parts: Iterable[npt.NDArray[np.int64]]) -> DeletionVector:

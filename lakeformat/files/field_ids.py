@@ -33,7 +33,7 @@ def parquet_schema(fields: tuple[DataField, ...]) -> pa.Schema:
 
 
 def orc_schema(fields: tuple[DataField, ...]) -> pa.Schema:
-    """Return the Arrow schema of an ORC file: ids are type attributes, and every part is
+    """Return the Arrow schema of an ORC file: ids are type attributes, and only map keys are not
     nullable.
     """
     return pa.schema([_orc_field(_numbered_field(field)) for field in fields])
@@ -45,9 +45,9 @@ def _orc_field(field: pa.Field, *, nullable: bool = True) -> pa.Field:
 
 
 def _orc_type(arrow_type: pa.DataType) -> pa.DataType:
-    """Return the Arrow type with which Arrow's ORC writer stores a type: ORC has no TIME.
+    """Return the type that stores ``arrow_type`` in an ORC file.
 
-    All timestamps become nanoseconds.
+    TIME becomes int32, because ORC has no TIME. All timestamps become nanoseconds.
     """
     if pa.types.is_time(arrow_type):
         return pa.int32()

@@ -30,8 +30,9 @@ class FileFormat(StrEnum):
 
 
 def format_of(name: str, uri: str) -> FileFormat:
-    """Return the format that the ending of a file name shows; ``uri`` names the file in the
-    error.
+    """Return the format that the ending of a file name shows.
+
+    Raise ``UnsupportedError``, which names the file by ``uri``, for any other ending.
     """
     parts = name.rpartition("/")[2].split(".")[1:]
     if len(parts) > 1 and parts[-1].lower() in _COMPRESSION_EXTENSIONS.values():

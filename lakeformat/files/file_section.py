@@ -12,7 +12,7 @@ __all__ = ["FileSection"]
 class FileSection(io.RawIOBase):
     """At most ``size`` bytes of ``stream``, from offset ``start`` on, as a stream of its own.
 
-    Closing it does not close ``stream``.
+    Closing the section does not close ``stream``.
     """
 
     def __init__(self, stream: IO[bytes], start: int, size: int) -> None:

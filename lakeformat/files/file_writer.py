@@ -20,7 +20,7 @@ class FileSettings:
     """Settings of the files of one writer."""
 
     compression: str
-    """The name of the compression in table options; each format has another name for it."""
+    """The name of the compression in table options; ``codecs.py`` has the name in each format."""
     zstd_level: int
     target_bytes: int
     has_dictionaries: bool
@@ -37,8 +37,10 @@ class FileContent:
     key_columns: tuple[str, ...] = ()
     """The columns whose values name a row in errors."""
     repeated: Mapping[str, str] = field(default_factory=dict)
-    """Columns with the same values as an earlier column, by name; the value is the name of that
-    column. Parquet encodes it only once.
+    """The name of an earlier column with the same values, by the name of the column that repeats
+    them.
+
+    Parquet encodes the values only once.
     """
 
 
@@ -57,12 +59,12 @@ class FileWriter(Protocol):
     def close(self) -> list[ColumnStatistics]:
         """Write the rows in memory and the end of the file; return exact statistics of each column.
 
-        Statistics that the settings do not ask for are unknown.
+        Statistics that ``FileContent.modes`` does not ask for are unknown.
         """
         ...
 
     def discard(self) -> None:
-        """Never write again, not even when this object is deleted, because the stream is closed
+        """Write nothing more, not even when this object is deleted: the caller closes the stream
         next.
         """
         ...

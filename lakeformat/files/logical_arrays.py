@@ -75,7 +75,11 @@ class PhysicalTypeError(ValueError):
 
 
 def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
-    """Return the same values in the Arrow type of ``data_type``."""
+    """Return the same values in the Arrow type of ``data_type``.
+
+    Raise ``PhysicalTypeError`` if the type of ``array`` cannot hold values of ``data_type``, and
+    ``UnsupportedError`` for a form that this version cannot read.
+    """
     wanted = to_arrow_type(data_type)
     if array.type == wanted:
         return array
@@ -166,8 +170,9 @@ def _variant(array: pa.Array, data_type: AtomicType, wanted: pa.DataType) -> pa.
 
 
 def rescale_timestamps(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Convert timestamps to the unit of ``wanted``; a finer unit is rounded down, also
-    before 1970.
+    """Convert timestamps to the unit of ``wanted``; a finer unit is rounded down, also before 1970.
+
+    Raise ``ArrowInvalid`` for a timestamp beyond the range of the new unit.
     """
     counts = array.view(pa.int64())
     stored, target = _UNIT_NANOS[array.type.unit], _UNIT_NANOS[wanted.unit]

@@ -25,7 +25,8 @@ def is_any_list(kind: pa.DataType) -> bool:
 
 
 def as_list(array: pa.Array) -> pa.Array:
-    """Return a list array of any Arrow list type as one with 32-bit offsets.
+    """Return an array of any list type of Arrow with 32-bit offsets; other arrays are returned
+    unchanged.
 
     A program that writes through Arrow, such as PyIceberg, may have stored another list type.
     """
@@ -54,8 +55,8 @@ def map_around(array: pa.Array, keys: pa.Array, items: pa.Array, wanted: pa.Data
 def map_entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Return the keys and items of a map array, or of a list of pairs.
 
-    They are those of the whole array, also if ``array`` is a slice of it, because ``map_around``
-    needs all of them.
+    If ``array`` is a slice, the whole array's keys and items are returned, as ``map_around`` needs
+    them.
     """
     if pa.types.is_map(array.type):
         return array.keys, array.items

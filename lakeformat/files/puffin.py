@@ -47,7 +47,8 @@ class PuffinWriter:
     ) -> int:
         """Write an uncompressed blob; return its offset in the file.
 
-        ``kind`` is its type, and ``fields`` are the ids of the columns that it is about.
+        ``kind`` is the type of the blob. ``fields`` are the ids of the columns that the blob
+        describes.
         """
         offset = self.size
         self._write(content)
@@ -80,7 +81,8 @@ class PuffinWriter:
 def read_blobs(content: bytes, uri: str) -> Iterator[tuple[Mapping[str, Any], bytes]]:
     """Yield each blob of a Puffin file: its description in the footer, and its content.
 
-    ``CorruptTableError`` is raised for a damaged file, ``UnsupportedError`` for a compressed one.
+    Raise ``CorruptTableError`` for a damaged file, and ``UnsupportedError`` for compressed blobs or
+    a compressed footer.
     """
     for blob in _described(content, uri):
         offset, length = blob.get("offset"), blob.get("length")
@@ -89,7 +91,7 @@ def read_blobs(content: bytes, uri: str) -> Iterator[tuple[Mapping[str, Any], by
             or type(length) is not int
             or not 0 <= offset <= offset + length <= len(content)
         ):
-            raise _damaged(uri, f"it describes a blob without a place in the file: {blob!r}")
+            raise _damaged(uri, f"it describes a blob outside of the file: {blob!r}")
         if (codec := blob.get("compression-codec")) is not None:
             raise UnsupportedError(
                 f"{uri} has a blob that is compressed with {codec!r}, which this version does not "

@@ -17,8 +17,8 @@ _COOKIE = 12346
 _COOKIE_WITH_RUNS = 12347
 _MOST_CONTAINERS = 1 << 16
 _OFFSETS_FROM = 4
-"""A bitmap with runs has offsets only if it has this number of containers or more; one without runs
-always has.
+"""A bitmap with runs has offsets only if it has this number of containers or more; a bitmap without
+runs always has offsets.
 """
 _MOST_IN_ARRAY = 4096
 _BITSET_BYTES = 8192
@@ -40,7 +40,10 @@ def encode_bitmap(bitmap: BitMap) -> bytes:
 
 
 def read_bitmap(cursor: ByteCursor) -> BitMap:
-    """Return the bitmap at the position of the cursor, and move the cursor behind it."""
+    """Return the bitmap at the position of the cursor, and move the cursor behind it.
+
+    Raise ``CorruptTableError`` for an invalid bitmap.
+    """
     start = cursor.at(cursor.position)
     length = skip_bitmap(cursor)
     try:
@@ -50,7 +53,10 @@ def read_bitmap(cursor: ByteCursor) -> BitMap:
 
 
 def skip_bitmap(cursor: ByteCursor) -> int:
-    """Move the cursor behind the bitmap, and return the size of the bitmap in bytes."""
+    """Move the cursor behind the bitmap, and return the size of the bitmap in bytes.
+
+    Raise ``CorruptTableError`` if the cursor is not at a complete bitmap.
+    """
     start = cursor.position
     cookie = cursor.little_uint32()
     runs: npt.NDArray[np.bool_] | None = None

@@ -51,7 +51,7 @@ class VectorForm(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DeletionVectorRange:
-    """The place of the deletion vector of one data file in an index file."""
+    """The position of the deletion vector of one data file in an index file."""
 
     data_file_name: str
     offset: int
@@ -65,7 +65,10 @@ class DeletionVectorRange:
 
 
 def encode_deletion_vector(vector: DeletionVector, form: VectorForm) -> tuple[bytes, int]:
-    """Return the bytes of a record, and the length that its manifest must name."""
+    """Return the bytes of a record, and the length that its manifest must name.
+
+    Raise ``InvalidRequestError`` for a position that the form cannot hold.
+    """
     body = _encode_32(vector) if form is VectorForm.BITMAP32 else _encode_64(vector)
     record = struct.pack(">I", len(body)) + body + struct.pack(">I", zlib.crc32(body))
     # In the manifest, only the length of a 64-bit vector includes the frame.
@@ -82,8 +85,8 @@ def decode_deletion_vector(
 ) -> DeletionVector:
     """Decode the vector at the start of ``record``; further bytes after it are ignored.
 
-    ``CorruptTableError`` is raised if it contradicts ``found``, which ``named_by`` names. The
-    message begins with ``source`` and ends with ``remedy``.
+    Raise ``CorruptTableError`` if the vector is damaged, or contradicts ``found``, which
+    ``named_by`` records. The message begins with ``source`` and ends with ``remedy``.
     """
     cursor = ByteCursor(record, source, remedy=remedy, base=found.offset)
     length = cursor.count("bytes of vector")
@@ -145,7 +148,7 @@ def _encode_32(vector: DeletionVector) -> bytes:
 def _encode_64(vector: DeletionVector) -> bytes:
     """Encode a vector in the 64-bit form: one bitmap for each value of the upper 32 bits.
 
-    As in Java, values up to the highest that no row has get an empty bitmap.
+    As in Java, a value without rows has an empty bitmap if a higher value has rows.
     """
     count = (vector.positions.max() >> 32) + 1 if vector.positions else 0
     content = _serialize(vector)
@@ -176,7 +179,7 @@ def _map_header(count: int) -> bytes:
 def _walk_map(cursor: ByteCursor) -> Iterator[tuple[int, memoryview]]:
     """Yield each value of the upper 32 bits of positions, and the bytes of its bitmap.
 
-    Values without a row may be missing.
+    Values without rows may be missing.
     """
     previous = -1
     for _ in range(cursor.little_uint64()):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encodes Arrow columns as Avro records, column by column.
 
-A date, time or timestamp is stored as the number that Arrow has, so its unit must be that of the
-schema. A value of an Avro ``fixed`` type is an array of bytes of that size, or a decimal.
+A date, time or timestamp is stored as Arrow's number, so the Arrow column must have the unit of the
+schema. The column of a ``fixed`` type has binary values of the declared size, or decimals.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def encode_records(schema: Any, rows: pa.StructArray) -> tuple[NDArray[np.uint8]
     """Return the bytes of all records, one after the other, and the end offset of each record.
 
     ``schema`` is the parsed JSON schema of a record. Columns are matched to its fields by position,
-    not by name.
+    not by name. Raise ``ValueError`` for a null in a required field, and for an unknown type.
     """
     return encode_groups(
         len(rows), lambda some: _pieces(rows[some.start : some.stop], schema, schema)
@@ -46,8 +46,8 @@ def encode_records(schema: Any, rows: pa.StructArray) -> tuple[NDArray[np.uint8]
 
 
 def _named_types(declared: Any) -> Iterator[tuple[str, Any]]:
-    """Yield name and definition of each named type, which other parts of the schema may
-    refer to.
+    """Yield the name and the definition of each named type; the rest of the schema may use the
+    name.
     """
     if isinstance(declared, list):
         for branch in declared:
@@ -61,15 +61,19 @@ def _named_types(declared: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _pieces(array: pa.Array, declared: Any, schema: Any) -> list[Piece]:
-    """Return the pieces of a field; ``schema`` is that of the record with all fields."""
+    """Return the pieces of a field; ``schema`` is the schema of the whole record, with all named
+    types.
+    """
     pieces: list[Piece] = []
     _add_values(pieces, array, declared, schema)
     return pieces
 
 
 def _add_values(pieces: list[Piece], array: pa.Array, declared: Any, schema: Any) -> None:
-    """Add the pieces of a field; in an optional field each value has the number of its union
-    branch first.
+    """Add the pieces of a field; the values of an optional field follow the number of their union
+    branch.
+
+    Raise ``ValueError`` for a null in a required field.
     """
     nulls = null_mask(array)
     known = None if nulls is None else ~nulls
@@ -92,7 +96,7 @@ def _add_present(
 ) -> None:
     """Add the pieces of a field without the numbers of union branches.
 
-    Records where ``present`` is False get no bytes.
+    Records where ``present`` is False get no bytes; None means that all records have a value.
     """
     match declared["type"] if isinstance(declared, dict) else declared:
         case "record":

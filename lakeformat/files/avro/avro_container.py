@@ -35,9 +35,7 @@ __all__ = [
 MAGIC = b"Obj\x01"
 SYNC_SIZE = 16
 READABLE_AFTER = 32
-"""The number of zero bytes after the content: a reader may read this far beyond any position
-in it.
-"""
+"""The number of zero bytes after the content, which a reader may read, too."""
 
 # Metadata is repetitive, but never compresses better than this. A higher ratio is damage or an
 # attack.
@@ -45,11 +43,9 @@ _LARGEST_RATIO = 1000
 _ALWAYS_ALLOWED_BYTES = 64 << 20
 _LARGE_FILE_RATIO = 32
 _MOST_BYTES_OF_FEW = 512 << 20
-"""The largest accepted unpacked size of a small file, in bytes; repetitive content
-compresses well.
-"""
+"""The largest accepted unpacked size, in bytes, of a file of at most 16 MiB."""
 _LEAST_RECORD_BYTES = 2
-"""The smallest packed size of a metadata record, in bytes: each record names another file."""
+"""The smallest plausible packed size of a metadata record, in bytes."""
 _ALWAYS_ALLOWED_RECORDS = 10_000
 _SNAPPY_CHECKSUM_SIZE = 4
 _LONGEST_REASON = 120
@@ -71,7 +67,7 @@ class BlockLimitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AvroBlocks:
-    """The unpacked blocks of one file, one after the other."""
+    """The unpacked blocks of one file, or of several files with the same schema."""
 
     schema: bytes
     """The writer's schema, as JSON."""
@@ -86,7 +82,11 @@ class AvroBlocks:
 
 
 def read_blocks(content: bytes) -> AvroBlocks:
-    """Unpack all blocks of a file, given as its bytes; the records in them are not parsed."""
+    """Unpack all blocks of the file with the bytes ``content``, without parsing records.
+
+    Raise ``NotPlainError`` for a damaged file, and ``BlockLimitError`` if it claims far more bytes
+    or records than a file of its size can have.
+    """
     try:
         metadata, start = _read_header(content)
     except (IndexError, UnicodeDecodeError) as reason:
@@ -126,8 +126,8 @@ def most_records(size: int) -> int:
 def unpack_block(codec: str, packed: bytes) -> bytes:
     """Return the unpacked bytes of one block.
 
-    ``BlockLimitError`` is raised if it claims far more bytes than it can unpack to,
-    ``NotPlainError`` if it is damaged.
+    Raise ``BlockLimitError`` if the block claims far more bytes than it can unpack to, and
+    ``NotPlainError`` if it is damaged or if Avro has no such codec.
     """
     if codec not in _UNPACK:
         raise NotPlainError(f"codec {codec!r} does not exist in Avro")
@@ -148,7 +148,10 @@ def _first_broken(codec: str, packed: list[bytes], offsets: list[int], limit: in
 
 
 def join_blocks(files: Sequence[AvroBlocks]) -> AvroBlocks:
-    """Return the blocks of several files with the same schema as if they were one file."""
+    """Return the blocks of several files with the same schema, as if all were in one file.
+
+    The offsets remain those in the file of each block.
+    """
     if len(files) == 1:
         return files[0]
     sizes = [len(file.content) - READABLE_AFTER for file in files]
@@ -166,7 +169,8 @@ def join_blocks(files: Sequence[AvroBlocks]) -> AvroBlocks:
 def read_records(blocks: AvroBlocks, decode: Callable[[IO[bytes]], Any]) -> Iterator[Any]:
     """Yield the records of a file; ``decode`` reads one record from a stream.
 
-    A damaged record raises ``ValueError`` with its block and its offset in the block.
+    Raise ``ValueError``, which names the block, for a damaged record, and for a block with another
+    number of records than it claims.
     """
     start = 0
     places = zip(blocks.counts, blocks.ends, blocks.offsets, strict=True)
@@ -189,7 +193,10 @@ def read_records(blocks: AvroBlocks, decode: Callable[[IO[bytes]], Any]) -> Iter
 
 
 def short_reason(reason: Exception) -> str:
-    """Return the text of an error without the file's bytes, which a library may quote in it."""
+    """Return the class and the text of an error, cut after 120 characters.
+
+    The texts of some libraries quote many bytes of the file.
+    """
     text = f"{type(reason).__name__}: {reason}"
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
@@ -219,10 +226,10 @@ def _read_header(content: bytes) -> tuple[dict[str, bytes], int]:
 
 
 def _split(content: bytes, at: int) -> tuple[list[int], list[bytes], list[int]]:
-    """Return the record count, the packed bytes and the offset of each block; ``at`` is the first
-    block.
+    """Return the record count, the packed bytes and the offset of each block.
 
-    Each block must end with the sync marker of the header.
+    ``at`` is the offset of the header's sync marker. Raise ``NotPlainError`` for a block that does
+    not end with this marker.
     """
     sync = content[at : at + SYNC_SIZE]
     at += SYNC_SIZE
@@ -355,7 +362,11 @@ def _unpack_each(
 
 
 def _frame_size(block: bytes) -> int | None:
-    """Return the unpacked size in the header of a zstd frame; None if the header lacks it."""
+    """Return the unpacked size that the header of a zstd frame has.
+
+    Return None if the header has none, if the frame needs a dictionary, and if it is not a zstd
+    frame.
+    """
     head = block[:_ZSTD_LONGEST_HEADER].ljust(_ZSTD_LONGEST_HEADER, b"\0")
     flag, single, dictionary = head[4] >> 6, head[4] >> 5 & 1, head[4] & 3
     if not head.startswith(_ZSTD_MAGIC) or dictionary or not (flag or single):

@@ -43,8 +43,8 @@ def pack_records(
     """Return an Avro file of encoded records; ``ends`` has the end offset of each record in
     ``records``.
 
-    ``sync`` are the 16 bytes of the sync marker; default: random. ``metadata`` are further entries
-    of the header.
+    ``codec`` is null, deflate, snappy or zstandard; only zstandard uses ``zstd_level``. ``sync`` is
+    the sync marker of 16 bytes; None makes a random one. ``metadata`` is added to the header.
     """
     sync = os.urandom(SYNC_SIZE) if sync is None else sync
     pack = _PACKERS[codec](zstd_level)
@@ -57,7 +57,7 @@ def pack_records(
 
 
 def avro_number(value: int) -> bytes:
-    """Encode one zig-zag number."""
+    """Return the zig-zag encoding of a number of up to 64 bits."""
     rest = (value << 1) ^ (value >> 63)
     encoded = bytearray()
     while rest > 0x7F:

@@ -17,11 +17,11 @@ __all__ = ["record_schema"]
 
 @lru_cache(maxsize=16)
 def record_schema(text: bytes) -> dict[str, Any]:
-    """Return the parsed schema of an Avro file; ``ValueError`` if it is not that of a record.
+    """Return the parsed schema of an Avro file, which must be a record.
 
-    Items of lists that take no bytes also raise ``ValueError``: a few bytes could claim billions of
-    them. The files of one table have few schemas, so the last results are cached: do not change a
-    result.
+    Raise ``ValueError`` for any other schema, and for lists whose items take no bytes: a few bytes
+    could claim billions of such items. The files of one table have few schemas, so the last results
+    are cached: do not change a result.
     """
     try:
         schema: Any = fastavro.parse_schema(json.loads(text))
@@ -58,8 +58,8 @@ def _free_items(schema: Any, named: dict[str, Any]) -> Iterator[Any]:
 def _is_free(schema: Any, named: dict[str, Any], above: frozenset[str]) -> bool:
     """Return True if no value of a schema takes any bytes.
 
-    A reference to a record in ``above``, which encloses it, counts as empty: its other fields
-    decide.
+    ``above`` has the names of the enclosing records. A reference to an enclosing record counts as
+    empty: its other fields decide.
     """
     if isinstance(schema, str):
         if schema in named and schema not in above:

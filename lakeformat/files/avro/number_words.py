@@ -29,7 +29,8 @@ def numbers_at(
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], Positions]:
     """Return the number at each position, its size in bytes, and the indexes of invalid numbers.
 
-    A number of more than 64 bits is invalid. Ten bytes from each position on must be readable.
+    The indexes refer to ``places``. A number of more than 64 bits is invalid. Ten bytes from each
+    position on must be readable.
     """
     words = at_every_byte(data, "u8")[places]
     stops = ~words & _CONTINUES
@@ -50,8 +51,8 @@ def _read_ninth_byte(
 ) -> Positions:
     """Complete the numbers of nine and ten bytes in ``groups`` and ``sizes``.
 
-    ``rows`` are the indexes of numbers of more than eight bytes. Those of invalid ones are
-    returned.
+    ``rows`` are the indexes of numbers of more than eight bytes. Return the indexes of invalid
+    numbers.
     """
     ninth = data[places[rows] + 8].astype(np.uint64)
     tenth = data[places[rows] + 9].astype(np.uint64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of records before they are joined: numbers and byte strings, one for each record."""
+"""Joins encoded fields to records: a piece has one number or byte string for each record."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _CONTINUES = np.array(
 class WordPiece:
     """Up to 8 bytes of every record as a number, the lowest byte first.
 
-    Bytes beyond the size of a record's piece are zero.
+    Bytes beyond the size of a record's piece are zero. ``most`` is the largest size in bytes.
     """
 
     words: Words
@@ -99,8 +99,9 @@ def encode_groups(
 
 
 def number_pieces(numbers: Numbers, present: Mask | None = None) -> list[Piece]:
-    """Encode one number of each record as zig-zag; records where ``present`` is False get no
-    bytes.
+    """Return the pieces of one zig-zag number for each record.
+
+    Records where ``present`` is False get no bytes; None means that every record has a number.
     """
     zigzag = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
     most = zigzag.max(initial=0)
@@ -119,11 +120,12 @@ def number_pieces(numbers: Numbers, present: Mask | None = None) -> list[Piece]:
 def list_pieces(
     counts: Positions, present: Mask | None, items: Callable[[], Iterable[Piece]]
 ) -> list[Piece]:
-    """Return the pieces of one list of each record: the number of items, the items, and a closing
+    """Return the pieces of one list for each record: the number of items, the items, and a closing
     zero.
 
     An empty list is only the zero. ``counts`` are the lengths of the lists. ``items`` returns the
-    pieces of all items, list after list. Records where ``present`` is False get no bytes.
+    pieces of all items, list after list. Records where ``present`` is False get no bytes; None
+    means that every record has a list.
     """
     pieces = number_pieces(counts, present)
     if not counts.any():
@@ -140,7 +142,10 @@ def list_pieces(
 
 
 def join_words(pieces: Sequence[Piece]) -> list[Piece]:
-    """Join adjacent words that fit into one word; this saves time and changes no written byte."""
+    """Return the pieces with adjacent words joined where both fit into 8 bytes.
+
+    This saves time and changes no written byte.
+    """
     joined: list[Piece] = []
     for piece in pieces:
         last = joined[-1] if joined else None

@@ -42,7 +42,8 @@ def read_avro(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield batches of ``columns``, each with the position of its first row in the file.
 
-    Rows before and after the range ``rows`` are left out.
+    Batches that begin after the range ``rows`` are left out; earlier rows are not. Raise
+    ``MissingColumnError`` if the file lacks a column, and ``ValueError`` for a damaged file.
     """
     source = _Counted(stream)
     start = source.read(len(MAGIC))
@@ -129,11 +130,11 @@ class _Counted:
 
 
 class _UnpackedStream:
-    """A stream of the header and of the unpacked blocks of a file; each block is unpacked when
+    """A stream of a header and of the unpacked blocks of a file; each block is unpacked when it is
     read.
 
-    ``NotPlainError`` is raised for a block that claims more bytes than it can unpack to, or more
-    records than it has bytes, because these would exhaust the memory.
+    Raise ``NotPlainError`` for a damaged block. A block that claims more bytes than it can unpack
+    to, or more records than bytes, counts as damaged, because it would exhaust the memory.
     """
 
     def __init__(self, head: bytes, source: _Counted, codec: str, sync: bytes) -> None:

@@ -23,8 +23,9 @@ _FLOATS = {Atom.FLOAT: "<f4", Atom.DOUBLE: "<f8"}
 
 
 def to_arrow(values: FieldValues, shape: Shape, wanted: pa.DataType) -> pa.Array:
-    """Return a field of all records as an array of the type ``wanted``; ``shape`` is its form in
-    Avro.
+    """Return a field of all records as an array of the type ``wanted``.
+
+    ``shape`` is the form of the field in Avro.
     """
     content, present = values.content, values.present
     if isinstance(shape, ListShape):

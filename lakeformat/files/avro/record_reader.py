@@ -63,7 +63,9 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class FieldValues:
-    """One field of all records; the value is null where ``present`` is False."""
+    """One field of all records. A value is null where ``present`` is False; None means that no
+    value is null.
+    """
 
     content: Numbers | Spans | Lists
     present: Mask | None = None
@@ -75,7 +77,7 @@ class ByteWindow:
     def __init__(self, data: Bytes, end: int) -> None:
         """Use the bytes of ``data`` before the offset ``end`` as values.
 
-        ``READABLE_AFTER`` bytes after it must be readable, and are never part of a value.
+        ``READABLE_AFTER`` bytes from ``end`` on must be readable, and are never part of a value.
         """
         assert end + READABLE_AFTER <= len(data)
         self.data, self.end = data, end
@@ -117,9 +119,10 @@ class RecordReader:
         self.sound = np.ones(len(self.places), np.bool_)
 
     def read(self, shape: Shape, keys: Collection[int] | None = None) -> FieldValues:
-        """Read the next field of every record; ``shape`` is its form.
+        """Read the next field of every record; ``shape`` is the form of the field.
 
-        With ``keys``, only the pairs of a list that have these keys are returned.
+        With ``keys``, only the pairs with these keys are returned from a list of pairs; None
+        returns all.
         """
         if shape.null_branch is None:
             return FieldValues(self._read(shape, keys))
@@ -176,7 +179,7 @@ class RecordReader:
         return Spans(self.window.data, starts, sizes)
 
     def _number(self) -> Numbers:
-        """Read one number of every record; if all are one byte long, as usual, this is faster."""
+        """Read one number of every record, faster if all numbers have one byte."""
         data, end = self.window.data, self.window.end
         first = data.take(self.places, mode="clip")
         if first.max(initial=0) < 0x80:
@@ -221,8 +224,9 @@ class RecordReader:
     def _number_lists(
         self, shape: ListShape, counts: Numbers, keys: Collection[int] | None
     ) -> Lists:
-        """Move behind the numbers of one list of every record, and decode only those with wanted
-        ``keys``.
+        """Read one list of every record, whose items are numbers or pairs of numbers.
+
+        Only pairs with a key in ``keys`` are decoded; None decodes all.
         """
         window, width = self.window, len(shape.item)
         wanted = counts if width == 1 or keys is None or len(keys) else np.zeros_like(counts)
@@ -253,8 +257,8 @@ class RecordReader:
         """Return the numbers with these ranks: number ``n`` of the window begins after stop ``n -
         1``.
 
-        ``rows`` are the records of the numbers, whose ``sound`` becomes False if a number is too
-        long.
+        ``rows`` are the records of the numbers. ``sound`` of a record becomes False if its number
+        is too long.
         """
         window = self.window
         places = np.where(ranks > 0, window.stops.take(ranks - 1, mode="clip") + 1, 0)
@@ -303,8 +307,8 @@ class RecordReader:
         kept: Numbers,
         read: list[tuple[Positions, Positions, Numbers, Positions, Positions]],
     ) -> Lists:
-        """Return the pairs list after list; ``read`` has the first pairs of all lists, then the
-        second.
+        """Return the pairs list after list; ``read`` has the first pair of every list, then each
+        second pair.
 
         ``kept`` is the number of pairs of each list.
         """
@@ -328,7 +332,7 @@ class RecordReader:
 def _spread(
     content: Numbers | Spans | Lists, rows: Positions, count: int
 ) -> Numbers | Spans | Lists:
-    """Return ``count`` values: those of ``content`` at the indexes ``rows``, else zeros or empty
+    """Return ``count`` values: ``content`` at the indexes ``rows``, elsewhere zeros or empty
     values.
     """
 

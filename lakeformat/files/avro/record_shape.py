@@ -74,12 +74,14 @@ Shape = AtomShape | ListShape
 def shapes_of(schema: Mapping[str, Any]) -> dict[str, Shape]:
     """Return the fields of a schema that fastavro parsed, by path, such as ``_FILE._FILE_NAME``.
 
-    ``NotPlainError`` means that only the general decoder can read records of this schema.
+    Raise ``NotPlainError`` if only the general decoder can read records of this schema.
     """
     found: dict[str, Shape] = {}
     for path, shape in _fields(schema, "", dict(schema.get("__named_schemas", {}))):
         if path in found or len(found) == _MOST_FIELDS:
-            raise NotPlainError(f"its schema has the field {path} twice, or far too many")
+            raise NotPlainError(
+                f"its schema has the field {path} twice, or more than {_MOST_FIELDS} fields"
+            )
         found[path] = shape
     return found
 

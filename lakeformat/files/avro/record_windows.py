@@ -66,8 +66,8 @@ class RecordFields:
         return names[names.index(self.text) :]
 
     def read(self, reader: RecordReader, names: list[str]) -> dict[str, FieldValues]:
-        """Read the fields with the paths ``names``, which are next in ``reader``, of all
-        records.
+        """Read the fields with the paths ``names`` of all records; ``reader`` must be before the
+        first of them.
         """
         return {name: reader.read(self.shapes[name], self.keys) for name in names}
 
@@ -134,7 +134,7 @@ def _patterns(blocks: AvroBlocks, fields: RecordFields, firsts: Positions) -> se
 def _read_window(
     window: ByteWindow, fields: RecordFields, patterns: set[_Pattern]
 ) -> tuple[Positions, int, dict[str, FieldValues]]:
-    """Return the starts of all complete records in a window, the end of the last one, and their
+    """Return the starts of all complete records in a window, the end of the last record, and the
     fields.
     """
     found = [each.places(window.data, window.end) for each in patterns]

@@ -58,7 +58,7 @@ class AvroColumn:
 def avro_columns(schema: Any) -> list[AvroColumn]:
     """Return the columns that the schema of a file declares.
 
-    ``ValueError`` is raised for types that no data file has.
+    Raise ``ValueError`` if the schema is not a record, or has a type that no data file has.
     """
     if not isinstance(schema, Mapping) or schema.get("type") != "record":
         raise ValueError("its schema is not a record")

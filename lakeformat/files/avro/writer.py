@@ -28,15 +28,15 @@ BLOCK_BYTES = 64 << 10
 class AvroFileWriter:
     """Writes an Avro file, block by block.
 
-    The header declares the schema with Java's logical types; the blocks are encoded by the schema
-    without them, which stores the same bytes. See ``schema.py``.
+    The header declares the schema with Java's logical types. The blocks are encoded by a schema
+    without logical types, which stores the same bytes. See ``schema.py``.
     """
 
     def __init__(self, stream: IO[bytes], content: FileContent, unique: str) -> None:
         """Begin a file.
 
         The sync marker between the blocks is made from ``unique``, a text that no other file has,
-        such as its name.
+        such as its name. Raise ``UnsupportedError`` if the names of two nested columns collide.
         """
         self._stream = stream
         self._fields = content.fields

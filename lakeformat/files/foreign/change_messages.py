@@ -25,7 +25,7 @@ _MEMBERS: Final[Mapping[MessageFormat, frozenset[str]]] = {
 
 
 def message_format(line: bytes) -> MessageFormat | None:
-    """Return the format of which a line of JSON has all members; None for a plain row."""
+    """Return the format whose members a line of JSON has; None for any other line."""
     try:
         found = json.loads(line)
     except ValueError:
@@ -38,9 +38,10 @@ def message_format(line: bytes) -> MessageFormat | None:
 
 
 def message_format_at(path: str, opener: Opener | None = None) -> MessageFormat | None:
-    """Return the format of the first line of a file; None if it is a plain row, or no JSON.
+    """Return the format of the first line of a file; None if the line has another form.
 
-    An error of the file is raised.
+    ``opener`` opens the file; None opens a file on this machine, and raises ``OSError`` if that
+    fails.
     """
     file: BinaryIO
     with open(path, "rb") if opener is None else opener(path) as file:

@@ -52,8 +52,8 @@ class ColumnMapping:
     def readable(self, columns: pa.Schema) -> pa.Schema:
         """Return the columns to read from a text file, with their names in the source.
 
-        ``columns`` are those of the table. A column of the table is left out if another column
-        reads the column of the source that has its name.
+        ``columns`` are the columns of the table. One of them is left out if the source's column of
+        the same name is read for another column.
         """
         found = []
         elsewhere = {*self.sources.values()} - self.sources.keys()
@@ -69,8 +69,8 @@ class ColumnMapping:
     def names(self, sources: Sequence[str]) -> list[str]:
         """Return the name in the table of each column in ``sources``.
 
-        ``InvalidRequestError`` is raised if a mapped column is missing, or if two columns get the
-        same name.
+        Raise ``InvalidRequestError`` if a mapped column or a column to cast is missing, or if two
+        columns get the same name.
         """
         for name, source in self.sources.items():
             if source not in sources:
@@ -98,7 +98,8 @@ class ColumnMapping:
     def applied(self, batch: pa.RecordBatch, first_row: int = 1) -> pa.RecordBatch:
         """Return ``batch`` with the column names of the table, and with the casts done.
 
-        ``first_row`` is the number of its first row in the file, for errors.
+        Raise ``InvalidRequestError``, with row and column, for a value that cannot be cast.
+        ``first_row`` is the number in the file of the first row.
         """
         if not self.sources and not self.casts:
             return batch
@@ -151,7 +152,11 @@ def _has_no_cast(stored: DataType, wanted: DataType) -> bool:
 
 
 def _is_within(values: pa.Array, wanted: DataType) -> bool:
-    """Return False if Java would wrap one of the numbers to fit the integer type ``wanted``."""
+    """Return False if a number is NaN, infinite, or so large that Java would wrap it to fit
+    ``wanted``.
+
+    Values and types that are not numbers return True.
+    """
     if not isinstance(wanted, AtomicType) or wanted.name not in _BITS:
         return True
     kind = values.type

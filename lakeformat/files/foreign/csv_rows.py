@@ -34,7 +34,8 @@ _BAD_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file; Arrow infers the types of columns that are not in ``columns``.
 
-    A file without a header must have all ``columns``, in their order.
+    A file without a header must have all ``columns``, in their order. Raise
+    ``InvalidRequestError``, with row and column, for a value that cannot be parsed.
     """
     require_closed_quotes(path, dialect)
 
@@ -51,9 +52,10 @@ def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa
 
 @contextmanager
 def naming_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[None]:
-    """In a with block, add row, column and value to Arrow's errors.
+    """In a with block, raise Arrow's errors as ``InvalidRequestError`` with row, column and value.
 
-    An empty file is an error only if the dialect has a header.
+    An error whose row cannot be found remains ``ArrowInvalid``. An empty file is an error only if
+    the dialect has a header.
     """
     try:
         yield
@@ -198,9 +200,10 @@ def _named(
 
 
 def _row_of_width(path: str, columns: int, dialect: TextDialect) -> int | None:
-    """Return the number of the first row that does not have ``columns`` values; None without one.
+    """Return the number of the first row that does not have ``columns`` values; None if all rows
+    have.
 
-    Arrow's error does not have it.
+    Rows count from 1, without the header. Arrow's error lacks the number.
     """
     with suppress(python_csv.Error):
         for row, values in enumerate(_records(path, dialect), 0 if dialect.header else 1):
@@ -231,10 +234,11 @@ def _found_again(
     kind: pa.DataType,
     dialect: TextDialect,
 ) -> tuple[int | None, str | None]:
-    """Return the number of the first bad row, from 1, and its value.
+    """Return the number of the first bad row, from 1, and its value; the number is None if none is
+    found.
 
-    ``value`` is the text that Arrow's error names. If it is None, the first value that cannot be
-    cast to ``kind`` is searched.
+    ``value`` is the text that Arrow's error names. If ``value`` is None, the first value that
+    cannot be cast to ``kind`` is searched.
     """
     row = 1
     with suppress(pa.ArrowInvalid):

@@ -102,7 +102,12 @@ class TextDialect:
         return self.encoding == _UTF_8
 
     def compression_of(self, path: str) -> Compression:
-        """Return the compression of a file: that of the dialect, else that of its name's ending."""
+        """Return the compression of a file: the compression of the dialect, else that of the name's
+        ending.
+
+        Raise ``InvalidRequestError`` for an ending of a compression that cannot be read, such as
+        ``.zip``.
+        """
         if self.compression is not None:
             return self.compression
         ending = PurePath(path).suffix.lower()
@@ -119,8 +124,8 @@ class TextDialect:
             is_one = isinstance(value, str) and len(value) == 1 and value.isascii()
             if not ((is_one and value not in "\r\n") or (value == "" and name != "delimiter")):
                 raise InvalidRequestError(
-                    f"{name} must be one ASCII character that breaks no line"
-                    f"{'' if name == 'delimiter' else ', or empty for none'}, got {value!r}"
+                    f"{name} must be one ASCII character, and not a line break"
+                    f"{'' if name == 'delimiter' else ', or empty to use none'}, got {value!r}"
                 )
         used = [value for value in (self.delimiter, self.quote, self.escape) if value]
         if len({*used}) < len(used):
@@ -133,13 +138,14 @@ class TextDialect:
                 raise InvalidRequestError(
                     f"null_values contains {value!r}, but the reader removes the escape "
                     f"{self.escape!r} from values before it compares them: leave escape out, or "
-                    "write the value without it"
+                    "write the value without the escape"
                 )
 
 
 def format_of(path: str) -> SourceFormat:
-    """Return the format that the ending of a file's name shows, before an ending such as
-    ``.gz``.
+    """Return the format that the ending of a file's name shows, before an ending such as ``.gz``.
+
+    Raise ``InvalidRequestError`` for any other ending.
     """
     ending = PurePath(unpacked_name(path)).suffix.lower()
     if ending not in _ENDINGS:

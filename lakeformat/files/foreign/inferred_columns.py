@@ -3,8 +3,9 @@
 
 A CSV column becomes a number only if each value in the file equals the printed number (``1.50``
 also counts as 1.5). A leading zero, a plus sign, a space, more than 15 digits in a DOUBLE or a
-whole number beyond BIGINT make the column a STRING. JSON marks numbers as numbers, so such a column
-is a DOUBLE, and an absolute value of 10^15 or more, which may be rounded, is refused.
+whole number beyond BIGINT make the column a STRING. A JSON column of numbers with a fraction, or
+beyond BIGINT, is a DOUBLE. An absolute value of 10^15 or more in a DOUBLE column may be rounded, so
+it is refused.
 """
 
 from __future__ import annotations
@@ -55,12 +56,12 @@ def infer_columns(
     known: pa.Schema = _NO_COLUMNS,
     to_cast: Collection[str] = (),
 ) -> pa.Schema:
-    """Return the columns that the files have together, without those in ``known``.
+    """Return the columns that the files have together, without the columns in ``known``.
 
     Columns in ``to_cast`` may have any type that holds their values; in CSV files they are STRING.
-    ``opener`` returns a function that opens the file, or None for a file on this machine. If no
-    value shows the type of a column, or if types differ between files, ``InvalidRequestError`` is
-    raised.
+    ``opener`` returns a function that opens the file, or None for a file on this machine. Raise
+    ``InvalidRequestError`` if a CSV file has no header, if no value shows the type of a column, or
+    if types differ between files.
     """
     if source_format == "csv" and not dialect.header:
         raise InvalidRequestError(
@@ -111,7 +112,10 @@ def with_shown_types(
     *,
     opener: Callable[[str], Opener | None] = lambda path: None,
 ) -> ColumnMapping:
-    """Return the mapping with the types that the files show for the JSON values to cast."""
+    """Return ``mapping`` with the types that JSON files show for the columns to cast.
+
+    For other formats, return ``mapping`` unchanged.
+    """
     if source_format != "json" or not mapping.casts:
         return mapping
     names, found = mapping.cast_sources, []
@@ -206,8 +210,9 @@ _FITS = {pa.int64(): _are_whole, pa.float64(): _are_doubles}
 
 
 def _exact_json(path: str, columns: pa.Schema, dialect: TextDialect, known: pa.Schema) -> pa.Schema:
-    """Raise ``InvalidRequestError`` if Arrow may have rounded whole numbers, which it read as
-    DOUBLE.
+    """Return the columns unchanged.
+
+    Raise ``InvalidRequestError`` if Arrow may have rounded whole numbers, which it read as DOUBLE.
     """
     if any(_holds_doubles(field.type) for field in columns):
         for batch in read_json(path, pa.schema([*known, *columns])):
@@ -223,7 +228,7 @@ def _holds_doubles(kind: pa.DataType) -> bool:
 
 
 def rounded_numbers(values: pa.Array, name: str) -> Iterator[tuple[str, float]]:
-    """Yield the path and the first number of each part of a column that a DOUBLE may have
+    """Yield, for each part of a column, the path and the first number that a DOUBLE may have
     rounded.
     """
     if pa.types.is_list(values.type):

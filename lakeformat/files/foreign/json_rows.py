@@ -35,7 +35,8 @@ _SHOWN = 80
 def read_json(path: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file with all ``columns``; a missing value is null.
 
-    A key that is not in ``columns`` raises ``InvalidRequestError``.
+    Raise ``InvalidRequestError``, with the row, for a key that is not in ``columns``, and for a
+    value that does not fit its column.
     """
     require_objects(path)
     if is_blank(path):
@@ -153,7 +154,7 @@ def _of_line(
 
 
 def _reason_text(reason: Exception | None) -> str:
-    """Return Arrow's reason for a bad line, without the row number, which is not that in the
+    """Return Arrow's reason for a bad line, without Arrow's row number, which is not the one in the
     file.
     """
     return re.sub(r"^JSON parse error: (Column\(\S+\) )?| in row 0$", "", str(reason))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies files that Arrow cannot read directly: decompressed, in UTF-8, on this machine.
 
-Text is checked before it is parsed, so it is read more than once.
+Text is checked before it is parsed, so it is read more than once; a stream could be read only once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def plain_copy(
     """Yield the path of a local copy of a file, decompressed and, if it is text, in UTF-8.
 
     If no copy is needed, this is ``path`` itself. A copy is deleted when the with block ends;
-    errors name ``path``.
+    errors name ``path``. ``opener`` opens the file; None opens a file on this machine. Raise
+    ``InvalidRequestError`` if the content does not have the compression or the encoding of
+    ``dialect``.
     """
     dialect.require_fits(path, source_format)
     compression = dialect.compression_of(path)
@@ -67,7 +69,7 @@ def _chunks(packed: Any, compression: str, path: str) -> Iterator[bytes]:
                 raise
             raise InvalidRequestError(
                 f"cannot read {path}: it is a damaged {compression} file, or ends too early "
-                f"({reason}): copy it again, or give its compression"
+                f"({reason}): copy it again, or set compression to the right one"
             ) from None
         if not chunk:
             return
@@ -85,5 +87,5 @@ def _decoded(chunks: Iterator[bytes], encoding: str | None, path: str) -> Iterat
         yield decoder.decode(b"", final=True).encode()
     except UnicodeError as reason:
         raise InvalidRequestError(
-            f"cannot read {path}: it is not {encoding} ({reason}): give another encoding"
+            f"cannot read {path}: it is not {encoding} ({reason}): set encoding to another one"
         ) from None

@@ -45,7 +45,9 @@ def read_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file; text is parsed by the types of ``columns``.
 
-    Columns in ``encoded`` may be dictionary-encoded. ``opener`` opens a file in another storage.
+    Columns in ``encoded`` may be dictionary-encoded. ``opener`` opens a file in another storage;
+    None opens a file on this machine. Raise ``InvalidRequestError``, which names the file, if a
+    file or a value cannot be read.
     """
     with naming(path), plain_copy(path, source_format, dialect, opener) as local:
         if source_format == "csv":
@@ -60,7 +62,9 @@ def read_rows(
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """In a with block, add the name of the file to each error."""
+    """In a with block, raise errors of Arrow and of decoders as ``InvalidRequestError`` with the
+    path.
+    """
     try:
         yield
     except UnicodeDecodeError as reason:

@@ -42,7 +42,10 @@ bytes.
 
 
 def cast_text(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return values read from text as values of the type ``kind``; times of day are parsed, too."""
+    """Return values read from text as values of the type ``kind``; times of day are parsed, too.
+
+    Raise ``ArrowInvalid`` for a value that does not fit.
+    """
     if not (pa.types.is_time(kind) and pa.types.is_string(values.type)):
         return values.cast(kind)
     # A cast to a timestamp refuses surplus digits; a cast to a time of day would cut them off.
@@ -77,7 +80,7 @@ def times_as_text(columns: pa.Schema) -> pa.Schema:
 
 
 def type_name(kind: pa.DataType) -> str:
-    """Return the SQL name of an Arrow type."""
+    """Return the SQL name of an Arrow type; a nested type keeps Arrow's name."""
     found = type_to_json(from_arrow_type(kind))
     return found if isinstance(found, str) else str(kind)
 
@@ -87,7 +90,7 @@ def not_utf_8(path: str, reason: object) -> InvalidRequestError:
     error.
     """
     return InvalidRequestError(
-        f"cannot read {path}: it is not UTF-8 ({reason}): give its encoding, such as latin-1"
+        f"cannot read {path}: it is not UTF-8 ({reason}): set encoding to its own, such as latin-1"
     )
 
 

@@ -37,9 +37,9 @@ def find_far_timestamps(tail: OrcTail, columns: Sequence[str]) -> str | None:
 
 
 def timestamp_millis(tail: OrcTail, number: int) -> tuple[int, int] | None:
-    """Return the least and the greatest timestamp of type ``number`` in milliseconds.
+    """Return the least and the greatest timestamp of type ``number`` in milliseconds of UTC.
 
-    None if the footer has no bounds for it.
+    None if the footer has no such bounds.
     """
     if number >= len(tail.statistics):
         return None

@@ -48,16 +48,20 @@ class InstantRule:
     unnamed_zone: str = ""
     """The zone of the JVMs that wrote files without a zone; "" means UTC."""
     bounds: Callable[[], Mapping[str, Millis]] | None = None
-    """Returns the least and greatest instant of each column in milliseconds, from the manifest."""
+    """A function that returns the least and greatest instant of each column in milliseconds, from
+    the manifest.
+
+    None skips the comparison with the manifest.
+    """
 
 
 def offsets_of(
     rule: InstantRule, zones: set[str], tail: OrcTail, columns: Sequence[str]
 ) -> ZoneOffsets | None:
-    """Return the offsets that correct the instants of a file; None if they are not shifted.
+    """Return the offsets that correct the instants of a file; None if the instants are not shifted.
 
-    ``zones`` are the zones in the file. ``UnsupportedError`` is raised for several zones, and if
-    the bounds in the manifest show another zone.
+    ``zones`` are the zones in the file. Raise ``UnsupportedError`` for several zones, for a zone
+    that this machine does not know, and if the bounds in the manifest show another zone.
     """
     if not rule.is_legacy or not _holds_instants(tail, columns):
         return None
@@ -100,7 +104,10 @@ def _holds_instants(tail: OrcTail, columns: Sequence[str]) -> bool:
 
 
 def as_written(batch: pa.RecordBatch, offsets: ZoneOffsets) -> pa.RecordBatch:
-    """Return a batch with corrected instants: those that its writer got."""
+    """Return a batch with the instants that the writer got, before it shifted them.
+
+    Raise ``UnsupportedError`` for an instant that would leave the years 1677 to 2262.
+    """
     arrays = [
         _shifted(array, offsets, name)
         for array, name in zip(batch.columns, batch.schema.names, strict=True)

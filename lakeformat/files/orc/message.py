@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses protobuf messages of an ORC file; raises ``ValueError`` for what no valid file has."""
+"""Parses protobuf messages of an ORC file; invalid ones raise ``ValueError`` or ``IndexError``."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def varint(data: bytes, place: int) -> tuple[int, int]:
 
 
 def single(message: Message, member: int) -> int:
-    """Return a number that occurs at most once in a message; 0 if it is missing."""
+    """Return the number of a member that a message has at most once; 0 if the member is missing.
+
+    Raise ``ValueError`` if the message has the member more often, or as bytes.
+    """
     values = message.get(member, [0])
     if len(values) != 1:
         raise ValueError(f"field {member} of a protobuf message occurs {len(values)} times")
@@ -64,7 +67,7 @@ def single(message: Message, member: int) -> int:
 
 
 def parts(message: Message, member: int) -> list[bytes]:
-    """Return the bytes of each occurrence of a repeated member."""
+    """Return the bytes of each occurrence of a member; raise ``ValueError`` for a number."""
     found = []
     for value in message.get(member, []):
         if not isinstance(value, bytes):

@@ -33,8 +33,9 @@ def read_orc(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield batches of ``columns``, each with the position of its first row in the file.
 
-    Rows before and after the range ``rows`` are left out. ``instants`` is the rule for
-    TIMESTAMP_LTZ.
+    Batches that begin after the range ``rows`` are left out; earlier rows are not. ``instants`` is
+    the rule for TIMESTAMP_LTZ. Raise ``MissingColumnError`` if the file lacks a column,
+    ``ValueError`` for a damaged file, and ``UnsupportedError`` for timestamps that cannot be read.
     """
     source = stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
     if callable(columns):
@@ -61,8 +62,8 @@ def read_orc(
 def _checked_tail(stream: IO[bytes], columns: Sequence[str]) -> tuple[OrcTail, set[str]]:
     """Return the footer of a file, and the time zones that its stripes name.
 
-    An error is raised for content that Arrow would read wrongly, or that would end the process or
-    exhaust its memory.
+    Raise ``ValueError`` for content that would end the process or exhaust its memory, and
+    ``UnsupportedError`` for timestamps that Arrow would read wrongly.
     """
     try:
         tail = read_tail(stream)

@@ -22,8 +22,9 @@ _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 _SHORT_REPEAT, _DIRECT, _PATCHED = range(3)
 _SHORTEST_REPEAT = 3
 _LONG_REPEATS_FROM = 8
-"""A run whose first byte is lower repeats a number of one byte; from here on, one of 2 to 8
-bytes.
+"""The lowest first byte of a run that repeats a number of 2 to 8 bytes.
+
+A run with a lower first byte repeats a number of one byte.
 """
 _LITERALS_FROM = 128
 _MOST_BITS = 62
@@ -132,10 +133,10 @@ class _Runs2:
                 self.found.add(count, number * count, number, number)
 
     def _rare(self, head: int, place: int) -> int:
-        """Summarise a rarer run at offset ``place``, whose first byte is ``head``; return the
-        offset after it.
+        """Summarise a run of a rarer kind, and return the offset after it.
 
-        It has a repeated number of several bytes, packed numbers with exceptions, or differences.
+        The run begins at offset ``place`` with the byte ``head``. It has a repeated number of
+        several bytes, packed numbers with exceptions, or differences.
         """
         kind = head >> 6
         if kind == _SHORT_REPEAT:

@@ -116,7 +116,7 @@ class _Stripe:
             raise self._error(number, f"a dictionary of {found.count} words, but announces more")
 
     def _all_of(self, numbers: Iterable[int], found: RunSummary) -> list[_ByteRange]:
-        """Return the places of all streams of the types ``numbers``.
+        """Return the byte ranges of all streams of the types ``numbers``.
 
         If the sum of the lengths in ``found`` is at most ``FEW``, the list is empty: even wrong
         lengths then do no harm.
@@ -176,7 +176,7 @@ class _Stripe:
 
 
 def _places(streams: Iterable[Message], stripe: Stripe) -> dict[tuple[int, int], _ByteRange]:
-    """Return the place of each stream, by kind and type number.
+    """Return the byte range of each stream, by kind and type number.
 
     Streams follow each other without gaps from the start of the stripe.
     """

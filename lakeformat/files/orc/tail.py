@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the end of an ORC file: the places of stripes, the types, and the compression."""
+"""Reads the end of an ORC file: the offsets of its stripes, its types and its compression."""
 
 from __future__ import annotations
 
@@ -112,9 +112,10 @@ def read_tail(stream: IO[bytes]) -> OrcTail:
 
 
 def file_zones(stream: IO[bytes]) -> set[str]:
-    """Return the time zones that the stripes of a file name: those of the JVMs that wrote it.
+    """Return the time zones that the stripes of a file name: the zones of the JVMs that wrote the
+    file.
 
-    An invalid file raises ``ValueError``.
+    Raise ``ValueError`` for an invalid file.
     """
     zones: set[str] = set()
     try:
@@ -134,7 +135,10 @@ def writer_zones(stripe_footer: Message) -> set[str]:
 
 
 def unpack(content: bytes, codec: int) -> bytes:
-    """Return the unpacked bytes of a stream or footer; a compressed file stores them in chunks."""
+    """Return the unpacked bytes of a stream or footer; a compressed file stores them in chunks.
+
+    Raise ``ValueError`` for invalid chunks, and ``UnsupportedError`` for LZO.
+    """
     if codec == UNCOMPRESSED:
         return content
     unpacked, place = [], 0

@@ -112,8 +112,8 @@ def _has_fraction_before_1970(array: pa.Array) -> bool:
 def _as_arrow_writes_them(rows: pa.Table) -> pa.Table:
     """Return the rows in a form that Arrow's ORC writer stores correctly.
 
-    It takes the nulls of a sliced struct from the wrong rows, so structs are copied. It also writes
-    wrong values after a value inside of a null struct, so such values become null.
+    Arrow's writer takes the nulls of a sliced struct from the wrong rows, so structs are copied. It
+    also writes wrong values after a value inside of a null struct, so such values become null.
     """
     for number, column in enumerate(rows.columns):
         if _has_struct(column.type):
@@ -147,8 +147,8 @@ def _has_struct(arrow_type: pa.DataType) -> bool:
 
 
 def _has_bounds(data_type: DataType) -> bool:
-    """Return True if ORC files have bounds of this type that Java reads; those of bytes it does
-    not.
+    """Return True if ORC files have bounds of this type that Java reads; Java reads no bounds of
+    bytes.
     """
     is_binary = isinstance(data_type, AtomicType) and data_type.name in _BINARY
     return has_order(data_type) and not is_binary

@@ -21,7 +21,7 @@ __all__ = ["ArrowFile", "FooterStream", "ParquetLayout", "arrow_writer"]
 
 @dataclass(frozen=True, slots=True)
 class ParquetLayout:
-    """The settings of a Parquet file; all its row groups have the same."""
+    """The settings of a Parquet file, which all its row groups share."""
 
     schema: pa.Schema
     """The Arrow schema of the file; a timestamp that becomes INT96 is 12 bytes in it."""
@@ -30,7 +30,7 @@ class ParquetLayout:
     bounded: Sequence[str] | bool
     """The paths of the columns that have bounds in the footer; True means all columns."""
     change_footer: Callable[[bytes], bytes] | None
-    """Returns the changed bytes of the footer before it is written; None if it is not changed."""
+    """A function that returns the footer to write, as bytes; None writes Arrow's footer."""
     times_in_utc: bool = True
     """True marks a TIME as UTC, as Java does for Paimon; False does not, as Java for Iceberg."""
 
@@ -44,7 +44,8 @@ def arrow_writer(
     """Return Arrow's writer with the settings of ``layout``, for a file with the columns in
     ``schema``.
 
-    ``schema`` may have only some of the columns of ``layout``.
+    ``schema`` may have only some of the columns of ``layout``. ``more`` are further arguments of
+    Arrow's writer.
     """
     settings = layout.settings
     codec = CODECS[FileFormat.PARQUET][settings.compression]

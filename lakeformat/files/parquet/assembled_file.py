@@ -36,7 +36,7 @@ __all__ = ["WORTH_ASSEMBLING", "AssembledFile", "is_worth_assembling"]
 Encoder: TypeAlias = Callable[[pa.ChunkedArray, pa.Field], ColumnChunk | None]
 
 WORTH_ASSEMBLING = 64 * 1024
-"""The least number of rows in a row group for which this saves time."""
+"""The least number of rows in a row group for which an ``AssembledFile`` saves time."""
 
 # Numbers of members: of the footer,
 _ROWS, _ROW_GROUPS = 3, 4
@@ -48,7 +48,8 @@ def is_worth_assembling(rows: pa.Table, layout: ParquetLayout, repeated: Collect
     """Return True if Arrow would encode at most half of the bytes of a row group.
 
     The columns that Arrow encodes are kept in memory until they are written, so a larger part would
-    cost memory and save no time. ``repeated`` are the columns that repeat an earlier one.
+    cost memory and save no time. ``repeated`` are the columns that repeat an earlier one. Return
+    False for a compression that this package does not write.
     """
     if PageCodec.of(layout.settings) is None:
         return False
@@ -102,8 +103,8 @@ class AssembledFile:
         self._rows += rows.num_rows
 
     def close(self) -> pq.FileMetaData:
-        """Write the footer and return it, before ``change_footer``: INT96 columns are 12 bytes in
-        it.
+        """Write the footer; return it without the changes of ``change_footer``, with INT96 columns
+        as 12 bytes.
         """
         empty = footer_of(_file_of(pa.Table.from_batches([], self._layout.schema), self._layout))
         rows_at, _ = find_member(empty, 0, _ROWS)
@@ -127,7 +128,7 @@ class AssembledFile:
         """Do nothing: no bytes are left to write."""
 
     def _chunks(self, rows: pa.Table) -> Iterator[ColumnChunk]:
-        """Yield the column chunks of a row group, in the order of the columns; a nested one has
+        """Yield the column chunks of a row group, in the order of the columns; nested columns have
         several.
         """
         encoders = {

@@ -42,7 +42,8 @@ _OLD_MOST, _OLD_LEAST, _NULLS, _MOST, _LEAST, _MOST_IS_EXACT, _LEAST_IS_EXACT = 
 class ColumnChunk:
     """The pages of one column in one row group, and their metadata in the footer.
 
-    The offsets in the metadata, ``description``, are those of pages that begin at offset ``start``.
+    The offsets in the metadata, ``description``, are right for pages that begin at offset
+    ``start``. ``raw_size`` and ``size`` are the bytes of all pages before and after compression.
     """
 
     parts: Sequence[Content]

@@ -29,7 +29,10 @@ MOST_BYTES_PER_VALUE = 2
 
 
 def repeats_itself(values: pa.Array, most: float = MAX_DISTINCT_FRACTION) -> bool:
-    """Return True if the share of distinct values in a sample is at most ``most``."""
+    """Return True if the share of distinct values in a sample is at most ``most``.
+
+    A dictionary array always returns True.
+    """
     if pa.types.is_dictionary(values.type):
         return True
     distance = len(values) // FIRST_LOOK
@@ -62,8 +65,9 @@ def _has_fixed_bytes(kind: pa.DataType) -> bool:
     """Return True for decimals too wide for an integer, which a file stores as bytes of a fixed
     length.
 
-    They must get no dictionary, as in Java's files: Java's reader encodes the value of a condition
-    in as few bytes as possible, so it would not find it in the dictionary, and skip all rows.
+    They must get no dictionary, as in Java's files. Java's reader encodes the value of a condition
+    in as few bytes as possible. So it would not find the value in the dictionary, and would skip
+    all rows.
     """
     return bool(pa.types.is_decimal(kind) and kind.precision > COMPACT_DECIMAL_PRECISION)
 

@@ -95,7 +95,10 @@ class RowGroups:
         return MAGIC + with_end(_footer(columns, [], 0))
 
     def has_no_null(self, column: str) -> bool:
-        """Return True if the statistics of all row groups count 0 nulls in a top-level column."""
+        """Return True if the statistics of all row groups count 0 nulls in a top-level column.
+
+        Raise ``CannotJoinError`` if the footer lacks an expected part.
+        """
         groups = structs_in(self.footer, _ROW_GROUPS)
         try:
             return all(self._nulls(group, column) == 0 for group in groups)
@@ -124,7 +127,8 @@ class RowGroups:
 def read_row_groups(stream: IO[bytes], size: int) -> RowGroups:
     """Return the row groups of a file of ``size`` bytes.
 
-    ``CannotJoinError`` is raised if the footer lacks an expected part, or if the file is encrypted.
+    Raise ``CannotJoinError`` if the footer lacks an expected part or contradicts itself, or if the
+    file is encrypted.
     """
     end = size - END_BYTES
     try:
@@ -158,8 +162,10 @@ class JoinedParquet:
         return self._stream.tell()
 
     def add(self, source: IO[bytes], groups: RowGroups) -> None:
-        """Copy the row groups of a file, which ``source`` opens; raise ``CannotJoinError`` if they
-        differ.
+        """Copy the row groups of a file, which ``source`` opens.
+
+        Raise ``CannotJoinError`` if the schema, or another part of ``RowGroups.frame``, differs
+        from that of the first file.
         """
         frame = groups.frame
         if self._frame is None:
@@ -188,9 +194,10 @@ class JoinedParquet:
                 self._stream.write(content)
 
     def close(self) -> bytes:
-        """Write the page indexes and the footer; the stream is not closed.
+        """Write the page indexes and the footer; return the bytes from the footer to the end of the
+        file.
 
-        Return the footer with the bytes after it.
+        The stream is not closed. At least one file must have been added.
         """
         assert self._frame is not None
         for index in self._indexes:
@@ -214,7 +221,7 @@ def _footer(frame: Struct, groups: list[Value], rows: int) -> bytes:
 def _require_sound(found: RowGroups, end: int) -> None:
     """Raise ``CannotJoinError`` if the parts of a file overlap or end after offset ``end``.
 
-    It is also raised if the rows of the row groups do not add up to those of the file.
+    Raise it also if the rows of the row groups do not add up to the rows of the file.
     """
     groups = structs_in(found.footer, _ROW_GROUPS)
     chunks = [chunk for group in groups for chunk in structs_in(group, _COLUMNS)]

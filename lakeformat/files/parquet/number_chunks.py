@@ -50,8 +50,8 @@ def is_plain(kind: pa.DataType) -> bool:
 
 
 def encode_plain(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> ColumnChunk | None:
-    """Return the column in plain encoding, with the bytes of Arrow; None if only Arrow can encode
-    it.
+    """Return the column in plain encoding, with the same bytes as Arrow's; None if only Arrow can
+    encode it.
     """
     values = _values(column)
     if values is None:

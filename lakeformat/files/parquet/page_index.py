@@ -37,8 +37,9 @@ _OF_EACH_PAGE = (1, 2, 3)
 
 @dataclass(frozen=True, slots=True)
 class PageIndex:
-    """The page index of one column chunk; a file has the page indexes of all chunks behind its
-    pages.
+    """The page index of one column chunk.
+
+    A file has the page indexes of all chunks after its pages.
     """
 
     chunk: Struct
@@ -46,15 +47,15 @@ class PageIndex:
     pages: bytes
 
     def place_bounds(self, place: int) -> bytes:
-        """Set the offset of the column index (the bounds) in the chunk's metadata, and return its
-        bytes.
+        """Set the offset of the column index (the bounds) in the chunk's metadata; return the
+        index's bytes.
         """
         _set(self.chunk, _BOUNDS, place, len(self.bounds))
         return self.bounds
 
     def place_pages(self, place: int) -> bytes:
-        """Set the offset of the offset index (the pages) in the chunk's metadata, and return its
-        bytes.
+        """Set the offset of the offset index (the pages) in the chunk's metadata; return the
+        index's bytes.
         """
         _set(self.chunk, _PAGES, place, len(self.pages))
         return self.pages
@@ -72,8 +73,8 @@ def page_index(
 ) -> PageIndex | None:
     """Return the page index of a chunk, for pages that are moved by ``distance`` bytes.
 
-    ``extent`` are the offset and the size of the pages of its row group. None if the chunk has no
-    index, or an invalid one. The offsets of the old index are removed from ``chunk``.
+    ``extent`` are the offset and the size of the pages of its row group. Return None if the chunk
+    has no index, or an invalid one. The offsets of the old index are removed from ``chunk``.
     """
     places = [chunk.pop(each, None) for each in range(_PAGES, _BOUNDS + 2)]
     if None in places:

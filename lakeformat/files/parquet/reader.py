@@ -54,9 +54,13 @@ def read_parquet(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield batches of ``columns``, each with the position of its first row in the file.
 
-    Row groups outside of the range ``rows`` are skipped, and those that ``pick`` does not select.
-    Text columns in ``encoded`` may be dictionary-encoded. With ``in_threads``, columns are decoded
-    in parallel. ``count`` is for reads of all row groups.
+    Row groups are skipped if they are outside of the range ``rows``, or if ``pick`` does not select
+    them. Text columns in ``encoded`` may be dictionary-encoded. With ``in_threads``, columns are
+    decoded in parallel. ``count`` is called after a read of all row groups. If ``pick`` skipped a
+    row group, an empty batch marks the end of the file.
+
+    Raise ``MissingColumnError`` if the file lacks a column, ``OSError`` or ``ArrowException`` for a
+    damaged file, and ``UnsupportedError`` for an INT96 timestamp outside of 1677 to 2262.
     """
     metadata, stored = (None, b"") if pick is None else read_footer(stream)
     file = _open(stream, metadata=metadata)
@@ -110,9 +114,9 @@ def _open(stream: IO[bytes], **options: Any) -> pq.ParquetFile:
 def _stretches(
     metadata: pq.FileMetaData, rows: range, picked: npt.NDArray[np.bool_] | None
 ) -> Iterator[tuple[int, list[int]]]:
-    """Yield the position of the first row and the numbers of neighbouring row groups to read.
+    """Yield neighbouring row groups to read: the position of their first row, and their numbers.
 
-    They overlap with ``rows`` and are selected in ``picked``; None selects all.
+    All overlap with ``rows`` and are selected in ``picked``; None selects all.
     """
     groups: list[int] = []
     first = start = 0
@@ -148,10 +152,10 @@ def _without_far(
     groups: list[int],
     columns: list[str],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the batches; raise for an INT96 timestamp outside of 1677 to 2262, which Arrow
-    misreads.
+    """Yield the batches, and raise ``UnsupportedError`` for an INT96 timestamp that Arrow misreads.
 
-    An INT96 can hold any year, so ``columns`` are read in seconds as well, and compared.
+    Arrow misreads INT96 timestamps outside of 1677 to 2262. So ``columns`` are read in seconds as
+    well, and compared.
     """
     coarse = pq.ParquetFile(stream, pre_buffer=False, coerce_int96_timestamp_unit="s")
     seconds = coarse.iter_batches(batch_rows, row_groups=groups, columns=columns)

@@ -18,7 +18,7 @@ __all__ = ["CountGroups", "Footer", "PickGroups", "bounds_of", "leaves_of", "sto
 
 
 class Footer:
-    """The row groups of one file, for functions that select those to read."""
+    """The row groups of one file, for functions that select row groups to read."""
 
     def __init__(self, metadata: pq.FileMetaData, schema: pa.Schema, stored: bytes) -> None:
         self._metadata = metadata
@@ -64,27 +64,30 @@ class Footer:
 
 
 PickGroups: TypeAlias = Callable[[Footer, Sequence[str]], npt.NDArray[np.bool_]]
-"""Returns for each row group if it may have matching rows; its arguments are the footer and the
-columns to read.
+"""A function that returns a mask of the row groups: True for each that may have matching rows.
+
+Its arguments are the footer and the columns to read.
 """
 
 
 CountGroups: TypeAlias = Callable[[int, int], None]
-"""Is called once all row groups of a file are read, with their number and the stored size of the
-columns that were read, in bytes.
+"""A function that is called when all row groups of a file are read.
+
+Its arguments are the number of row groups, and the stored size in bytes of the columns that were
+read.
 """
 
 
 def leaves_of(metadata: pq.FileMetaData, columns: Collection[str]) -> list[int]:
-    """Return the numbers of the leaves of some columns."""
+    """Return the numbers of the leaf columns that belong to ``columns``."""
     leaves = metadata.schema
     tops = (leaves.column(n).path.partition(".")[0] for n in range(len(leaves)))
     return [n for n, top in enumerate(tops) if top in columns]
 
 
 def stored_size(metadata: pq.FileMetaData, groups: Iterable[int], leaves: Sequence[int]) -> int:
-    """Return the stored size of some leaves in the row groups with the numbers ``groups``, in
-    bytes.
+    """Return the stored size in bytes of some leaf columns in the row groups with the numbers
+    ``groups``.
     """
     chunks = (metadata.row_group(group).column(leaf) for group in groups for leaf in leaves)
     return sum(int(chunk.total_compressed_size) for chunk in chunks)
@@ -93,8 +96,9 @@ def stored_size(metadata: pq.FileMetaData, groups: Iterable[int], leaves: Sequen
 def bounds_of(
     statistics: Sequence[pq.Statistics | None], kind: pa.DataType
 ) -> tuple[pa.Array, pa.Array]:
-    """Return the least and the greatest value of column chunks, as values of their type ``kind``;
-    null for a chunk without statistics, which are None.
+    """Return the least and the greatest value of column chunks, as values of their type ``kind``.
+
+    A bound is null if the statistics of its chunk are None, or if it is invalid.
     """
     least = [None if s is None else _value(s.min_raw, kind) for s in statistics]
     most = [None if s is None else _value(s.max_raw, kind) for s in statistics]

@@ -44,7 +44,7 @@ _TAIL = 64 * 1024
 class SoundStatistics:
     """The statistics of all column chunks of one footer.
 
-    ``OSError`` is raised if no valid writer can have written the footer.
+    The first use raises ``OSError`` if no valid writer can have written the footer.
     """
 
     def __init__(self, metadata: pq.FileMetaData, stored: bytes) -> None:
@@ -66,7 +66,9 @@ class SoundStatistics:
         return self.metadata.row_group(group).column(leaf).statistics
 
     def require(self) -> None:
-        """Raise ``OSError`` now, and not at the first use, if a bound is incomplete."""
+        """Raise ``OSError`` now, and not at the first use, if no valid writer can have written the
+        footer.
+        """
         if any(self._widths):
             _ = self._cut
 

@@ -39,8 +39,8 @@ _MOST_REPEATED = 64
 
 
 def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> ColumnChunk | None:
-    """Return the column with a dictionary, with the bytes of Arrow; None if only Arrow can encode
-    it.
+    """Return the column with a dictionary, with the same bytes as Arrow's; None if only Arrow can
+    encode it.
     """
     is_whole = pa.types.is_dictionary(column.type)
     if not is_whole:

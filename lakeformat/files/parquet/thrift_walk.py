@@ -31,7 +31,7 @@ _LONG = 15
 def find_member(content: bytes, place: int, member: int) -> tuple[int, bool]:
     """Return the offset of a member's value and True, for the struct at offset ``place``.
 
-    If the struct lacks the member, return the offset after the struct and False.
+    If the struct lacks the member, return the offset of the struct's last byte and False.
     """
     number = 0
     while header := content[place]:
@@ -97,7 +97,7 @@ def binary_lengths(content: bytes, place: int) -> tuple[dict[int, int], int]:
 
 
 def skip_struct(content: bytes, place: int) -> int:
-    """Return the offset after the struct at ``place``, which may also be that of one of its
+    """Return the offset after a struct; ``place`` is the offset of the struct, or of one of its
     members.
     """
     while header := content[place]:

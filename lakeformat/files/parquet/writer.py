@@ -116,9 +116,7 @@ class ParquetFileWriter:
 
 
 def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
-    """Return a file's schema with those dictionaries and 64-bit decimals that the given rows
-    have.
-    """
+    """Return a file's schema with the dictionaries and 64-bit decimals that the given rows have."""
     fields = zip(schema, given, strict=True)
     return pa.schema(
         [
