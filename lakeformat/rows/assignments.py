@@ -21,7 +21,10 @@ NewValue: TypeAlias = "Any | Callable[[pa.RecordBatch], Any]"
 """The value of a column, or a function that computes the values from the rows before the UPDATE."""
 NewValues: TypeAlias = Mapping[str, NewValue]
 Conform: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
-"""Returns a batch with the types of the table's columns; raises for a value that does not fit."""
+"""A function that returns a batch with the types of the table's columns.
+
+It raises InvalidRequestError for a value that does not fit.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,10 @@ class Assignments:
     conform: Conform
 
     def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows with their new values, each computed from the row before the UPDATE."""
+        """Return the rows with their new values, each computed from the row before the UPDATE.
+
+        Raise InvalidRequestError for a computed value that does not fit its column.
+        """
         new = {name: _column(name, value, rows) for name, value in self.values.items()}
         checked = self.conform(pa.RecordBatch.from_pydict(new))
         for name in self.values:
@@ -75,9 +81,10 @@ def bind_assignments(
 
 
 def _nearest(given: object, known: Mapping[str, DataField]) -> str:
-    """Return, for an error message, the column that the first unknown name probably means.
+    """Return a question for an error message: the column that the first unknown name probably
+    means.
 
-    Return an empty text if no name is unknown.
+    Return an empty text if no name is unknown, or if no column is similar.
     """
     unknown = [name for name in given if name not in known] if isinstance(given, Mapping) else []
     return closest(unknown[0], known) if unknown else ""

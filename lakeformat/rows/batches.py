@@ -20,8 +20,10 @@ _COLUMN_LIBRARIES = {"numpy", "pandas", "polars", "pyarrow"}
 
 
 def to_batches(data: Any) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a pyarrow, pandas or polars object, or of an iterable of them, as
+    """Yield the rows of a pyarrow, pandas or polars object, or of an iterable of such objects, as
     batches.
+
+    Raise InvalidRequestError for other data.
     """
     if isinstance(data, pa.RecordBatch):
         yield data

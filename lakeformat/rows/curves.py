@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorts rows along a curve: columns as bytes that compare like their values, and their Z-order.
+"""Sorts rows along a curve: columns become bytes that compare like their values; Z-order mixes
+them.
 
 A column becomes 8 bytes; a text is cut to its first bytes. The sign bit is flipped so that negative
 numbers sort first, floating-point numbers sort in the order of IEEE 754, and null is all zeros.
@@ -48,7 +49,7 @@ def ordered_bytes(column: pa.Array, text_bytes: int) -> ByteRows:
 def z_order(columns: Sequence[ByteRows]) -> ByteRows:
     """Return, for each row, the bits of all columns interleaved, highest bit first.
 
-    Once the shorter columns have no bits left, those of the longer ones follow.
+    Once the shorter columns have no bits left, only the bits of the longer columns follow.
     """
     sizes = [column.shape[1] for column in columns]
     found = np.empty((len(columns[0]), sum(sizes)), np.uint8)
@@ -146,15 +147,15 @@ def _of_integers(numbers: npt.NDArray[np.int64]) -> Words:
 
 
 def _of_floats(numbers: npt.NDArray[np.float64]) -> Words:
-    """Return numbers as words that sort like them: all bits of negative numbers are flipped."""
+    """Return words that sort like ``numbers``: all bits of negative numbers are flipped."""
     bits = np.ascontiguousarray(numbers).view(np.uint64)
     return np.where(bits & _SIGN, ~bits, bits | _SIGN)
 
 
 def _of_decimals(column: pa.Array) -> Words:
-    """Return decimals as words that sort like them.
+    """Return words that sort like the decimals of a column.
 
-    They are exact if they fit into 8 bytes; otherwise only 16 digits are used.
+    Decimals of at most 18 digits are exact. Of decimals with more digits, about 16 digits count.
     """
     halves = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
     low, high = halves[column.offset : column.offset + len(column)].T

@@ -15,7 +15,7 @@ __all__ = ["number_distinct"]
 
 
 def number_distinct(columns: Sequence[pa.Array]) -> tuple[Positions, Positions]:
-    """Return the number of each row's combination of values, and the first row of each number.
+    """Return the number of each row's combination of values, and the first row with each number.
 
     Equal combinations have equal numbers; null equals null.
     """
@@ -30,9 +30,9 @@ def number_distinct(columns: Sequence[pa.Array]) -> tuple[Positions, Positions]:
 
 
 def _renumbered(codes: Positions, bound: int) -> tuple[Positions, Positions]:
-    """Return codes without gaps for each row, and the first row of each.
+    """Return the codes of all rows without gaps, and the first row with each code.
 
-    ``codes`` are below ``bound``.
+    All ``codes`` are below ``bound``.
     """
     if bound > 4 * len(codes):
         _, first_of, codes = np.unique(codes, return_index=True, return_inverse=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps dictionary-encoded texts encoded through a merge.
 
-Then the text of a row that the merge drops is never decoded. The text of a kept row is moved as a
+The text of a row that the merge drops is then never decoded. The text of a kept row is moved as a
 number.
 """
 
@@ -18,9 +18,7 @@ __all__ = ["decoded", "one_table"]
 
 
 def one_table(batches: Sequence[pa.RecordBatch]) -> pa.Table:
-    """Return all rows as one table; dictionaries are decoded unless every batch has the same
-    ones.
-    """
+    """Return all rows as one table; dictionaries are decoded if the batches' schemas differ."""
     schemas = [batch.schema for batch in batches]
     schema = schemas[0]
     if any(other != schema for other in schemas):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps freed memory in the library's own processes, so that their next work reuses it.
 
-Otherwise the kernel gets the memory back and clears each page for the next work. That takes a tenth
-of the time of a Spark task, and a quarter of the time to decode a manifest.
+Otherwise the kernel takes the memory back, and clears each page for the next work. That takes a
+tenth of the time of a Spark task, and a quarter of the time to decode a manifest.
 """
 
 from __future__ import annotations

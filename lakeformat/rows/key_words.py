@@ -129,7 +129,9 @@ def _even_text_words(data: Bytes, starts: Positions, size: int) -> Iterator[KeyW
 
 
 class _TextWord:
-    """Returns eight bytes of each text, from the same byte on; beyond its end, zeros."""
+    """Returns eight bytes of each text from a fixed offset on, with zeros after the end of the
+    text.
+    """
 
     __slots__ = ("_data", "_is_full", "_place", "_sizes", "_starts")
 

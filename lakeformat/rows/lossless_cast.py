@@ -49,9 +49,10 @@ def cast_given(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:
 
 
 def first_refused(given: pa.Array, is_refused: Callable[[pa.Array], bool]) -> int | None:
-    """Return the position of the first value for which ``is_refused`` returns True.
+    """Return the position of the first value that makes ``is_refused`` return True.
 
-    Return None if it returns True even for an empty array, so that no value is to blame.
+    ``is_refused`` must return True for ``given``. Return None if it returns True even for an empty
+    array, so that no value is to blame.
     """
     if not len(given) or is_refused(given.slice(0, 0)):
         return None
@@ -130,7 +131,8 @@ def short_type(kind: pa.DataType) -> pa.DataType | None:
 def short_decimals(values: pa.Array, wanted: pa.DataType) -> pa.Array | None:
     """Return decimals for a column of type ``wanted`` as 64-bit decimals.
 
-    Return None if a value does not fit, or if the type is not such a decimal.
+    Return None if a value does not fit, if ``wanted`` has no 64-bit form, or if ``values`` has
+    another type.
     """
     short = short_type(wanted)
     if short is None or values.type not in (short, wanted):

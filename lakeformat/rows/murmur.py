@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Murmur3 x86-32 over many values at once.
 
-The constants are those of the algorithm; arithmetic is modulo 2**32 and the result is a signed
+The constants are those of the algorithm. Arithmetic is modulo 2**32, and the result is a signed
 number.
 """
 
@@ -128,7 +128,10 @@ def mix_into(lane: int, data: Bytes) -> int:
 
 
 def finish(lanes: NDArray[np.uint32], size: int | Positions) -> NDArray[np.int32]:
-    """Return the hashes of rows after all words were mixed; ``size`` is their size in bytes."""
+    """Return the hashes of rows after all words were mixed; ``size`` is the size of a row in bytes.
+
+    ``lanes`` is overwritten.
+    """
     lanes ^= np.uint32(size) if isinstance(size, int) else size.astype(np.uint32)
     lanes ^= lanes >> np.uint32(16)
     lanes *= np.uint32(0x85EBCA6B)

@@ -180,7 +180,7 @@ def _in_order(literals: tuple[Value, ...], data_type: AtomicType) -> pa.Array | 
 def _places(
     is_before: Callable[[pa.Array, pa.Array], pa.Array], ordered: pa.Array, values: pa.Array
 ) -> NDArray[np.int64]:
-    """Return, for each value, the number of elements of ``ordered`` before it.
+    """Return, for each value, the number of elements of ``ordered`` that are before the value.
 
     The number for a null is arbitrary.
     """

@@ -48,8 +48,9 @@ def sorted_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Yield all rows in order.
 
-    If the limit of temporary files is reached, the rows come in several pieces, each of them
-    sorted.
+    ``read_columns`` reads columns of the same rows again, for a sample. If the limit of temporary
+    files is reached, the rows come in several pieces, each of them sorted. Raise UnavailableError
+    if the disk cannot store temporary files.
     """
     spill = Spill(options)
     try:

@@ -22,7 +22,7 @@ _FEWEST_ROWS = 4 * SAMPLE_ROWS
 
 
 def in_full_columns(rows: pa.Table) -> pa.Table:
-    """Return the rows with plain texts in place of dictionaries, and decimals of the full width."""
+    """Return the rows with plain texts in place of dictionaries, and with 128-bit decimals."""
     for number, field in enumerate(rows.schema):
         kind = in_full(field.type)
         if kind != field.type:
@@ -31,8 +31,9 @@ def in_full_columns(rows: pa.Table) -> pa.Table:
 
 
 def with_dictionaries(rows: pa.Table, besides: Collection[str]) -> pa.Table:
-    """Return the rows with dictionaries in place of texts that repeat; columns ``besides`` are
-    unchanged.
+    """Return the rows with dictionaries in place of texts that repeat.
+
+    Columns in ``besides``, and tables of few rows, are unchanged.
     """
     if rows.num_rows < _FEWEST_ROWS:
         return rows

@@ -57,7 +57,8 @@ class GivenKinds:
     def split(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array]:
         """Return the rows, and the values of their kinds.
 
-        The column of kinds is dropped from the rows, unless the table has it.
+        The column of kinds is dropped from the rows, unless the table has it. Raise
+        InvalidRequestError if the rows lack the column, or if there are fewer kinds than rows.
         """
         if self._values is None:
             assert self._column is not None
@@ -70,7 +71,11 @@ class GivenKinds:
         return batch, self._values.slice(start, batch.num_rows)
 
     def read(self, given: pa.Array, first_row: int) -> Kinds:
-        """Return the kinds as bytes; errors number the rows from ``first_row`` on."""
+        """Return the kinds as bytes.
+
+        Raise InvalidRequestError for a value that is not a row kind; the error numbers rows from
+        ``first_row`` on.
+        """
         where = "kinds" if self._column is None else f"column {self._column!r}"
         return parse_kinds(given, where, first_row)
 

@@ -110,7 +110,8 @@ class Spill:
     def add(self, schema: pa.Schema, parts: Iterable[tuple[int, pa.Table]]) -> None:
         """Write rows to a new file, given as pairs of a place number and its rows.
 
-        The pairs of one place must follow each other.
+        The pairs of one place must follow each other. Raise UnavailableError if the disk cannot
+        store the rows.
         """
         with _naming_the_disk():
             path = self._new_path()
@@ -141,7 +142,7 @@ class Spill:
             yield _OpenSpill(readers)
 
     def clear(self) -> None:
-        """Delete all files; new ones may be added afterwards."""
+        """Delete all files; new files may be added afterwards."""
         self._files, self.nbytes = [], 0
         if self._directory is not None:
             self._directory.remove()

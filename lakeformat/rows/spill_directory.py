@@ -59,7 +59,7 @@ def _remove_abandoned(place: Path) -> None:
 def _locked(directory: Path) -> int | None:
     """Lock a directory and return its file descriptor.
 
-    Return None if another process has the lock, or if it is not a directory.
+    Return None if another process has the lock, or if ``directory`` is not a directory.
     """
     try:
         handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -42,8 +42,10 @@ _DIGIT_BITS = 0x0F0F0F0F0F0F0F0F
 _WIDE = 20
 """A column of words with more bits than this is searched for bits that are equal in all values."""
 MOST_FALLS = 64
-"""Up to this number of places where a number is less than the one before, sorted runs are merged;
-with more, all numbers are sorted again.
+"""The largest number of falls up to which sorted runs are merged.
+
+With more falls, all numbers are sorted again. A fall is a number that is less than the number
+before.
 """
 _SAMPLE = 256
 """About the number of values in a sample that shows most of the differing bits."""
@@ -169,8 +171,8 @@ def _sort_beside_positions(values: Words, position_bits: int) -> tuple[Positions
 
 
 def _fastest_sort(values: Words) -> Kind:
-    """Return the faster kind of numpy's sort: merging if at most ``MOST_FALLS`` numbers are less
-    than the one before.
+    """Return the faster kind of numpy's sort: ``stable`` merges runs if there are at most
+    ``MOST_FALLS``.
     """
     falls = int(np.count_nonzero(values[1:] < values[:-1]))
     return "stable" if falls <= MOST_FALLS else "quicksort"
@@ -183,9 +185,9 @@ def _differs_from_before(values: Words) -> Mask:
 
 
 def _refine(order: Positions, is_first: Mask, word: KeyWord) -> None:
-    """Sort the rows that are equal in all words before by one more word, in place.
+    """Sort rows whose earlier words are all equal by one more word, in place.
 
-    ``is_first`` marks the first row of each group of equal rows; it is updated, too.
+    ``is_first`` marks the first row of each group of equal rows; this mask is updated, too.
     """
     is_tied = ~is_first
     is_tied[:-1] |= ~is_first[1:]

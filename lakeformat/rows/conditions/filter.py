@@ -78,20 +78,20 @@ class PredicateFilter:
         return self.predicate.columns
 
     def mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
-        """Return, for each row, True if it meets the condition, False if not, null if that is
+        """Return, for each row: True if the row meets the condition, False if not, null if that is
         unknown.
         """
         return row_mask(self.predicate, batch)
 
     def conjuncts(self) -> list[PredicateFilter]:
-        """Return the conditions that AND joins, split as far as possible: a row must meet all of
-        them.
+        """Return the conditions that AND joins, split as far as possible: a row must meet every
+        one.
         """
         return [replace(self, predicate=part) for part in _conjuncts(self.predicate)]
 
     def conditions(self) -> Conjunction:
-        """Return conditions for skipping files by bounds; every row that meets this one meets all
-        of them.
+        """Return conditions for skipping files by bounds: every row that meets ``predicate`` meets
+        them all.
         """
         return [c for part in _conjuncts(self.predicate) for c in self._conditions(part)]
 
@@ -131,7 +131,7 @@ class PredicateFilter:
     def _of_any(self, parts: Sequence[Predicate]) -> list[ColumnTest]:
         """Return an IN test for each column that every part of an OR limits to listed values.
 
-        It lists the values of all parts.
+        The test lists the values of all parts.
         """
         fixed = [self._fixed(part) for part in parts]
         columns = [name for name in fixed[0] if all(name in each for each in fixed)]
@@ -188,7 +188,10 @@ class PredicateFilter:
 
 
 def as_predicate(where: Where) -> Predicate:
-    """Return a condition as a tree; SQL text is parsed."""
+    """Return a condition as a tree; SQL text is parsed.
+
+    Raise InvalidRequestError for SQL that is not a condition, and for any other object.
+    """
     if isinstance(where, str):
         # The parser takes a while to load; conditions made with col do not need it.
         from lakeformat.rows.conditions.sql import parse_predicate
@@ -245,7 +248,7 @@ def _bound(part: Predicate, fields: Mapping[str, DataField], *, is_negated: bool
 def _bound_comparison(column: str, op: Op, value: Any, field: DataField) -> Predicate:
     """Return a comparison with a value of the column's type.
 
-    A number that the column cannot have is replaced by the nearest one that it can have.
+    If the column cannot have the number, return a condition with the same result for every row.
     """
     try:
         return Compare(column, op, literal_of(value, field))
@@ -307,9 +310,7 @@ def _field(column: str, fields: Mapping[str, DataField]) -> DataField:
 
 
 def _list_around(column: str, fields: Mapping[str, DataField]) -> DataField | None:
-    """Return the column or field of a list or map that a dotted name is inside of; None without
-    one.
-    """
+    """Return the list or map that contains the field with a dotted name; None if there is none."""
     parts = column.split(".")
     for count in range(1, len(parts)):
         found = fields.get(".".join(parts[:count]))

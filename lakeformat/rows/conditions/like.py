@@ -15,8 +15,8 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def require_pattern(pattern: str, escape: str) -> None:
-    """Raise ``InvalidRequestError`` if a pattern has ``escape`` before a character that needs
-    none.
+    """Raise ``InvalidRequestError`` if ``escape`` is not before ``%``, ``_`` or itself in a
+    pattern.
     """
     _pieces(pattern, escape)
 
@@ -30,10 +30,10 @@ def like_regex(pattern: str, escape: str) -> str:
 
 
 def prefix_tests(column: str, pattern: str, escape: str) -> list[ColumnTest]:
-    """Return tests that every matching value passes, by the text before the first wildcard: at
-    least this text, and below the next text that does not begin with it.
+    """Return tests that every matching value passes, by the text before the first wildcard.
 
-    A pattern that begins with a wildcard only gives the test for values that are not null.
+    A value must be at least this text, and below the next text that does not begin with it. If the
+    pattern begins with a wildcard, the only test is that the value is not null.
     """
     prefix = _prefix(pattern, escape)
     if not prefix:

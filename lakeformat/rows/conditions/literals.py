@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts values in conditions exactly to the type of their column.
 
-A value that cannot be converted raises an error that names the column.
+A value that cannot be converted raises InvalidRequestError, which names the column.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _TRUTH = {"true": True, "false": False}
 def literal_of(value: Any, field: DataField) -> pa.Scalar:
     """Return the value as a scalar of the column's type; a null scalar for None.
 
-    The value is never rounded, cut or shifted: otherwise InvalidRequestError is raised. Text is
-    read as SQL reads it; a time without a zone is in UTC.
+    Raise InvalidRequestError if the value would have to be rounded, cut or shifted. Text is read as
+    SQL reads it; a time without a zone is in UTC.
     """
     data_type = field.type
     convert = _CONVERT.get(data_type.name) if isinstance(data_type, AtomicType) else None
@@ -92,8 +92,8 @@ def literal_text(value: Any) -> str:
 def neighbours(value: Any, field: DataField) -> tuple[pa.Scalar | None, pa.Scalar | None] | None:
     """Return the nearest values below and above a number that the column cannot have.
 
-    One of them is None if the column has no value on that side. The result is None if ``value`` is
-    not a number, or if the column's type is not an integer or decimal.
+    The first or the second is None if the column has no value on that side. The whole result is
+    None if ``value`` is not a number, or if the column's type is not an integer or decimal.
     """
     data_type, value = field.type, _plain_value(value)
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)

@@ -182,7 +182,10 @@ class Or(Predicate):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A column in a condition; comparing it with a value makes a condition."""
+    """A column in a condition; ``col("id") > 10`` and other comparisons return a ``Predicate``.
+
+    A comparison with None or another column raises InvalidRequestError.
+    """
 
     name: str
 
@@ -209,6 +212,8 @@ class Column:
     def isin(self, values: Iterable[Any]) -> Predicate:
         """Return the condition that the column has one of ``values``; a null in ``values`` never
         matches.
+
+        Raise InvalidRequestError if ``values`` is a single value.
         """
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise InvalidRequestError(
@@ -238,7 +243,11 @@ class Column:
         )
 
     def like(self, pattern: str, escape: str = ESCAPE) -> Predicate:
-        r"""True if the whole text matches a SQL pattern; ``\%`` is a literal ``%``."""
+        r"""Return the condition that the whole text matches a SQL pattern.
+
+        ``%`` matches any text and ``_`` any character. After the character ``escape`` both are
+        plain characters, as in ``\%``. Raise InvalidRequestError if an argument is not such a text.
+        """
         if not all(isinstance(said, str) for said in (pattern, escape)) or len(escape) != 1:
             raise InvalidRequestError(
                 f"col({self.name!r}).like takes a pattern, as in like('a%'), and one escape "
@@ -277,8 +286,11 @@ class Column:
 
 
 def col(name: str) -> Column:
-    """Return a column, for conditions such as ``(col("dt") == "2024-01-01") &
-    ~col("note").is_null()``."""
+    """Return a column for conditions such as ``(col("dt") == "2024-01-01") &
+    ~col("note").is_null()``.
+
+    Raise InvalidRequestError if ``name`` is not a text, or is empty.
+    """
     if not (name and isinstance(name, str)):
         raise InvalidRequestError(f"col takes the name of a column, as in col('id'), got {name!r}")
     return Column(name)

@@ -38,7 +38,7 @@ _COMPARE: dict[Op, Callable[[pa.Array, pa.Scalar], pa.BooleanArray]] = {
 
 
 def row_mask(part: Predicate, batch: pa.RecordBatch) -> pa.BooleanArray:
-    """Return, for each row, True if it meets the bound condition, False if not, null if that is
+    """Return, for each row: True if the row meets the bound condition, False if not, null if
     unknown.
     """
     match part:

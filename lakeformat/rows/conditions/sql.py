@@ -190,8 +190,8 @@ class _PredicateReader:
         raise self._refuse(node)
 
     def _moment(self, node: exp.Expr) -> Any:
-        """Return the value of ``DATE '2024-01-31'`` and the like, which the parser reports as a
-        cast.
+        """Return the value of a typed text such as ``DATE '2024-01-31'``, which the parser reports
+        as a cast.
         """
         read = _MOMENTS.get(node.args["to"].this.name)
         try:
