@@ -37,7 +37,10 @@ _ASKED_UNITS = {**_DURATION_UNITS, **dict.fromkeys(("w", "week", "weeks"), 7 * 8
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes of a size such as ``128 mb``; raise ValueError for any other text."""
+    """Return the bytes of a size such as ``128 mb``.
+
+    A number without a unit is bytes. Raise ``ValueError`` for any other text.
+    """
     return _parse(text, _SIZE_UNITS)
 
 
@@ -65,7 +68,8 @@ def parse_asked_duration(text: str) -> int:
 def setting_text(what: str, value: object) -> str:
     """Return the text of an option that was given as text, number, bool or timedelta.
 
-    ``what`` names the option in the ``InvalidRequestError`` for any other value.
+    A timedelta is rounded down to milliseconds. Raise ``InvalidRequestError`` for any other value;
+    ``what`` names the option in the message.
     """
     if isinstance(value, bool):
         return str(value).lower()

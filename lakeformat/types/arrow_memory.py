@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Returns the buffers of an Arrow array as numpy arrays, also those of slices and of arrays that
-have no null buffer.
+"""Returns the buffers of Arrow arrays as numpy arrays, also of slices and of arrays without null
+buffer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DECIMAL_SIZE = 16
 
 
 def null_mask(array: pa.Array) -> NDArray[np.bool_] | None:
-    """Return a mask that is True for nulls; None if there are none."""
+    """Return a mask that is True for nulls; None if the array has no nulls."""
     if array.null_count == 0:
         return None
     return ~_bits(array.buffers()[0], array.offset, len(array))
@@ -99,9 +99,10 @@ def spans(array: pa.Array, nulls: NDArray[np.bool_] | None) -> tuple[Words, Posi
 
 
 def decimal_array(unscaled: Sequence[int | None], kind: pa.DataType) -> pa.Array:
-    """Build decimals from unscaled integers.
+    """Build decimals from unscaled integers; None becomes null.
 
-    A number may exceed the precision of ``kind``, but not 128 bits.
+    A number may exceed the precision of ``kind``. Raise ``ValueError`` for a number beyond 128
+    bits.
     """
     content = bytearray()
     for number in unscaled:

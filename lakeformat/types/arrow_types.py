@@ -70,7 +70,10 @@ _TIMESTAMP_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def to_arrow_type(data_type: DataType) -> pa.DataType:
-    """Return the Arrow type that holds every value of a logical type."""
+    """Return the Arrow type that holds every value of a logical type.
+
+    Raise ``UnsupportedError`` for a type whose values this version cannot read.
+    """
     match data_type:
         case AtomicType():
             return _atomic_to_arrow(data_type)
@@ -88,12 +91,19 @@ def to_arrow_type(data_type: DataType) -> pa.DataType:
 
 
 def to_arrow_field(field: DataField) -> pa.Field:
-    """Return the Arrow field of a column or ROW field, with its name and nullability."""
+    """Return the Arrow field of a column or ROW field, with its name and nullability.
+
+    Raise ``UnsupportedError`` for a type whose values this version cannot read.
+    """
     return pa.field(field.name, to_arrow_type(field.type), nullable=field.type.nullable)
 
 
 def to_arrow_schema(fields: tuple[DataField, ...]) -> pa.Schema:
-    """Return the Arrow schema of a table's rows."""
+    """Return the Arrow schema of a table's rows.
+
+    Raise ``UnsupportedError``, which names the column, for a type whose values this version cannot
+    read.
+    """
     return pa.schema([_column(field) for field in fields])
 
 
@@ -107,15 +117,19 @@ def _column(field: DataField) -> pa.Field:
 
 
 def from_arrow_type(arrow_type: pa.DataType, *, nullable: bool = True) -> DataType:
-    """Return the narrowest logical type that holds every value of an Arrow type."""
+    """Return the narrowest logical type that holds every value of an Arrow type.
+
+    Raise ``InvalidRequestError`` for an Arrow type that no logical type holds.
+    """
     data_type = _nullable_from_arrow(arrow_type)
     return data_type if nullable else with_nullability(data_type, nullable=False)
 
 
 def in_full(carried: pa.DataType) -> pa.DataType:
-    """Return the Arrow type of a column after decoding: ``string`` for a dictionary of strings.
+    """Return the Arrow type of a column after decoding.
 
-    A batch may hold texts as dictionary indices, and decimals as 64-bit numbers.
+    A batch may hold texts as dictionary indices, and decimals as 64-bit numbers. Their types become
+    ``string`` and 128-bit decimals; other types are unchanged.
     """
     if pa.types.is_dictionary(carried):
         return carried.value_type

@@ -9,10 +9,10 @@ __all__ = ["closest"]
 
 
 def closest(name: object, known: Iterable[str], *, inside: str = "") -> str:
-    """Return the end of a message about an unknown name: ``; did you mean 'b'?`` with the most
-    similar of the ``known`` names.
+    """Return the end of a message about an unknown name, such as ``; did you mean 'b'?``.
 
-    Empty if none is similar. ``inside`` is put in front of that name, for example its database.
+    It suggests the most similar of the ``known`` names; without a similar name it is empty.
+    ``inside`` is put before the suggestion, for example a database with its dot.
     """
     from difflib import get_close_matches  # imported late: only messages need it
 

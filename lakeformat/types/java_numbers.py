@@ -136,10 +136,10 @@ def _wrapped(number: int, width: int | None) -> int:
 def _rounded(
     digits: list[int], power: int, beyond_half: int, *, is_low: bool, is_high: bool
 ) -> tuple[str, int]:
-    """Return the digits, and the power of ten of the first.
+    """Return the digits, and the power of ten of the first digit.
 
-    The last digit is rounded up if only the number above is near enough (``is_high``), or if it is
-    nearer than the one below (``is_low``).
+    The last digit is rounded up if only the number above is near enough (``is_high``). If the
+    number below is near enough, too (``is_low``), the nearer number is taken.
     """
     number, count = int("".join(map(str, digits))), len(digits)
     is_nearer = beyond_half > 0 or (beyond_half == 0 and digits[-1] % 2 == 1)

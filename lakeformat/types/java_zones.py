@@ -132,7 +132,7 @@ def _changes(zone: tzinfo) -> Iterator[tuple[int, int]]:
 def _first_with(zone: tzinfo, offset: int, before: int, after: int) -> int:
     """Return the first second from which the zone has ``offset``.
 
-    It has another one at second ``before``, and ``offset`` at second ``after``.
+    The zone has another offset at second ``before``, and ``offset`` at second ``after``.
     """
     while after - before > 1:
         middle = (before + after) // 2

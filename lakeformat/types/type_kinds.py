@@ -23,8 +23,8 @@ MILLIS_PER_DAY = 86_400_000
 COMPACT_DECIMAL_PRECISION = 18
 """The most digits of a decimal that is stored as one 64-bit number.
 
-Java does not check such a number against the precision of its type. So the sum of two may have more
-digits than the type, and is stored unchanged.
+Java does not check such a number against the precision of its type. So the sum of two decimals may
+have more digits than the type, and is stored unchanged.
 """
 
 COUNT = atomic(TypeName.INT)

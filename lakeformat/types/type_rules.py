@@ -53,7 +53,10 @@ def is_whole_number(value: object) -> bool:
 
 
 def require_text(what: str, value: object) -> None:
-    """Raise ``InvalidRequestError`` if the value is not text; ``what`` names it in the message."""
+    """Raise ``InvalidRequestError`` if the value is not a str that UTF-8 can encode.
+
+    ``what`` names the value in the message.
+    """
     if not is_text(value):
         if isinstance(value, str):
             raise InvalidRequestError(

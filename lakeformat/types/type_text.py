@@ -116,7 +116,10 @@ def type_to_sql(data_type: DataType) -> str:
 
 
 def type_from_json(value: Any) -> DataType:
-    """Convert the JSON value of a type in a schema file; unknown members are ignored."""
+    """Return the type of a JSON value in a schema file; unknown members are ignored.
+
+    Raise ``InvalidRequestError`` for a value that is not a type.
+    """
     if isinstance(value, str):
         return _parsed(value)
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
@@ -163,7 +166,12 @@ def field_to_json(field: DataField) -> dict[str, Any]:
 
 
 def field_from_json(value: Any, fallback_id: int | None = None) -> DataField:
-    """Convert the JSON object of a column or ROW field; ``fallback_id`` is used if it has no id."""
+    """Return the column or ROW field of a JSON object; ``fallback_id`` is the id of an object
+    without one.
+
+    Raise ``UnsupportedError`` for a type with an unknown name, and ``InvalidRequestError`` for any
+    other value that is not a field.
+    """
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise InvalidRequestError(
             f"a field must be a JSON object whose member 'name' is a string, got {value!r}"
@@ -178,7 +186,7 @@ def field_from_json(value: Any, fallback_id: int | None = None) -> DataField:
     except _UnknownTypeError as unknown:
         raise UnsupportedError(
             f"column {value['name']!r} has type {unknown.name}, which this version does not know: "
-            "upgrade it, or use the engine that created the table"
+            "upgrade this library, or use the engine that created the table"
         ) from None
     return DataField(
         field_id, value["name"], data_type, value.get("description"), value.get("defaultValue")

@@ -159,7 +159,11 @@ _DEFAULT_PARAMETERS: dict[TypeName, tuple[int | str, ...]] = {
 
 
 def atomic(name: TypeName, *parameters: int | str, nullable: bool = True) -> AtomicType:
-    """Return an atomic type, checked, with the format's defaults for missing parameters."""
+    """Return an atomic type with the format's defaults for missing parameters.
+
+    Raise ``InvalidRequestError`` for too many parameters, and for a parameter that the type does
+    not allow.
+    """
     defaults = _DEFAULT_PARAMETERS.get(name, ())
     if len(parameters) > len(defaults):
         takes = f"at most {counted(len(defaults), 'parameter')}" if defaults else "no parameters"

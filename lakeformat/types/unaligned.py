@@ -24,7 +24,11 @@ _FEW = 32
 
 
 def at_every_byte(data: Bytes, code: str) -> NDArray[Any]:
-    """Return a view without a copy: element ``i`` is the value that starts at byte ``i``."""
+    """Return a view without a copy: element ``i`` is the little-endian value that starts at byte
+    ``i``.
+
+    ``code`` is the numpy type of the values, such as ``u8``.
+    """
     dtype = np.dtype(code).newbyteorder("<")
     count = max(len(data) - dtype.itemsize + 1, 0)
     return np.ndarray((count,), dtype, buffer=data, strides=(1,))
@@ -91,7 +95,7 @@ def move_bytes(
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """Byte ranges to copy: the buffers, and the position of each range in both of them."""
+    """Byte ranges to copy: the two buffers, and the position of each range in both buffers."""
 
     target: Bytes
     to: Positions

@@ -28,8 +28,9 @@ _EXACT = Context(prec=80)
 
 
 def unscaled_decimal(value: Decimal, data_type: AtomicType) -> int:
-    """Return the digits of a decimal as an integer; raise ``ValueError`` if they do not fit the
-    type.
+    """Return the digits of a decimal, at the scale of the type, as an integer.
+
+    Raise ``ValueError`` if they do not fit the type.
     """
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
@@ -79,6 +80,8 @@ def split_timestamp(nanos: int, data_type: AtomicType) -> tuple[int, int]:
 def join_timestamp(millis: int, nano_of_milli: int, data_type: AtomicType) -> int:
     """Return nanoseconds since 1970; digits finer than the type, which some writers store, are cut
     off.
+
+    Raise ``ValueError`` if ``nano_of_milli`` is not from 0 to 999999.
     """
     if not 0 <= nano_of_milli <= MAX_NANO_OF_MILLI:
         raise ValueError(f"nanoseconds of a millisecond must be 0 to 999999, got {nano_of_milli}")

@@ -35,7 +35,10 @@ def cast_text(column: pa.Array, data_type: DataType) -> pa.Array:
 
 
 def internal_text(column: pa.Array, data_type: DataType) -> pa.Array:
-    """Return the texts that Java's ``toString`` gives for stored values; a null is kept."""
+    """Return the texts that Java's ``toString`` gives for stored values; a null is kept.
+
+    Bytes are printed in hexadecimal instead.
+    """
     name = data_type.name if isinstance(data_type, AtomicType) else None
     if name in _AS_CAST:
         return cast_text(column, data_type)

@@ -81,7 +81,9 @@ class Variant(NamedTuple):
 
 
 def values_from_arrow(array: pa.Array, data_type: DataType) -> list[Value]:
-    """Return the values of an Arrow array."""
+    """Return the values of an Arrow array; raise ``InvalidRequestError`` if it does not fit the
+    type.
+    """
     column = as_column(array, data_type)
     match data_type:
         case ArrayType(element=element) | VectorType(element=element):
@@ -96,7 +98,10 @@ def values_from_arrow(array: pa.Array, data_type: DataType) -> list[Value]:
 
 
 def values_to_arrow(values: Sequence[Value], data_type: DataType) -> pa.Array:
-    """Return an Arrow array with these values, of the type that ``to_arrow_type`` gives."""
+    """Return an Arrow array with these values, of the type that ``column_type`` gives.
+
+    Raise ``InvalidRequestError`` for a value that does not fit the type.
+    """
     arrow_type = column_type(data_type)
     try:
         if isinstance(data_type, AtomicType) and data_type.name is TypeName.DECIMAL:

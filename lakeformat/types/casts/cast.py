@@ -21,16 +21,16 @@ _REACH_OF_NANOSECONDS = (
     "a timestamp with more than six digits is held in 64 bits of nanoseconds, which range "
     "from 1677-09-21 to 2262-04-11; give the column at most six digits"
 )
-"""Java stores milliseconds and nanoseconds separately, so its range is larger."""
+"""Java stores milliseconds and nanoseconds separately, so Java's range is larger."""
 
 
 def cast_array(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
     """Convert values from one type to another, each as Java casts it.
 
-    Local time zones are UTC, independent of the machine: a table reads the same everywhere.
-    ``UnsupportedError``: the cast does not exist, here or in Java. ``InvalidRequestError``: a value
-    cannot be converted, such as a text that is not a number; Java fails on these too, except on
-    timestamps beyond the range of nanoseconds.
+    Local time zones are UTC, independent of the machine: a table reads the same everywhere. Raise
+    ``UnsupportedError`` if the cast does not exist here or in Java. Raise ``InvalidRequestError``
+    for a value that cannot be converted, such as a text that is not a number. Java fails on the
+    same values, except on timestamps beyond the range of nanoseconds.
     """
     if with_nullability(stored, nullable=True) == with_nullability(wanted, nullable=True):
         return array
@@ -72,8 +72,9 @@ def _first_bad(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
 
 
 def _text_of(value: pa.Array) -> str:
-    """Return the value as Arrow prints it. Java's form cuts years to four digits, which would be
-    wrong here.
+    """Return the value as Arrow prints it.
+
+    Java would cut years to four digits, and so hide the reason of an error.
     """
     try:
         return str(value.cast(pa.string())[0])

@@ -67,7 +67,9 @@ def from_decimal(array: pa.Array, stored: AtomicType, wanted: AtomicType) -> pa.
 def from_float(array: pa.Array, wanted: AtomicType) -> pa.Array:
     """Convert FLOAT and DOUBLE to any number type, as Java does.
 
-    For an integer type NaN becomes 0, and a number beyond INT (or BIGINT) becomes the limit of it.
+    For an integer type NaN becomes 0, and a number beyond INT (or BIGINT) becomes the limit of INT
+    (or BIGINT). For DECIMAL a number with too many digits becomes null; NaN and infinity raise
+    ``InvalidRequestError``.
     """
     if wanted.name in _FLOATS:
         return array.cast(to_arrow_type(wanted), safe=False)
@@ -83,8 +85,9 @@ def from_float(array: pa.Array, wanted: AtomicType) -> pa.Array:
 
 
 def rescale(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Round decimals half up to the scale of ``wanted``; null if they have too many digits for its
-    precision.
+    """Round decimals half up to the scale of ``wanted``.
+
+    A decimal with too many digits for the precision of ``wanted`` becomes null.
     """
     target = to_arrow_type(wanted)
     gained = wanted.scale - array.type.scale
@@ -103,7 +106,7 @@ def rescale(array: pa.Array, wanted: AtomicType) -> pa.Array:
 
 
 def decimal_from_text(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Parse texts as decimals, like ``new BigDecimal``, then ``rescale``."""
+    """Parse texts of numbers as decimals, like Java's ``new BigDecimal``, and ``rescale`` them."""
     try:
         return rescale(array.cast(pa.decimal256(_WIDE_DIGITS, _WIDE_SCALE)), wanted)
     except pa.ArrowInvalid:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses texts as values of other types, like Java; an unreadable text is an error, never a
-null."""
+"""Parses texts as values of other types, like Java; an unreadable text never becomes a null."""
 
 from __future__ import annotations
 
@@ -35,9 +34,10 @@ _FLOAT_ODD = re.compile(
 
 
 def parse_text(array: pa.Array, wanted: AtomicType) -> pa.Array | None:
-    """Cast CHAR and VARCHAR to any other type; None if Java has no such cast.
+    """Cast CHAR and VARCHAR to any other type; return None if Java has no such cast.
 
-    A text that Java cannot parse is an error, not a null.
+    Raise ``InvalidRequestError``, or ``ArrowInvalid`` for a number out of range, for a text that
+    Java cannot parse.
     """
     name = wanted.name
     if name in (T.BINARY, T.VARBINARY):

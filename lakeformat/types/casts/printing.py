@@ -105,8 +105,9 @@ def _plain_decimals(array: pa.Array) -> pa.Array:
 
 
 def _floats(array: pa.Array) -> pa.Array:
-    """Print floats from 0.001 to 10 million with Arrow. Print 0, NaN and those that Java prints
-    with an exponent one by one.
+    """Print floats from 0.001 to 10 million with Arrow.
+
+    Print 0, NaN and the floats that Java prints with an exponent one by one.
     """
     magnitudes = pc.abs(array)
     is_plain = pc.and_(pc.greater_equal(magnitudes, 1e-3), pc.less(magnitudes, 1e7))

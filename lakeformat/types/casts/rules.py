@@ -47,10 +47,10 @@ _MICROS_DIGITS = 6
 
 
 def can_cast(stored: DataType, wanted: DataType, *, explicit: bool = True) -> bool:
-    """Return True if a column may change from one type to the other.
+    """Return True if a schema change may change a column from one type to the other.
 
-    ``explicit=False`` allows only lossless changes. This is the rule for schema changes. A few
-    casts that it allows have no result in Java either: for them ``cast_array`` raises
+    ``explicit=False`` allows only Java's implicit casts, of which some lose digits or a time of
+    day. A few allowed casts have no result in Java either: for them ``cast_array`` raises
     ``UnsupportedError``.
     """
     if stored.nullable and not wanted.nullable and not explicit:

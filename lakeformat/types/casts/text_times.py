@@ -42,7 +42,11 @@ _PER_MILLI = {0: 1, 3: 1, 6: 1_000, 9: 1_000_000}
 
 
 def parse_dates(array: pa.Array, *, integers: Integers) -> pa.Array:
-    """Parse year, month and day; text after a space is ignored, so a timestamp is accepted."""
+    """Parse year, month and day; text after a space is ignored, so a timestamp is accepted.
+
+    ``integers`` parses texts that are only a number: days since 1970. Raise ``InvalidRequestError``
+    for any other text.
+    """
     is_number = pc.match_substring_regex(array, _NUMERIC)
     days = integers(pc.if_else(is_number, array, "0")).cast(pa.int64())
     if not pc.all(is_number).as_py():
@@ -56,8 +60,10 @@ def parse_dates(array: pa.Array, *, integers: Integers) -> pa.Array:
 
 
 def parse_times(array: pa.Array, *, integers: Integers) -> pa.Array:
-    """Parse hours, minutes, seconds and a fraction, which is rounded to milliseconds; a time zone
-    is an error.
+    """Parse hours, minutes, seconds and a fraction, which is rounded to milliseconds.
+
+    ``integers`` parses texts that are only a number: milliseconds of the day. Raise
+    ``InvalidRequestError`` for any other text, such as a time with a time zone.
     """
     is_number = pc.match_substring_regex(array, _NUMERIC)
     millis = integers(pc.if_else(is_number, array, "0")).cast(pa.int64())
@@ -78,7 +84,9 @@ def parse_times(array: pa.Array, *, integers: Integers) -> pa.Array:
 def parse_timestamps(array: pa.Array, wanted: AtomicType, *, integers: Integers) -> pa.Array:
     """Parse ``2024-01-31 01:02:03.4``, also with a T between date and time.
 
-    A day after the end of its month becomes the last day of the month.
+    A day after the end of its month becomes the last day of the month. For TIMESTAMP, ``integers``
+    parses texts that are only a number: a count since 1970 in the unit of the precision. Raise
+    ``InvalidRequestError`` for any other text, and for numbers beside other texts.
     """
     is_zoned = wanted.name is TypeName.TIMESTAMP_LTZ
     is_number = pc.match_substring_regex(array, _NUMERIC)
@@ -120,7 +128,8 @@ def _assemble(array: pa.Array, seconds: Longs, fraction: pa.Array, wanted: Atomi
 def _from_epoch(counts: pa.Array, wanted: AtomicType) -> pa.Array:
     """Read numbers as counts since 1970 in the unit of the type.
 
-    Raise ``InvalidRequestError`` for a precision that is no unit of Java: other than 0, 3, 6 and 9.
+    Raise ``InvalidRequestError`` for a precision other than 0, 3, 6 and 9, because Java has no unit
+    for it.
     """
     if wanted.precision not in _PER_MILLI:
         raise InvalidRequestError(

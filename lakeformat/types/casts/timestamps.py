@@ -83,9 +83,10 @@ def _timestamp_to_timestamp(
 
 
 def _truncate(counts: pa.Array, per_milli: int, precision: int, unit: str) -> tuple[pa.Array, int]:
-    """Truncate counts to a precision, and return also the number of their units in a millisecond.
+    """Truncate counts to a precision; return the counts, and how many of their units a millisecond
+    has.
 
-    As in Java, a precision of 3 or less rounds towards 1970, a higher one rounds down.
+    As in Java, a precision of 3 or less rounds towards 1970, and a higher precision rounds down.
     """
     if precision <= MILLIS_DIGITS:
         counts, per_milli = floor_divide(counts, per_milli), 1
