@@ -83,14 +83,13 @@ class Catalog(CatalogPlaces):
     ) -> None:
         """Set the properties in ``set``, and remove the properties whose keys are in ``remove``.
 
-        A catalog of directories cannot store properties and raises ``UnsupportedError``.
+        A catalog of directories raises ``UnsupportedError``; a missing database ``NotFoundError``.
         """
 
     def plan_drop_database(self, name: str, *, cascade: bool = False) -> list[DropPlan]:
         """Return a plan for each table that ``drop_database`` would drop; nothing is deleted.
 
-        Without ``cascade`` a database with tables raises ``InvalidRequestError``, as in
-        ``drop_database``.
+        Raises the same errors as ``drop_database``.
         """
         return [plan for _, plan in self._plans(name, cascade=cascade)]
 
@@ -149,7 +148,8 @@ class Catalog(CatalogPlaces):
         """Create a table ``database.table`` and return it.
 
         If the table exists, ``AlreadyExistsError`` is raised, or with ``exist_ok`` the existing
-        table is returned unchanged. Columns of the primary key become NOT NULL.
+        table is returned unchanged. A missing database raises ``NotFoundError``. Columns of the
+        primary key become NOT NULL.
 
         ``docs/reference/options.md`` lists the options. ``profile="mixed"`` adds options for a
         stream and batches on one table, unless ``options`` or defaults of the catalog set them:
@@ -216,7 +216,7 @@ class Catalog(CatalogPlaces):
         return found if parsed.system_table is None else found.system_table(parsed.system_table)
 
     def plan_drop_table(self, name: str) -> DropPlan:
-        """Return the directories that ``drop_table`` would delete; nothing is deleted."""
+        """Return what ``drop_table`` would delete, or raise the same error; nothing is deleted."""
         parsed = parse_plain_name(name)
         self._require_droppable(parsed)
         return self._plan_drop(parsed)
@@ -235,8 +235,9 @@ class Catalog(CatalogPlaces):
                 raise
 
     def drop_new_table(self, name: str) -> bool:
-        """Delete the table and return True if it has no snapshot; otherwise keep it and return
-        False.
+        """If the table has no snapshot, drop it and return True; else return False.
+
+        A missing table raises ``NotFoundError``.
         """
         if self.table(name).latest_snapshot() is not None:
             return False
@@ -249,6 +250,10 @@ class Catalog(CatalogPlaces):
         An object store cannot rename a directory. There ``force=True`` is required: each file is
         copied to the new name and then deleted under the old one. Rows that a writer commits during
         the copy are lost, so stop all writers first.
+
+        A missing ``force`` on an object store, two equal names, and databases in different storages
+        raise ``InvalidRequestError``. A missing table or database raises ``NotFoundError``; a name
+        that has a table raises ``AlreadyExistsError``.
         """
         source, target = parse_plain_name(old), parse_plain_name(new)
         if source == target:
@@ -288,7 +293,8 @@ class Catalog(CatalogPlaces):
     def place_of_new_table(self, name: str) -> tuple[Storage, TableLayout]:
         """Return the storage and the paths of ``database.table``, even if the table does not exist.
 
-        The database must exist, and the name must be allowed for a new table.
+        A missing database raises ``NotFoundError``; a name that new tables must not have raises
+        ``InvalidRequestError``.
         """
         parsed = parse_plain_name(name)
         self._require_database(parsed.database)

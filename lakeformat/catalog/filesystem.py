@@ -52,7 +52,10 @@ class FileSystemCatalog(Catalog):
         ]
 
     def database_properties(self, name: str) -> dict[str, str]:
-        """Return the location of a database; a directory has no other properties."""
+        """Return the location of a database; a directory has no other properties.
+
+        A missing database raises ``NotFoundError``.
+        """
         self._require_database(name)
         storage, directory = self._database_place(name)
         return {"location": storage.uri(directory)}
@@ -65,10 +68,11 @@ class FileSystemCatalog(Catalog):
         _refuse_properties([*require_texts("set", set), *require_keys("remove", remove)])
 
     def repair(self, name: str | None = None) -> RepairReport:
-        """Delete the hidden directories that interrupted drops left.
+        """Delete the hidden directories that interrupted drops left, and return their names.
 
         A table is reported as damaged if the name of its directory, or of its database's directory,
-        is not allowed. If ``name`` is a table, this only checks that it exists.
+        is not allowed. If ``name`` is a table, this only checks that it exists. A missing database
+        or table raises ``NotFoundError``.
         """
         from lakeformat.catalog.repair_report import RepairReport
 

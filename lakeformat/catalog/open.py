@@ -74,7 +74,7 @@ def open_catalog(
     in the SQL database of ``uri``: a SQLAlchemy URL, or Java's ``jdbc:sqlite:`` and
     ``jdbc:postgresql:``. ``options`` are Paimon's catalog options, which may also include
     ``format``, ``metastore`` and ``uri``, and options of the storage such as ``s3.endpoint``: see
-    ``docs/storage.md``.
+    ``docs/storage.md``. Unknown or contradictory options raise ``InvalidRequestError``.
     """
     if not isinstance(warehouse, str | os.PathLike):
         raise InvalidRequestError(f"warehouse must be a path or a URI, got {warehouse!r}")

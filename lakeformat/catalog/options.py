@@ -176,8 +176,9 @@ class CatalogOptions:
             self._refuse_database_options()
 
     def _refuse_iceberg_metastore(self) -> None:
-        """Raise ``InvalidRequestError`` for a metastore or URI of Iceberg catalogs, with the format
-        to set.
+        """Raise ``InvalidRequestError`` if the options name a metastore of Iceberg catalogs.
+
+        The message names the format and the metastore to set.
         """
         named, uri = self._raw.get(self.metastore.key), self._raw.get(self.uri.key)
         if named in (FILESYSTEM, JDBC) or (named is None and uri is None):

@@ -230,7 +230,10 @@ def _spelled(spec: Mapping[str, Any]) -> str:
 
 
 def _spec(text: str) -> dict[str, str]:
-    """Return the values of ``dt=2024-01-31,h=1`` by partition column."""
+    """Return the values of ``dt=2024-01-31,h=1`` by partition column.
+
+    Raise ``InvalidRequestError`` for a part without ``=``.
+    """
     found: dict[str, str] = {}
     for part in text.split(","):
         key, equals, value = part.partition("=")

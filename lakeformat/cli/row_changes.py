@@ -91,8 +91,9 @@ def update(
 
 
 def _values(given: list[str], nulls: list[str]) -> dict[str, str | None]:
-    """Return the new value of each column as text, which is parsed later, as in SQL; None for
-    NULL.
+    """Return the new value of each column as text, which is parsed later, as in SQL; None for NULL.
+
+    Raise ``InvalidRequestError`` if a column has two values, or if no column has a value.
     """
     found: dict[str, str | None] = {}
     for column, value in [*map(_parted, given), *((name, None) for name in nulls)]:

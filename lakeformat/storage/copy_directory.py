@@ -144,7 +144,7 @@ class _Copying:
         if _content(self._storage, self._old) != files:
             raise CommitConflictError(
                 f"Cannot move {self._storage.uri(self._old)}: another writer changed it during the"
-                " copy. Nothing was moved: stop its writers, then repeat."
+                " copy. Nothing was moved: stop its writers, then repeat the call."
             )
 
     def _is_same(self, name: str) -> bool:

@@ -141,7 +141,10 @@ def _load(address: ObjectAddress) -> ModuleType:
 def _settings(
     address: ObjectAddress, values: Mapping[str, object]
 ) -> tuple[str, dict[str, object]]:
-    """Return the endpoint, and the configuration of the client."""
+    """Return the endpoint, and the configuration of the client.
+
+    A missing Azure account, or two different ones, raise ``InvalidRequestError``.
+    """
     settings = dict(values)
     if address.kind == "gs":
         return str(settings.get("base_url", os.environ.get("GOOGLE_BASE_URL", ""))), settings

@@ -38,7 +38,9 @@ _REMEDIES = {
 def translated(operation: str, path: str, *, writes_nothing: bool = False) -> Iterator[None]:
     """Raise a ``LakeError`` for any ``OSError`` of a with block, with the operation and the path.
 
-    ``writes_nothing`` states that nothing is at ``path`` after any failure of the block.
+    The class is ``AlreadyExistsError`` for a taken name, ``AccessDeniedError`` for a missing
+    permission, else ``UnavailableError``. ``writes_nothing`` states that nothing is at ``path``
+    after any failure of the block.
     """
     try:
         yield

@@ -91,7 +91,10 @@ class RenameStorage:
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
-        """Open a stream into a new file, which readers may see while it grows."""
+        """Open a stream into a new file, which readers may see while it grows.
+
+        A taken path raises ``AlreadyExistsError``.
+        """
         if self._type(path) is not FileType.NotFound:
             raise AlreadyExistsError(
                 f"Cannot create {self.uri(path)}: the name is taken. Choose another name."
@@ -151,7 +154,8 @@ class RenameStorage:
         """Replace a file by a finished file; a reader may find no file meanwhile, but never a part
         of it.
 
-        Under a lock, this publishes a snapshot on file systems without a safe rename.
+        A directory at ``path`` raises ``AlreadyExistsError``. Where renaming is not safe, a writer
+        that holds a lock publishes snapshots by this method.
         """
         if self.directory_exists(path):  # the finished file would be moved into it
             raise AlreadyExistsError(

@@ -11,7 +11,9 @@ from lakeformat.errors import InvalidRequestError
 __all__ = ["Moment", "iso_text", "moment_text", "to_millis"]
 
 Moment: TypeAlias = datetime | str | int
-"""A point in time: a datetime, an ISO text, or epoch milliseconds. Without a zone, it is in UTC."""
+"""A point in time: a datetime, an ISO text, or epoch milliseconds. A datetime or text without a
+zone is in UTC.
+"""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -155,7 +155,10 @@ def _quoted(text: str) -> str:
 
 
 def _from_members(kept: Mapping[Any, Any]) -> Position:
-    """Parse a position from a dict of an earlier version."""
+    """Return the position in a dict that an earlier version of this library stored.
+
+    Raise ``InvalidRequestError`` if the dict has no position.
+    """
     if kept.get("position") is not None:
         return Position.parse(kept["position"])
     for key in ("next_snapshot", "nextSnapshot", "next_snapshot_id"):

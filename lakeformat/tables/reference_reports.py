@@ -105,7 +105,7 @@ class RollbackReport(Report):
     moved_consumers: tuple[str, ...] = ()
     """The ids of consumers that had read snapshots after the target.
 
-    These consumers now read the snapshot right after the target next.
+    The next snapshot that these consumers read is the one right after the target.
     """
     added_files: int = 0
     """With ``as_latest``: the number of data files that the rollback added to the table again."""

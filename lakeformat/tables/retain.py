@@ -15,9 +15,10 @@ Retain = timedelta | str
 
 
 def to_retained(retain: Retain) -> timedelta:
-    """Return the time for which a tag is kept as a timedelta.
+    """Return ``retain`` as a timedelta.
 
-    ``InvalidRequestError`` is raised for any other value, and for a time that is not above 0.
+    ``InvalidRequestError`` is raised for an invalid text, for a value of another type, and for a
+    time that is not above 0.
     """
     if isinstance(retain, str):
         try:

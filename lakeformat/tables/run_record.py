@@ -55,7 +55,9 @@ class RunRecord:
     repetition.
     """
     again_head: str | None = None
-    """The identity of the newest snapshot when the first attempt of the repetition began."""
+    """The identity of the newest snapshot when the first attempt of the repetition began; None
+    without a repetition, or if the table had no snapshot.
+    """
 
 
 @dataclass(frozen=True, slots=True)

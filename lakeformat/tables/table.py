@@ -326,9 +326,9 @@ class Table(ABC):
     ) -> RollbackReport:
         """Roll back to a snapshot, chosen by number or id, by tag, by time or by watermark.
 
-        No data is lost. A Paimon table gets a new snapshot with the rows of the old one. In an
-        Iceberg table the branch moves back to a snapshot of its history, and newer snapshots are
-        kept until they expire. There ``watermark``, ``as_latest=False`` and ``force`` raise
+        By default no data is lost. A Paimon table gets a new snapshot with the rows of the old one.
+        In an Iceberg table the branch moves back to a snapshot of its history, and newer snapshots
+        are kept until they expire. There ``watermark``, ``as_latest=False`` and ``force`` raise
         ``UnsupportedError``.
 
         With ``as_latest=False`` the history of a Paimon table is cut: every newer snapshot and its

@@ -88,7 +88,8 @@ def _publish(
 ) -> None:
     """Create the change store unless it exists, then make the table its base store.
 
-    If the second step fails, the change store that the first one created is dropped.
+    If the second step fails, the change store that the first one created is dropped. If another
+    process drops the change store between the steps, ``CommitConflictError`` is raised.
     """
 
     is_made = not exists and metastore.make_table(

@@ -101,7 +101,7 @@ class IcebergCatalog(IcebergDatabases):
         """Create a table ``database.table`` and return it.
 
         If the table exists, ``AlreadyExistsError`` is raised, or with ``exist_ok`` the existing
-        table is returned unchanged.
+        table is returned unchanged. A missing database raises ``NotFoundError``.
 
         ``partition_by`` lists columns and transforms such as ``day(ts)`` and ``bucket(16, id)``.
         ``sort_by`` lists columns and transforms, too, each optionally followed by ``desc`` or
@@ -230,7 +230,7 @@ class IcebergCatalog(IcebergDatabases):
     def drop_new_table(self, name: str) -> bool:
         """Remove a table that has no snapshot and no files other than metadata, and return True.
 
-        Any other table is kept, and False is returned.
+        Any other table is kept, and False is returned. A missing table raises ``NotFoundError``.
         """
         parsed = self._plain_name(name)
         stores = stores_to_drop(self._metastore, parsed)
@@ -243,9 +243,9 @@ class IcebergCatalog(IcebergDatabases):
     def rename_table(self, old: str, new: str) -> IcebergTable | MixedTable:
         """Rename a table, in the same database or into another one; its files are not moved.
 
-        A new name that exists raises ``AlreadyExistsError``; a metastore that cannot rename tables
-        raises ``UnsupportedError``. Both stores of a Mixed table are renamed; a repeated call
-        completes an interrupted one.
+        A new name that exists raises ``AlreadyExistsError``; a missing table or database raises
+        ``NotFoundError``. A metastore that cannot rename tables raises ``UnsupportedError``. Both
+        stores of a Mixed table are renamed; a repeated call completes an interrupted one.
         """
         source, target = self._plain_name(old), self._plain_name(new)
         self._require_table(source)

@@ -74,7 +74,8 @@ class Failures:
     def translated(self, doing: str) -> Iterator[None]:
         """Translate the errors of a client in a with block into ``LakeError``.
 
-        ``doing`` completes the message "cannot ... in <address>", such as "create table 'a.b'".
+        An answer that a REST catalog would not give raises ``CorruptTableError``. ``doing``
+        completes the message "cannot ... in <address>", such as "create table 'a.b'".
         """
         try:
             yield
@@ -97,8 +98,10 @@ class Failures:
     def require_success(self, response: Response, doing: str, subject: str) -> None:
         """Raise the ``LakeError`` that belongs to the status of a response; below 400 do nothing.
 
-        ``doing`` completes the message "cannot ... in <address>". ``subject`` is the table or
-        database that does not exist after status 404.
+        Status 404 raises ``NotFoundError`` for ``subject``, a table or database. 401, 403 and 419
+        raise ``AccessDeniedError``; 429 and all from 500 on raise ``UnavailableError``. Every other
+        status raises ``InvalidRequestError``. ``doing`` completes the message "cannot ... in
+        <address>".
         """
         status = response.status_code
         if status < 400:

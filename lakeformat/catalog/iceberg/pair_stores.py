@@ -109,8 +109,8 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
 def about_half_a_pair(name: TableName, tables: Collection[str]) -> str:
     """Return a hint for the message that table ``name`` does not exist.
 
-    If its change store exists, the hint names the commands that complete or drop the Mixed table.
-    Otherwise it is "".
+    If the change store of ``name`` exists, the hint names the commands that complete or drop the
+    Mixed table. Otherwise the hint is "".
     """
     change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
     if change.table not in tables:
@@ -126,8 +126,10 @@ def about_half_a_pair(name: TableName, tables: Collection[str]) -> str:
 def _is_own(metastore: Metastore, change: TableName, base: TableName) -> bool:
     """Return True if ``change`` is a change store of ``base``, and of no other table.
 
-    A change store named ``<base>_change_`` with the key of ``base`` is its own. With another name
-    any table could name it, so the metadata of all tables in the databases of both is read.
+    A change store named ``<base>_change_`` with the key of ``base`` belongs to ``base``. A change
+    store of another name may be named by any table, so the metadata of all tables in the databases
+    of both is read. Damaged metadata of a change store named ``<base>_change_`` raises
+    ``CorruptTableError``.
     """
     has_usual_name = change == TableName(base.database, f"{base.table}{CHANGE_SUFFIX}")
     try:

@@ -107,7 +107,10 @@ class SqlCatalog(Catalog):
         return self._listing.databases()
 
     def database_properties(self, name: str) -> dict[str, str]:
-        """Return the properties of a database, including its location."""
+        """Return the properties of a database, including its location.
+
+        A missing database raises ``NotFoundError``.
+        """
         self._require_database(name)
         found = self._listing.database_properties(name)
         found.setdefault(LOCATION, self._places.default_location(name))
@@ -116,9 +119,10 @@ class SqlCatalog(Catalog):
     def alter_database(
         self, name: str, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = ()
     ) -> None:
-        """Change the properties of a database.
+        """Set the properties in ``set``, and remove the properties whose keys are in ``remove``.
 
-        The property ``location`` cannot be changed: it raises ``InvalidRequestError``.
+        A missing database raises ``NotFoundError``; the property ``location`` raises
+        ``InvalidRequestError``.
         """
         self._require_database(name)
         said, removed = require_texts("set", set), require_keys("remove", remove)
@@ -291,7 +295,8 @@ class SqlCatalog(Catalog):
         """Finish changes that a crash interrupted, and return the tables that were repaired or are
         damaged.
 
-        ``name`` is a database or a table ``database.table``; None repairs all databases.
+        ``name`` is a database or a table ``database.table``; None repairs all databases. A missing
+        database or table raises ``NotFoundError``.
         """
         if name is not None and not isinstance(name, str):
             parse_plain_name(name)  # raises for a name that is not a str or not valid

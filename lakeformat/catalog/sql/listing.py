@@ -203,7 +203,7 @@ class Listing:
         if not self._rows.keep_database(connection, name.database):
             raise NotFoundError(
                 f"'{name}' was not created: another program dropped database {name.database!r} "
-                f"from {self.address} meanwhile. Create the database again, then repeat"
+                f"from {self.address} meanwhile. Create the database again, then repeat the call"
             )
 
     def _gone(self, name: TableName) -> NotFoundError:

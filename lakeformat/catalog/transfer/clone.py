@@ -289,7 +289,10 @@ class _Clone:
             )
 
     def copy(self) -> None:
-        """Copy all files, the schemas last: with them the copy becomes a table."""
+        """Copy all files, the schemas last: with them the copy becomes a table.
+
+        If another clone is writing the same table, raise ``AlreadyExistsError``.
+        """
         self._resumed = self._is_ours()
         if self._resumed:
             for directory in _NAMES:  # files that an earlier plan copied

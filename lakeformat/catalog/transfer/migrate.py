@@ -91,7 +91,8 @@ def migrate_directory(
     table. A file whose columns differ from the table's columns is always rewritten.
 
     To resume an interrupted migration, repeat the call. A name that has another table raises
-    ``AlreadyExistsError``. ``dry_run`` only lists the files, and what would be done with each.
+    ``AlreadyExistsError``; buckets in ``options``, and files that belong to another table, raise
+    ``InvalidRequestError``. ``dry_run`` only lists the files, and what would be done with each.
     """
     storage, root = open_storage(source, storage_options)
     directory = find_plain_files(storage, root)

@@ -115,7 +115,9 @@ class CatalogRows:
         return sorted(connection.scalars(question))
 
     def views(self, connection: Connection, database: str) -> list[str]:
-        """Return the views of a database; other programs read and write them."""
+        """Return the names of the views in a database. Only other programs create and read
+        views.
+        """
         question = select(VIEWS.c.view_name).where(self._here(VIEWS, database))
         return sorted(connection.scalars(question))
 
@@ -156,7 +158,7 @@ class CatalogRows:
         return moved == 1
 
     def properties(self, connection: Connection, database: str, name: str) -> dict[str, str]:
-        """Return the properties of a table, marks included."""
+        """Return the properties of a table, which include the marks of unfinished changes."""
         table = TABLE_PROPERTIES
         question = select(table.c.property_key, table.c.property_value)
         found = connection.execute(question.where(self._here(table, database, name)))
@@ -194,7 +196,7 @@ class CatalogRows:
         )
 
     def remove_mark(self, connection: Connection, database: str, name: str, mark: str) -> None:
-        """Remove the mark of a complete change."""
+        """Remove a mark from a table, because the change that the mark records is complete."""
         table = TABLE_PROPERTIES
         done = and_(self._here(table, database, name), table.c.property_key == mark)
         connection.execute(delete(table).where(done))

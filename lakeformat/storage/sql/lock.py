@@ -149,8 +149,9 @@ class LeasedRow:
         return f"lock {self.lock_id} in {self._database.address}"
 
     def acquire(self) -> None:
-        """Wait for the lock; raise ``LockUnavailableError`` if it was not free within the
-        timeout.
+        """Wait for the lock; raise ``LockUnavailableError`` if it was not free within the timeout.
+
+        Raise ``InvalidRequestError`` if this object already holds the lock.
         """
         if self._connection is not None:
             raise InvalidRequestError(f"{self} is already held: release it first")

@@ -56,7 +56,11 @@ def has_expired(row: LockRow, watched_seconds: float) -> bool:
 
 
 def new_token(now: str) -> str:
-    """Return a unique time for a row of this library: ``now`` with random microseconds."""
+    """Return the text for the time column of a row: ``now``, random digits, and the mark of this
+    library.
+
+    The random digits distinguish rows of the same millisecond.
+    """
     return f"{now}.{_chance.randrange(1000):03}{OUR_MARK}"
 
 
@@ -84,7 +88,7 @@ class LockRows:
     def read(self, connection: Connection) -> LockRow | None:
         """Return the row of the lock; None if there is no row.
 
-        Raise ``InvalidRequestError`` if its lifetime is not a number.
+        Raise ``InvalidRequestError`` if the lifetime in the row is not a number.
         """
         sql = self._sql
         question = (

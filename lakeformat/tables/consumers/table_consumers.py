@@ -93,7 +93,8 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     ) -> ConsumerReport:
         """Delete the consumers whose whole id matches ``including`` but not ``excluding``.
 
-        Both are regular expressions. A dry run deletes nothing.
+        Both are regular expressions; an invalid one raises ``InvalidRequestError``. A dry run
+        deletes nothing.
         """
         return self._files().clear(self._table, including, excluding, dry_run=dry_run)
 

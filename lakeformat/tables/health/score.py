@@ -80,7 +80,7 @@ class Score:
     small_files: int = _SMALL_POINTS
     """The points for small files: 40 if no partition has files to rewrite, 0 at worst."""
     rows_to_merge: int = _MERGE_POINTS
-    """The points for deletes that reads must merge: 40 without any, 0 at worst."""
+    """The points for deletes that reads must merge: 40 without such deletes, 0 at worst."""
     hidden_rows: int = _HIDDEN_POINTS
     """The points for rows that are marked as deleted: 20 without any, 0 at worst."""
     history: int = 0
