@@ -9,7 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lakeformat.errors import LakeError, NotFoundError, UnsupportedError
+from lakeformat.errors import (
+    AccessDeniedError,
+    LakeError,
+    NotFoundError,
+    UnavailableError,
+    UnsupportedError,
+)
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.schema_file import table_exists
 from lakeformat.storage import Storage
@@ -72,12 +78,18 @@ def sign_of_another_kind(storage: Storage, directory: str) -> str | None:
 
 
 def is_iceberg(storage: Storage, root: str) -> bool:
-    """Return True if a directory has an Iceberg table and no Paimon table."""
+    """Return True if a directory has an Iceberg table and no Paimon table.
+
+    Return False for a directory that may not be read. If the storage does not answer, its error is
+    raised.
+    """
     try:
         if table_exists(storage, TableLayout(root)):
             return False
         found = _other_format(storage, root)
-    except LakeError:
+    except LakeError as error:
+        if isinstance(error, UnavailableError) and not isinstance(error, AccessDeniedError):
+            raise
         return False
     return found is not None and found[0] is _ICEBERG
 
