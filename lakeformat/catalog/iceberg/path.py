@@ -9,6 +9,7 @@ tables of both formats.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NoReturn
 
 from lakeformat.catalog.iceberg.catalog_files import CatalogFiles
@@ -25,13 +26,18 @@ from lakeformat.errors import (
 )
 from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
 from lakeformat.iceberg.create.new_table import create_at_path, location_at
-from lakeformat.iceberg.metadata.metadata_file import METADATA
+from lakeformat.iceberg.metadata.metadata_file import (
+    METADATA,
+    find_metadata_file,
+    is_metadata_file,
+)
 from lakeformat.iceberg.properties import bool_property
 from lakeformat.paimon.layout import DATABASE_SUFFIX
 from lakeformat.storage import FileInfo, Storage
 from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.storage.links import is_link, refuse_link, within
 from lakeformat.storage.move_directory import mover
+from lakeformat.tables.parallel import in_parallel
 
 __all__ = ["PathMetastore"]
 
@@ -138,6 +144,7 @@ class PathMetastore(Metastore):
             if info.name != METADATA:
                 remove = storage.delete_directory if info.is_directory else storage.delete
                 remove(info.path)
+        _delete_older_metadata(storage, root)
         storage.delete_directory(root)
 
     def has_other_files(self, name: TableName) -> bool:
@@ -226,6 +233,18 @@ class PathMetastore(Metastore):
             )
         check_name("database", database)
         return f"{self._root}/{database}"
+
+
+def _delete_older_metadata(storage: Storage, root: str) -> None:
+    """Delete all metadata files but the current one.
+
+    If the deletion of the directory is interrupted, no earlier state of the table is then current.
+    """
+    with suppress(InvalidRequestError, NotFoundError):  # no file is current
+        current = find_metadata_file(storage, root)
+        listed = storage.list(f"{root}/{METADATA}")
+        files = [each.path for each in listed if is_metadata_file(each.name)]
+        in_parallel(storage.delete, [each for each in files if each != current])
 
 
 def _has_data(storage: Storage, root: str) -> bool:
