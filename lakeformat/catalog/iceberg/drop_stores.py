@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from lakeformat.catalog.iceberg.metastore import Metastore
 from lakeformat.catalog.names import TableName
+from lakeformat.errors import LakeError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.purge import files_to_purge
 from lakeformat.iceberg.purge import purge as delete_files
+from lakeformat.tables.lease import KeepsLeases
 
 __all__ = ["drop_stores"]
+
+_log = logging.getLogger(__name__)
 
 
 def drop_stores(
@@ -28,11 +34,35 @@ def drop_stores(
     """
     for store in stores:
         metastore.require_removable(store, purge=purge)
+    handles = [handle(store) for store in stores]
+    leases = _with_leases(handles) if isinstance(metastore, KeepsLeases) else []
     if not purge or metastore.deletes_files:
         for store in stores:
             metastore.remove_table(store, purge=purge)
-        return
-    planned = [(store, files_to_purge(handle(store).load())) for store in stores]
-    for store, files in planned:
-        metastore.remove_table(store, purge=False)
-        delete_files(files)
+    else:
+        planned = [files_to_purge(each.load()) for each in handles]
+        for store, files in zip(stores, planned, strict=True):
+            metastore.remove_table(store, purge=False)
+            delete_files(files)
+    _forget_leases(metastore, leases)
+
+
+def _with_leases(stores: Sequence[TableHandle]) -> list[str]:
+    """Return the uuids of tables; damaged tables, which can be dropped, too, are left out."""
+    found: list[str] = []
+    for store in stores:
+        with suppress(LakeError):
+            found += filter(None, [store.load().metadata.table_uuid])
+    return found
+
+
+def _forget_leases(metastore: Metastore, uuids: Sequence[str]) -> None:
+    for each in uuids:
+        try:
+            metastore.forget_leases(each)
+        except LakeError as error:
+            _log.warning(
+                "the lease of a dropped table was not deleted: %s. No action needed: it is of no "
+                "other table",
+                error,
+            )

@@ -95,6 +95,11 @@ class Metastore(ABC):
         files.
         """
 
+    def forget_leases(  # noqa: B027 - most metastores keep none
+        self, table_uuid: str
+    ) -> None:
+        """Delete the leases of a dropped table that the metastore keeps."""
+
     def has_other_files(self, name: TableName) -> bool:
         """Return True if the table has files other than metadata, so ``remove_new_table`` keeps
         it.

@@ -214,6 +214,10 @@ class SqlMetastore(NamedFilesMetastore):
         """
         return SqlLeases(self._database, self._catalog, key)
 
+    def forget_leases(self, table_uuid: str) -> None:
+        """Delete the row with the leases of a dropped table."""
+        self.leases(table_uuid).forget()
+
     def more_about_missing(self) -> str:
         """Return the end of a message that names the other catalogs in the SQL database; "" if
         there are none.

@@ -15,6 +15,7 @@ from sqlalchemy import (
     String,
     Table,
     and_,
+    delete,
     insert,
     inspect,
     select,
@@ -114,6 +115,12 @@ class SqlLeases:
         with self._database.writing(f"renew {self._name}") as connection:
             done = connection.execute(update(_LEASES).where(mine).values(**_values(lease)))
         return done.rowcount == 1
+
+    def forget(self) -> None:
+        """Delete the row of a dropped table; a missing row is no error."""
+        with self._database.writing(f"delete {self._name}") as connection:
+            if inspect(connection).has_table(_LEASES.name):
+                connection.execute(delete(_LEASES).where(self._here))
 
     def place(self, number: int) -> str:
         """Return the row and the SQL database of a lease, as text for messages."""
