@@ -3,13 +3,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lakeformat.errors import LockUnavailableError
+from lakeformat.iceberg.write.file_changes import ChangedFiles
+from lakeformat.iceberg.write.publish import Base, FileChange, publish_change
 from lakeformat.mixed.batch.begin import end_dead_batches
 from lakeformat.mixed.batch.lease import leases_of
-from lakeformat.mixed.batch.open_batches import leased_batches, overwrite_transactions
+from lakeformat.mixed.batch.open_batches import (
+    leased_batches,
+    overwrite_transactions,
+    published_transactions,
+)
+from lakeformat.mixed.stores.optimized_sequences import OPTIMIZED
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.tables.lease import StoredLease
 from lakeformat.tables.moment import moment_text
@@ -25,7 +32,9 @@ class EndedBatches:
     table: str
     dry_run: bool
     transactions: tuple[int, ...]
-    """The transactions of the batches that the change store did not record as ended."""
+    """The transactions of the batches whose commit is refused from now on."""
+    published: tuple[int, ...]
+    """The transactions of the batches that published their commit before they could be ended."""
     lease: str | None
     """The address of the lease that is held; None if no batch holds it."""
     owner: str | None
@@ -42,6 +51,9 @@ class EndedBatches:
 def end_batch(pair: StorePair, *, dry_run: bool) -> EndedBatches:
     """End all batches of this library on a table, also one that still runs: its commit is refused.
 
+    An empty commit to each store ends a batch. So a commit of the batch that has passed the check
+    of its lease meets a conflict, checks it again, and is refused.
+
     Raise ``LockUnavailableError`` if another batch begins at the same moment.
     """
     pair.base.pointer.require_writable()
@@ -53,6 +65,7 @@ def end_batch(pair: StorePair, *, dry_run: bool) -> EndedBatches:
     open_batches = leased_batches(loaded.change.metadata).keys()
     transactions = sorted(open_batches - overwrite_transactions(loaded.base.metadata))
     place = None if held is None else leases.place(held.number)
+    published: set[int] = set()
     if not dry_run:
         if held is not None and not leases.take(
             StoredLease(held.number + 1, environment.new_id(), 0)
@@ -62,22 +75,47 @@ def end_batch(pair: StorePair, *, dry_run: bool) -> EndedBatches:
                 "moment, so no batch was ended: repeat the call to end that one"
             )
         end_dead_batches(pair)
+        if transactions:
+            _stop_overwrites(pair)
+            loaded = pair.load()
+            published = published_transactions(loaded.base.metadata, loaded.change.metadata)
+    came_first = sorted(published.intersection(transactions))
+    transactions = sorted({*transactions}.difference(published))
     return EndedBatches(
         table=pair.base.uri,
         dry_run=dry_run,
         transactions=tuple(transactions),
+        published=tuple(came_first),
         lease=place,
         owner=None if held is None else held.owner,
         expires_millis=None if held is None else held.expires_millis,
-        reason=_reason(transactions, place, held, dry_run=dry_run),
+        reason=_reason(transactions, came_first, place, held, dry_run=dry_run),
     )
 
 
+def _stop_overwrites(pair: StorePair) -> None:
+    """Make an empty commit to the base store, so that the commit of an overwrite that has been
+    prepared meets a conflict.
+    """
+
+    def change(base: Base) -> FileChange | None:
+        empty = ChangedFiles(is_recorded=True)(base)
+        return None if empty is None else replace(empty, operation="append", more=OPTIMIZED)
+
+    publish_change(pair.base, change, commit=None)
+
+
 def _reason(
-    transactions: list[int], place: str | None, held: StoredLease | None, *, dry_run: bool
+    transactions: list[int],
+    published: list[int],
+    place: str | None,
+    held: StoredLease | None,
+    *,
+    dry_run: bool,
 ) -> str:
-    if not transactions and held is None:
-        return "no batch runs, so there is none to end"
+    first = f"the batch with transaction {', '.join(map(str, published))} had published its commit"
+    if not transactions and (held is None or published):
+        return first if published else "no batch runs, so there is none to end"
     listed = f" with transaction {', '.join(map(str, transactions))}" if transactions else ""
     what = f"{counted(len(transactions), 'batch', 'batches')}{listed}"
     if held is not None:
@@ -85,4 +123,5 @@ def _reason(
         what += f", and the lease {place} of the owner {held.owner!r} until {until}"
     if dry_run:
         return f"would end {what}"
-    return f"ended {what}: a later commit of the batch is refused"
+    refused = f"ended {what}: a later commit of the batch is refused"
+    return f"{refused}; {first} before" if published else refused

@@ -38,6 +38,7 @@ __all__ = [
     "oldest_open_batch",
     "overwrite_transactions",
     "overwritten_by",
+    "published_transactions",
     "transactions_ended",
 ]
 
@@ -49,6 +50,8 @@ LEASE = "lake.lease"
 """The member of the summary of a begin that has the number of the batch's lease."""
 _ENDED = "lake.ended-transactions"
 """The member of the summary of a change snapshot that lists the batches that it ends."""
+_NEW_FILES = ("added-data-files", "added-delete-files")
+"""The members of the summary of a snapshot that count its new files."""
 CHANGE_LIFETIME = "change.data.ttl.minutes"
 """The table property for the age up to which changes are kept, so that no batch can last longer."""
 _LIFETIME_MINUTES = 7 * 24 * 60
@@ -122,6 +125,18 @@ def overwrite_transactions(base: TableMetadata) -> set[int]:
 def overwritten_by(snapshot: Snapshot) -> set[int]:
     """Return the transactions of the batches that made a base snapshot; none for any other one."""
     return _numbers(snapshot.summary.get(TRANSACTION, ""))
+
+
+def published_transactions(base: TableMetadata, change: TableMetadata) -> set[int]:
+    """Return the transactions of the batches that have published an overwrite, or changes of which
+    the commit records the end of the batch.
+    """
+    with_files = (
+        each
+        for each in _main(change)
+        if any(each.summary.get(member, "0") != "0" for member in _NEW_FILES)
+    )
+    return overwrite_transactions(base) | _ended_in(with_files)
 
 
 def transactions_ended(change: LoadedMetadata) -> set[int]:

@@ -22,13 +22,15 @@ from lakeformat.iceberg.write.publish import Base, FileChange
 from lakeformat.iceberg.write.state_difference import state_difference
 from lakeformat.mixed.compact.plan import MixedCompactPlan
 from lakeformat.mixed.compact.run import MergedUnit
-from lakeformat.mixed.stores.optimized_sequences import OptimizedSequences, optimized_sequences
+from lakeformat.mixed.stores.optimized_sequences import (
+    OPTIMIZED,
+    OptimizedSequences,
+    optimized_sequences,
+)
 from lakeformat.mixed.stores.partition_path import partition_paths
 from lakeformat.mixed.stores.record_file import RECORD_MARKS, record_uri, write_record
 
 __all__ = ["MergeCommit"]
-
-_PRODUCER = {"snapshot.producer": "OPTIMIZE"}
 
 
 @dataclass(slots=True)
@@ -51,7 +53,7 @@ class MergeCommit:
         self._require_changes()
         change = self._files(base)
         if not merged:
-            return replace(change, more=_PRODUCER)
+            return replace(change, more=OPTIMIZED)
         now = self.environment.now_millis()
         record = OptimizedSequences(
             {**known.sequences, **merged}, {**known.times, **dict.fromkeys(merged, now)}
@@ -59,7 +61,7 @@ class MergeCommit:
         uri = record_uri(base.loaded, base.snapshot, self.environment)
         self.records.append(uri)
         statistics = write_record(base.loaded, base.snapshot, record, uri)
-        return replace(change, more={**_PRODUCER, **RECORD_MARKS}, statistics=statistics)
+        return replace(change, more={**OPTIMIZED, **RECORD_MARKS}, statistics=statistics)
 
     def _require_unchanged(self, base: Base, known: OptimizedSequences) -> None:
         """Raise ``CommitConflictError`` if another commit merged changes of a planned partition, or

@@ -21,12 +21,11 @@ from lakeformat.mixed.batch.open_batches import (
 )
 from lakeformat.mixed.expire.settings import ExpirySettings
 from lakeformat.mixed.read.state import MixedState
-from lakeformat.mixed.stores.optimized_sequences import MARK, SEQUENCES, TIMES
+from lakeformat.mixed.stores.optimized_sequences import MARK, SEQUENCES, TIMES, is_optimizing
 
 __all__ = ["NeededSnapshots"]
 
 _FLINK_CHECKPOINT = "flink.max-committed-checkpoint-id"
-_PRODUCER, _OPTIMIZE = "snapshot.producer", "OPTIMIZE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ class NeededSnapshots:
         begun = begun_transactions(state, self.now_millis)
         found += [each for each in history if not overwritten_by(each).isdisjoint(begun)]
         if self.settings.keeps_written:
-            written = (e for e in history if e.summary.get(_PRODUCER) != _OPTIMIZE)
+            written = (e for e in history if not is_optimizing(e.summary))
             found += [each for each in [next(written, None)] if each is not None]
         needed = _with_newer(history, found)
         kept = [e for e in metadata.snapshots if e.snapshot_id not in {*expired} - needed]

@@ -21,9 +21,11 @@ from lakeformat.tables.json_file import NO_JSON, RESTORE
 __all__ = [
     "MARK",
     "NOTHING_MERGED",
+    "OPTIMIZED",
     "SEQUENCES",
     "TIMES",
     "OptimizedSequences",
+    "is_optimizing",
     "optimized_sequences",
     "require_possible_sequences",
 ]
@@ -32,6 +34,8 @@ SEQUENCES, TIMES = "optimized-sequence", "base-optimized-time"
 """The types of the blobs."""
 MARK = ".exist"
 """The suffix of the marks in summaries, after the type of a blob."""
+OPTIMIZED = {"snapshot.producer": "OPTIMIZE"}
+"""The members of the summary of a base snapshot that changes no merged row, as in Amoro."""
 _EARLIER_FORM = "table.partition-properties"
 """The table property in which old versions of Amoro kept the record."""
 
@@ -65,6 +69,11 @@ def optimized_sequences(base: LoadedMetadata, snapshot: Snapshot | None) -> Opti
             "newer Amoro, which records them in statistics files"
         )
     return OptimizedSequences(*found)
+
+
+def is_optimizing(summary: Mapping[str, str]) -> bool:
+    """Return True for the summary of a base snapshot that changes no merged row."""
+    return OPTIMIZED.items() <= summary.items()
 
 
 def require_possible_sequences(

@@ -14,6 +14,7 @@ from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.iceberg.branch_history import BranchHistory, BranchSnapshot, history_of
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.mixed.stores.optimized_sequences import is_optimizing
 from lakeformat.mixed.stores.store_pair import LoadedPair
 from lakeformat.tables.moment import Moment, moment_text, to_millis
 from lakeformat.tables.position import MAIN_BRANCH, AnyPosition, Position
@@ -24,7 +25,6 @@ __all__ = ["MixedHistory", "MixedSnapshot", "mixed_history"]
 _STORES = ("change", "base")
 """The stores in the order of their numbers in a position."""
 _NUMBERS = len(_STORES)
-_PRODUCER, _OPTIMIZE = "snapshot.producer", "OPTIMIZE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ class MixedSnapshot:
         """``COMPACT`` for an optimizing or a removal of merged changes, which change no row, else
         ``APPEND`` or ``OVERWRITE``.
         """
-        is_optimizing = self.of_store.summary.get(_PRODUCER) == _OPTIMIZE
         is_expiry = self.store == "change" and self.operation == "delete"
-        return "COMPACT" if is_optimizing or is_expiry else self.of_store.commit_kind
+        changes_no_row = is_expiry or is_optimizing(self.of_store.summary)
+        return "COMPACT" if changes_no_row else self.of_store.commit_kind
 
     @property
     def operation(self) -> str | None:

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import lakeformat as lake
 from lakeformat.catalog.iceberg.sql_leases import SqlLeases
 from lakeformat.cli.app import app
+from lakeformat.mixed.batch import end_batch
 from lakeformat.mixed.batch import lease as leases
 from lakeformat.mixed.batch.begin import BegunBatch
 from lakeformat.mixed.batch.lease_files import LeaseFiles
@@ -183,6 +184,61 @@ def test_a_batch_is_refused_if_one_that_it_ended_is_published_later(table, monke
     with pytest.raises(lake.CommitConflictError, match="the earlier batch with transaction 2 has"):
         work()
     assert contents(table) == {2: "first"}
+
+
+def test_an_overwrite_that_is_ended_between_its_check_and_its_commit_is_refused(table, monkeypatch):
+    table.write(names(_1="a"))
+    batch, reports = table.begin(), []
+    require_open = BegunBatch.require_open
+
+    def paused(begun, change):
+        require_open(begun, change)
+        if not reports:
+            reports.append(table.end_batch())
+
+    monkeypatch.setattr(BegunBatch, "require_open", paused)
+    begin = table.position()
+    with pytest.raises(lake.LockUnavailableError, match="lost its lease"):
+        batch.overwrite(names(_2="late"), "table")
+    assert (reports[0].transactions, reports[0].published) == ((batch.transaction,), ())
+    assert contents(table) == {1: "a"}
+    assert [*table.changes(begin).to_arrow()["id"]] == []  # a reader of changes goes on
+    table.compact(strategy="full", executor="serial")
+    assert contents(table) == contents(table.base) == {1: "a"}
+
+
+@pytest.mark.parametrize("method", ["write", "overwrite"])
+def test_the_end_of_a_batch_that_publishes_meanwhile_says_so(table, monkeypatch, method):
+    table.write(names(_1="a"))
+    batch = table.begin()
+    late = names(_2="late")
+    work = {"write": batch.write, "overwrite": partial(batch.overwrite, partitions="table")}[method]
+    ends = end_batch.end_dead_batches
+
+    def late_end(pair):
+        with monkeypatch.context() as patch:  # it has checked its lease before
+            patch.setattr(leases.Lease, "require", lambda self, work: None)
+            work(late)
+        ends(pair)
+
+    monkeypatch.setattr(end_batch, "end_dead_batches", late_end)
+    report = table.end_batch()
+    assert (report.transactions, report.published) == ((), (batch.transaction,))
+    assert report.reason == "the batch with transaction 2 had published its commit"
+    assert contents(table) == ({2: "late"} if method == "overwrite" else {1: "a", 2: "late"})
+
+
+@pytest.mark.parametrize("place", ["sql"], indirect=True)
+def test_a_drop_removes_the_row_of_the_lease(table, tmp_path):
+    catalog = sql_catalog(tmp_path)
+    table.begin().abort()
+    catalog.drop_table("db.t")
+    kept = new_table(catalog)
+    kept.begin().abort()
+    with sqlite3.connect(tmp_path / "catalog.db") as database:
+        found = database.execute("SELECT table_uuid FROM lake_leases").fetchall()
+    database.close()
+    assert found == [(kept.base._handle.load().metadata.table_uuid,)]
 
 
 def test_a_dead_batch_is_ended_although_its_lease_was_lost(table, tmp_path, place, paused):
