@@ -253,7 +253,7 @@ def fault_matrix_page() -> str:
     """The faults, their required outcomes, and the tests of each."""
     lines = ["# What a table survives", "", GENERATED, ""]
     lines += [
-        "This page lists the faults that a Paimon table survives: killed processes, lost answers,",
+        "This page lists the faults that a table survives: killed processes, lost answers,",
         "conflicts and full disks. Each line has one fault, the required outcome, and the tests",
         'that check it, or what is missing for a test. "As in 5" means the outcome of fault 5.',
         "",

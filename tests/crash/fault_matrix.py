@@ -5,12 +5,22 @@ Numbers up to 86 are those of the specification's fault matrix. ``docs/generate.
 
 from __future__ import annotations
 
-from tests.crash import faults_beyond, faults_of_commits, faults_of_maintenance
+from tests.crash import (
+    faults_beyond,
+    faults_of_commits,
+    faults_of_maintenance,
+    faults_of_mixed_tables,
+)
 from tests.crash.fault_row import Row
 
 __all__ = ["AREAS", "ROWS", "page", "rows_of_the_specification"]
 
-ROWS = (*faults_of_commits.ROWS, *faults_of_maintenance.ROWS, *faults_beyond.ROWS)
+ROWS = (
+    *faults_of_commits.ROWS,
+    *faults_of_maintenance.ROWS,
+    *faults_beyond.ROWS,
+    *faults_of_mixed_tables.ROWS,
+)
 
 AREAS = {
     "Writing and committing": range(1, 16),
@@ -19,7 +29,8 @@ AREAS = {
     "Recovery": range(45, 50),
     "Expiry, tags, branches, readers": range(50, 67),
     "Other maintenance": range(67, 87),
-    "Beyond the specification": range(87, 98),
+    "Beyond the specification": range(87, 100),
+    "Mixed tables": range(100, 116),
 }
 
 

@@ -1,4 +1,4 @@
-"""Faults from 87 on, which the specification does not have."""
+"""Faults 87 to 99, which the specification does not have."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from tests.crash.fault_row import Row
 
 _STAGED = "tests/crash/test_staged_results.py::"
 _REFERENCES = "tests/crash/test_references.py::"
+_IN_ORDER = "tests/crash/test_transaction_order.py::"
+_ROWS_IN_ORDER = "tests/crash/test_row_changes_in_order.py::"
 _MEETINGS = "tests/crash/test_references_meet.py::"
 
 ROWS = (
@@ -95,6 +97,24 @@ ROWS = (
         "the rows arrive once, in the changed table",
         (
             "tests/crash/test_killed_overwrites.py::test_a_retry_of_a_run_that_died_anywhere_while_it_changed_columns_adds_its_rows_once",
+        ),
+    ),
+    Row(
+        "98",
+        "killed while a batch as of a snapshot writes or overwrites rows",
+        "it is published or not; a retry publishes it once; newer rows of its keys remain",
+        (
+            f"{_IN_ORDER}test_a_fault_at_any_storage_call_leaves_it_done_or_not_and_the_next_try_ends_it",
+            f"{_IN_ORDER}test_a_batch_that_failed_leaves_no_file",
+        ),
+    ),
+    Row(
+        "99",
+        "killed while rows are updated or deleted as of a snapshot, or a stream writes meanwhile",
+        "as in 98",
+        (
+            f"{_ROWS_IN_ORDER}test_a_fault_at_any_storage_call_leaves_it_done_or_not_and_the_next_try_ends_it",
+            f"{_ROWS_IN_ORDER}test_a_stream_at_any_moment_keeps_its_rows_and_the_others_are_changed_once",
         ),
     ),
 )

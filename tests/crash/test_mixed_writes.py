@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -30,7 +30,9 @@ CHANGES = (
 
 
 def new_pair(
-    columns: pa.Schema = COLUMNS, properties: Mapping[str, str] = MappingProxyType({})
+    columns: pa.Schema = COLUMNS,
+    properties: Mapping[str, str] = MappingProxyType({}),
+    partitioned_by: Sequence[str] = (),
 ) -> CrashableStorage:
     storage = CrashableStorage()
     key = {"mixed-format.primary-key-fields": "id", "change.file-index.hash-bucket": "2"}
@@ -41,6 +43,7 @@ def new_pair(
         metadata = new_table_metadata(
             location_at(storage, store),
             columns,
+            partitioned_by=partitioned_by,
             properties={**key, **more, **properties},
             environment=simulated(),
         )
