@@ -40,8 +40,8 @@ SchemaReader = Callable[[int], TableSchema]
 
 @dataclass(frozen=True, slots=True)
 class EntryPruner:
-    """Skips manifests and entries by the conditions and buckets of a scan; ``buckets=None``
-    is all.
+    """Skips manifests and entries by the conditions and buckets of a scan; ``buckets=None`` means
+    all.
     """
 
     schema: TableSchema
