@@ -77,7 +77,7 @@ class AppendBuckets:
             self._empty_buffer()
 
     def finish(self) -> list[NewFiles]:
-        """Write the remaining rows; return the files of each bucket, in the order of bucket
+        """Write the remaining rows; return the files of each bucket, in the order of place
         numbers.
         """
         if self._is_buffered:

@@ -135,7 +135,7 @@ class TableWriter:
     def write_stored(self, rows: pa.RecordBatch, kinds: Kinds, *, is_newer: bool = False) -> None:
         """Add rows of the table's own files, which have all its columns, with their kinds.
 
-        ``is_newer``: add them even if ``as_of`` leaves out their keys.
+        ``is_newer``: add the rows even if ``as_of`` leaves out their keys.
         """
         self._require_unfinished()
         with self._leaving_nothing(), self._reading_base():
@@ -167,7 +167,7 @@ class TableWriter:
     def abort(self) -> None:
         """Delete the files of this writer.
 
-        Call it only if no commit of these files may have been published.
+        Call this method only if no commit of these files may have been published.
         """
         self._is_finished = True
         self._buckets.abort()
