@@ -74,9 +74,10 @@ def require_branch(storage: Storage, layout: TableLayout) -> None:
 
 
 def require_branch_still(storage: Storage, layout: TableLayout) -> None:
-    """Raise ``NotFoundError`` if the branch was deleted since it was opened; main always exists.
+    """Raise NotFoundError if the branch was deleted since it was opened; main always exists.
 
-    Call it before each write, because a write would create the directory of a deleted branch again.
+    Call this function before each write, because a write would create the directory of a deleted
+    branch again.
     """
     if layout.branch != MAIN_BRANCH:
         require_branch(storage, layout)

@@ -71,6 +71,8 @@ class DataFileMeta:
     def from_record(cls, record: Mapping[str, Any]) -> DataFileMeta:
         """Return the file of a ``_FILE`` record; fields that an older writer did not write become
         None.
+
+        Raise KeyError, TypeError, ValueError or AttributeError for a damaged record.
         """
         known = {name: record[avro] for avro, name in _PLAIN.items() if avro in record}
         for avro, name in _LISTS.items():
