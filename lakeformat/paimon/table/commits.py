@@ -150,8 +150,8 @@ class TableCommits(TableReads):
         """Remove the files of messages that will not be committed.
 
         Return the URIs of files that could not be removed. Raise InvalidRequestError if the table
-        refers to one of the files, or none of them exists. Call it only when no commit of the
-        messages is in progress: not right after ``CommitOutcomeUnknownError``.
+        refers to one of the files, or none of them exists. Call this method only when no commit of
+        the messages is in progress: not right after ``CommitOutcomeUnknownError``.
         """
         from lakeformat.paimon.commit.abort import abort_messages
         from lakeformat.paimon.metadata.commit_message import check_messages

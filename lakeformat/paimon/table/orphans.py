@@ -110,7 +110,7 @@ class TableOrphans(TableReads):
     def repair(self, dry_run: bool = False) -> RepairHintsReport:
         """Correct wrong hints LATEST and EARLIEST of every branch, and report missing snapshots.
 
-        A ``dry_run`` only reports them.
+        A ``dry_run`` changes nothing: it only reports the wrong hints and the missing snapshots.
         """
         from lakeformat.paimon.orphans.hints import repair_hints
 
