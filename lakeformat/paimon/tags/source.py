@@ -35,12 +35,12 @@ class Origin:
     tag: str | None = None
 
     def require_kept(self, handle: TableHandle, what: str) -> None:
-        """Raise ``CommitConflictError`` if the snapshot was deleted, or is being deleted.
+        """Raise CommitConflictError if the snapshot was deleted, or is being deleted.
 
-        Call it after writing ``what``, such as a new tag or branch. An expiry announces its
-        snapshots before it looks for new tags and branches. A deletion of a tag deletes the tag
-        file before it looks for them. So either the deletion finds the new tag or branch, or this
-        check finds the deletion.
+        Call this method after writing ``what``, such as a new tag or branch. An expiry announces
+        its snapshots before it looks for new tags and branches. A deletion of a tag deletes the tag
+        file before it looks for new tags and branches. So either the deletion finds the new tag or
+        branch, or this check finds the deletion.
         """
         storage, layout, number = handle.storage, handle.layout, self.snapshot.id
         if self.tag is None:
