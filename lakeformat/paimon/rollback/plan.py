@@ -50,7 +50,8 @@ class RollbackPlan:
 def plan_rollback(
     handle: TableHandle, target: Origin, cut: StartedCut | None = None
 ) -> RollbackPlan:
-    """Plan to delete all snapshots, tags and changelogs newer than the target.
+    """Return the plan of a rollback: the snapshots, tags, changelogs and consumers newer than the
+    target.
 
     Raise InvalidRequestError if the target is a tag of a history that was rolled back.
     """

@@ -31,7 +31,7 @@ class Target:
     def found(self, handle: TableHandle) -> Origin:
         """Return the snapshot, and the tag that keeps it if the snapshot itself has expired.
 
-        For a time or a watermark, it is the last snapshot up to that time or watermark. Raise
+        For a time or a watermark, return the last snapshot up to that time or watermark. Raise
         NotFoundError if there is no such snapshot, and InvalidRequestError unless exactly one
         argument was given.
         """
