@@ -221,8 +221,8 @@ class TableOptions(DeclaredOptions):
         """Raise InvalidRequestError for unsupported options, misspelt keys and values of a wrong
         type.
 
-        Call it for options that a caller of this library gives. Tables of other engines may have
-        more options.
+        Call this method for options that a caller of this library gives. Tables of other engines
+        may have more options.
         """
         from lakeformat.paimon.options.spelling import check_own_key  # only for given options
 
