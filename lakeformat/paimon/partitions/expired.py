@@ -36,8 +36,10 @@ class ExpireRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expiry:
-    """The expired partitions, the number of younger partitions, and the partitions of unknown
-    age.
+    """The result of a choice: partitions that expire, and what is known about the other partitions.
+
+    ``left`` is the number of expired partitions beyond the limit, ``kept`` the number of younger
+    partitions. ``unknown`` has the path of each partition of unknown age, and the reason.
     """
 
     expired: tuple[ExpiredPartition, ...] = ()
@@ -52,7 +54,7 @@ def pick_expired(
     rules: ExpireRules,
     older_than: datetime,
 ) -> Expiry:
-    """Return the partitions older than ``older_than``, at most ``rules.max_num``, sorted by
+    """Return the choice: partitions older than ``older_than``, at most ``rules.max_num``, sorted by
     values.
     """
     texts = partition_value_texts(schema, [partition.row for partition in partitions])
