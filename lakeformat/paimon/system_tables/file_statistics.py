@@ -117,8 +117,10 @@ class _Group:
         return pa.array(known, pa.int64())
 
     def bound(self, field: DataField, bounds: FramedRows) -> pa.Array:
-        """Return, for each file, the smallest or largest value of a column of the table, as
-        text.
+        """Return, for each file, the smallest or largest value of a column of the table, as text.
+
+        A value is null if the file has no such bound, or if the bound cannot be cast to the type of
+        now.
         """
         position = self.covered.positions.get(field.id)
         if position is None:
