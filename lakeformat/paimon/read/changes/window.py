@@ -153,8 +153,7 @@ class _Ends:
         if first < self._earliest - 1 or max(first, last) > self._latest:
             raise NotFoundError(
                 f"the changes after snapshot {first} up to snapshot {last} of {self._handle.uri} "
-                "are "
-                f"not available: {self._there()}"
+                f"are not available: {self._there()}"
             )
 
     def states(self, after: WindowEnd, upto: WindowEnd | None) -> SnapshotWindow:
