@@ -62,7 +62,7 @@ class TableUpkeep(TableReads):
 
         ``obstacles`` of the report lists what still prevents good health, and what to do about it.
         A ``dry_run`` changes nothing and reports what each step would do. After an interruption,
-        call it again: finished steps have nothing left to do.
+        repeat the call: finished steps have nothing left to do.
         """
         from lakeformat.paimon.maintain import maintain
         from lakeformat.tables.maintain.request import MaintainRequest
