@@ -40,6 +40,7 @@ from lakeformat.paimon.read.time_travel import find_snapshot
 from lakeformat.paimon.table import ReadOnlyTable, Table
 from lakeformat.storage import Storage
 from lakeformat.storage.digest import content_digest
+from lakeformat.tables.table import Table as AnyTable
 from lakeformat.tables.table import offering_arguments
 from lakeformat.types.count_text import counted
 from lakeformat.types.sentence import sentence
@@ -146,6 +147,10 @@ def _clone_mixed(
     dry_run: bool,
     on_progress: OnFiles | None,
 ) -> CloneReport:
+    if not isinstance(source, AnyTable):
+        raise InvalidRequestError(
+            f"source must be an open table, got {source!r}: open it with catalog.table(name)"
+        )
     if source.cloned_into is None:
         raise UnsupportedError(
             f"{source.location} is {source.kind}, which clone_table does not copy: create another "

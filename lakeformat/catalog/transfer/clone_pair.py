@@ -26,13 +26,14 @@ from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
 from lakeformat.catalog.names import TableName
 from lakeformat.catalog.transfer.transfer_reports import CloneReport
 from lakeformat.environment import Environment
-from lakeformat.errors import AlreadyExistsError, CorruptTableError
+from lakeformat.errors import AlreadyExistsError, CorruptTableError, InvalidRequestError
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import remove_properties
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.sort_order import SortOrder
+from lakeformat.mixed.batch.base_writer import RepeatedKeysError
 from lakeformat.mixed.read.scan import MixedScan
 from lakeformat.mixed.stores.alter_record import ALTERED
 from lakeformat.mixed.stores.properties import (
@@ -178,8 +179,18 @@ class _PairClone:
         read, stored = _Content(), _Content()
         rows = pa.RecordBatchReader.from_batches(self.scan.schema, self._rows(read))
         clone = self.table()
-        with clone.begin() as batch:
-            batch.overwrite(rows, "table", commit=_ROWS)
+        try:
+            with clone.begin() as batch:
+                batch.overwrite(rows, "table", commit=_ROWS)
+        except RepeatedKeysError as repeated:
+            self.catalog.drop_table(str(self.name), purge=True)
+            raise InvalidRequestError(
+                f"{self.source.location} was not cloned to '{self.name}': "
+                f"{counted(repeated.rows, 'row')} have a key that occurs more than once, such as "
+                f"{repeated.examples}, and the base store of a clone has each key once. Pass the "
+                "rows to keep to upsert() of the source, which replaces all rows of their keys, "
+                "then clone again"
+            ) from None
         for batch in clone.scan(self.scan.schema.names).to_batches():
             stored.add(batch)
         if read != stored:

@@ -23,11 +23,26 @@ from lakeformat.rows.spill import SpillSettings
 from lakeformat.tables.row_checks.repeated_values import RepeatedValues
 from lakeformat.types.count_text import counted
 
-__all__ = ["BASE_BUCKETS", "DEFAULT_BUCKETS", "BaseWriter"]
+__all__ = ["BASE_BUCKETS", "DEFAULT_BUCKETS", "BaseWriter", "RepeatedKeysError"]
 
 BASE_BUCKETS = "base.file-index.hash-bucket"
 """The table property with the number of nodes of new files of the base store."""
 DEFAULT_BUCKETS = 4
+
+
+class RepeatedKeysError(InvalidRequestError):
+    """Rows of an overwrite have a key that occurs more than once."""
+
+    def __init__(self, rows: int, examples: str, table: str) -> None:
+        self.rows = rows
+        """The number of these rows."""
+        self.examples = examples
+        """Some of the keys, with the number of their rows."""
+        super().__init__(
+            f"{counted(rows, 'new row')} of the overwrite of {table} have a key that occurs more "
+            f"than once, such as {examples}. Nothing was published: keep one row of each key, or "
+            "pass the rows to batch.write(), where the last row of a key counts"
+        )
 
 
 class BaseWriter(NodeWriter):
@@ -62,7 +77,7 @@ class BaseWriter(NodeWriter):
 
     def finish(self) -> pa.Table:
         """Write the remaining rows, and return the manifest entries of all files; raise
-        ``InvalidRequestError`` if two rows have one key.
+        ``RepeatedKeysError`` if two rows have one key.
         """
         self._require_unique_keys()
         return super().finish()
@@ -76,9 +91,4 @@ class BaseWriter(NodeWriter):
         found = self._keys
         found.finish()
         if found.repeated_rows:
-            raise InvalidRequestError(
-                f"{counted(found.repeated_rows, 'new row')} of the overwrite of {self._table} have "
-                f"a key that occurs more than once, such as {'; '.join(found.examples)}. Nothing "
-                "was published: keep one row of each key, or pass the rows to batch.write(), where "
-                "the last row of a key counts"
-            )
+            raise RepeatedKeysError(found.repeated_rows, "; ".join(found.examples), self._table)

@@ -41,6 +41,11 @@ class MixedScanPlan:
     """The number of nodes whose rows must be compared with deletes."""
     largest_node_deletes_bytes: int
     """The largest size of the files with the deletes of one node, of all columns."""
+    version_files: int
+    """The number of base files whose keys and versions are read once more, because they may have
+    larger versions than inserts of their node; 0 in a table without a version field."""
+    version_bytes: int
+    """The total size of these base files, of all columns; not part of ``bytes_to_read``."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers as a dict."""
@@ -48,6 +53,10 @@ class MixedScanPlan:
 
     def __str__(self) -> str:
         plain = self.nodes - self.merged_nodes
+        compared = (
+            f"versions: {counted(self.version_files, 'base file')} of "
+            f"{size(self.version_bytes)} read once more, to compare them with inserts"
+        )
         return "\n".join(
             (
                 f"position {self.position}: {counted(self.base_files, 'base file')}, "
@@ -58,6 +67,7 @@ class MixedScanPlan:
                 f"{self.merged_changes} of the change store are merged already",
                 f"nodes: {self.nodes} ({plain} read as stored, {self.merged_nodes} merged by key, "
                 f"the deletes of one node have at most {size(self.largest_node_deletes_bytes)})",
+                *([compared] if self.version_files else []),
             )
         )
 
@@ -66,6 +76,8 @@ def explain_nodes(state: MixedState, plan: MixedPlan) -> MixedScanPlan:
     """Return the numbers of a plan."""
     files = {each.path: each for split in plan.splits for each in split.files}.values()
     deletes = {each.path: each for split in plan.splits for each in split.deletes}.values()
+    merged = [split for split in plan.splits if split.deletes]
+    compared = {each.path: each for split in merged for each in split.base_versions}.values()
     kinds = [each.kind for each in files]
     of_stores = (plan.base, plan.change)
     return MixedScanPlan(
@@ -83,9 +95,11 @@ def explain_nodes(state: MixedState, plan: MixedPlan) -> MixedScanPlan:
         left_out_by_node=plan.left_out_by_node,
         bytes_to_read=sum(each.split.file.size_bytes for each in (*files, *deletes)),
         nodes=len(plan.splits),
-        merged_nodes=sum(bool(split.deletes) for split in plan.splits),
+        merged_nodes=len(merged),
         largest_node_deletes_bytes=max(
             (sum(each.split.file.size_bytes for each in split.deletes) for split in plan.splits),
             default=0,
         ),
+        version_files=len(compared),
+        version_bytes=sum(each.split.file.size_bytes for each in compared),
     )

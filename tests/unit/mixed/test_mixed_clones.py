@@ -214,6 +214,35 @@ def test_what_cannot_be_cloned_is_refused(catalog, target, tmp_path):
     assert target.list_tables("copies") == []
 
 
+@pytest.mark.parametrize("source", [None, "db.t"])
+def test_what_is_no_open_table_is_refused_with_how_to_open_one(source, target):
+    with pytest.raises(lake.InvalidRequestError, match=r"source must be an open table, got .*open"):
+        lake.clone_table(source, target, "copies.t")
+
+
+def test_two_rows_of_one_key_are_refused_in_words_of_the_clone(catalog, target):
+    options = {"write.upsert.enabled": "false"}
+    source: Any = catalog.create_table(
+        "db.twice", COLUMNS[:2], format="mixed", primary_key=["id"], options=options
+    )
+    both = [
+        pa.table({"id": pa.array([1, 2], pa.int32()), "day": pa.array([day] * 2, pa.int32())})
+        for day in (7, 8)
+    ]
+    for each in both:
+        source.write(each)
+    with pytest.raises(
+        lake.InvalidRequestError,
+        match=r"db/twice was not cloned to 'copies\.t': 4 rows have a key that occurs more than "
+        r"once, such as .*id.* to upsert\(\) of the source",
+    ):
+        lake.clone_table(source, target, "copies.t")
+    assert target._metastore.tables("copies") == []
+    source.upsert(both[1])
+    lake.clone_table(source, target, "copies.t")
+    assert contents(target.table("copies.t")) == [{"id": 1, "day": 8}, {"id": 2, "day": 8}]
+
+
 def test_the_command_clones_into_another_warehouse(catalog, tmp_path):
     path, to = str(tmp_path / "from/db/t"), str(tmp_path / "to")
     lake.open_catalog(to, format="iceberg").create_database("db")

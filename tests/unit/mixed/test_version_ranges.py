@@ -57,8 +57,12 @@ def contents(table: Any, **how: Any) -> dict[int, str]:
 
 def compared_files(table: Any, **how: Any) -> int:
     """Return the number of base files whose versions a scan compares with those of inserts."""
-    splits = table.scan(**how).splits()
-    return len({each.path for split in splits for each in split.base_versions})
+    explained = table.scan(**how).explain()
+    assert (explained.version_bytes > 0) is (explained.version_files > 0)
+    assert ("read once more, to compare them with inserts" in str(explained)) is (
+        explained.version_files > 0
+    )
+    return explained.version_files
 
 
 @pytest.mark.parametrize("statistics", ["full", "none"])
