@@ -14,6 +14,8 @@ _OPERATORS = (
     "ingest",
     "check",
     "commit",
+    "delete",
+    "update",
     "maintain",
     "compact",
     "compact_database",

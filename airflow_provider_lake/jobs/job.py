@@ -261,6 +261,10 @@ class LakeJobMixin(CheckedArguments):
         stock: Any = self  # every operator has a log
         stock.log.info("%s: %s", *self._subject().values(), _sentence_of(result))
         if result["skipped"] and self.skip_if_noop:
+            if (
+                result["snapshot_id"] is not None
+            ):  # else a cleared task would find it and do nothing
+                self._record_success(result, context)
             self._report(result)
             raise AirflowSkipException(result["reason"])
         self.published = result

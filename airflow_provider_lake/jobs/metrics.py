@@ -24,12 +24,15 @@ _REWRITTEN = {
     name: name for name in ("rows_in", "rows_out", "files_in", "files_out", "bytes_in", "bytes_out")
 } | {"groups_refused": "conflicts"}
 _REMOVED = {"removed_files": "files_removed", "removed_bytes": "bytes_removed"}
+_CHANGED = {"rows": "rows_changed", "files_added": "files_out", "bytes_added": "bytes_out"}
 _MAINTAINED = _REMOVED | {"files_in": "files_in", "files_out": "files_out"}
 # The members of each job's report with the metrics to which they are added.
 _SUMS: Mapping[str, Mapping[str, str]] = {
     "ingest": _WRITTEN,
     "commit": _WRITTEN,
     "lake_commit": _WRITTEN,
+    "delete": _CHANGED,
+    "update": _CHANGED,
     "compact": _REWRITTEN,
     "compact_database": _REWRITTEN,
     "changelog": _REWRITTEN,

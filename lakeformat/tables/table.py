@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lakeformat.tables.reference_reports import RollbackReport
     from lakeformat.tables.refused_arguments import RefusedArguments
     from lakeformat.tables.rollback_request import RollbackRequest
+    from lakeformat.tables.row_change_report import RowChangeReport
     from lakeformat.tables.row_checks.check_report import CheckReport
     from lakeformat.tables.wanted_table import WantedTable
 
@@ -54,6 +55,7 @@ OPERATIONS = frozenset(
         "compact_deletes",
         "compact_manifests",
         "consumers",
+        "delete",
         "drop_partitions",
         "end_batch",
         "expire_partitions",
@@ -71,6 +73,7 @@ OPERATIONS = frozenset(
         "system_table",
         "tags",
         "truncate",
+        "update",
         "upsert",
         "write",
     }
@@ -375,6 +378,10 @@ class Table(ABC):
         ) -> Any: ...
 
         def partition_rows(self, partition: PartitionSpec) -> PartitionRows: ...
+
+        def delete(self, *arguments: Any, **options: Any) -> RowChangeReport: ...
+
+        def update(self, *arguments: Any, **options: Any) -> RowChangeReport: ...
 
 
 def refuse_operation(table: Table, operation: str) -> UnsupportedError:

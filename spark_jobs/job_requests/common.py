@@ -46,8 +46,8 @@ class JobRequest:
     """Options of the catalog and its storage. Their values appear in no message."""
     engine: Engine = "python"
     """``python`` does all work in this process. With ``spark``, Spark's tasks read and write the
-    rows, and for ``remove_orphans`` read the manifests and directories; all other work runs in this
-    process, the driver.
+    rows, and for ``remove_orphans`` read the manifests and directories; all other work, such as
+    ``delete`` and ``update``, runs in this process, the driver.
     """
 
     def __post_init__(self) -> None:

@@ -28,6 +28,7 @@ __all__ = [
     "KeyColumns",
     "MessageTable",
     "Moment",
+    "NewColumnValues",
     "NullValues",
     "Numbered",
     "PastTime",
@@ -129,6 +130,11 @@ def _accepted_values(value: Mapping[str, Sequence[Value]]) -> None:
     for column, accepted in value.items():
         if not accepted:
             raise ValueError(f"the list of column {column!r} is empty")
+
+
+def _some_values(value: Mapping[str, Value]) -> None:
+    if not value:
+        raise ValueError("the object is empty")
 
 
 def _ages(value: Mapping[str, str]) -> None:
@@ -247,6 +253,9 @@ UniqueColumns: TypeAlias = Annotated[
 ]
 AcceptedValues: TypeAlias = Annotated[
     Mapping[str, Sequence[Value]], Rule("an object with a list for each column", _accepted_values)
+]
+NewColumnValues: TypeAlias = Annotated[
+    Mapping[str, Value], Rule("an object with a new value for each column", _some_values)
 ]
 AgesByColumn: TypeAlias = Annotated[
     Mapping[str, str], Rule("an object with an age such as '1 d' for each column", _ages)

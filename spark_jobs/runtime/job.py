@@ -16,7 +16,7 @@ from spark_jobs.job_requests.common import JobRequest, TableRequest
 from spark_jobs.job_requests.request import JsonObject, read_request
 
 if TYPE_CHECKING:
-    from lakeformat import Catalog, CommitReport, Table
+    from lakeformat import Catalog, CommitReport, RowChangeReport, Table
 
 __all__ = [
     "Job",
@@ -72,7 +72,7 @@ class Outcome:
     def of_commit(
         cls,
         table: Table,
-        report: CommitReport,
+        report: CommitReport | RowChangeReport,
         newest_before: int | None,
         *,
         more: Mapping[str, Any] = MappingProxyType({}),
@@ -216,7 +216,7 @@ def newest_snapshot(table: Table) -> int | None:
     return None if snapshot is None else snapshot.id
 
 
-def _published_by(report: CommitReport) -> list[int]:
+def _published_by(report: CommitReport | RowChangeReport) -> list[int]:
     """Return the ids of the snapshots that a commit has published, that of its compaction last."""
     compacted = getattr(report, "compact_snapshot_id", None)  # only Paimon's reports have it
     return [number for number in (report.snapshot_id, compacted) if number is not None]

@@ -14,6 +14,8 @@ JOB_NAMES = (
     "ingest",
     "check",
     "commit",
+    "delete",
+    "update",
     "maintain",
     "compact",
     "compact_database",

@@ -81,7 +81,7 @@ def count_rows(state: MixedState, change: RowChange, request: ChangeRequest) -> 
     """Return the report of a dry run: the number of rows that would be changed."""
     change.bind(state)
     scan = change.scan(state)
-    return _report(state, request, scan, rows=scan.count(), snapshot_id=None)
+    return _report(state, request, scan, rows=scan.count())
 
 
 def change_rows(batch: BegunBatch, change: RowChange, request: ChangeRequest) -> RowChangeReport:
@@ -108,7 +108,11 @@ def change_rows(batch: BegunBatch, change: RowChange, request: ChangeRequest) ->
             replayed=True,
             reason=written.reason,
         )
-    return _report(state, request, work.scan, rows=work.rows, snapshot_id=written.snapshot_id)
+    return replace(
+        _report(state, request, work.scan, rows=work.rows, snapshot_id=written.snapshot_id),
+        files_added=written.files,
+        bytes_added=written.bytes,
+    )
 
 
 @dataclass(slots=True)
@@ -187,7 +191,7 @@ def _report(
     scan: MixedScan,
     *,
     rows: int,
-    snapshot_id: int | None,
+    snapshot_id: int | None = None,
 ) -> RowChangeReport:
     planned = state.change.snapshot
     return RowChangeReport(

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["TableRowChanges"]
 
+_IN_THE_NEWEST = (
+    "leave out read_snapshot and conflict, so that rows are changed as they are in the newest "
+    "snapshot"
+)
+
 
 class TableRowChanges(TableReads):
     """The methods of ``Table`` that delete and update rows by condition."""
@@ -106,7 +111,7 @@ def _read(
     from lakeformat.paimon.table.writes import commit_options
     from lakeformat.paimon.transaction_order.supported import is_transaction_order
 
-    if is_transaction_order(handle, conflict, read_snapshot):
+    if is_transaction_order(handle, conflict, read_snapshot, otherwise=_IN_THE_NEWEST):
         options = commit_options(handle, None, None, None, read_snapshot)
         assert options.read_snapshot is not None
         return options.read_snapshot, options.read_identity

@@ -144,7 +144,8 @@ def _only_reads(shown: type[_Shown]) -> type[_Shown]:
     later.
     """
     rows_of_its_own = {"changes", "stream", "state_scan"}
-    readable = ({*dir(TableReads)} | {*dir(AnyTable)} - OPERATIONS) - rows_of_its_own
+    contract = {*dir(AnyTable), *AnyTable.__annotations__}
+    readable = ({*dir(TableReads)} | contract - OPERATIONS) - rows_of_its_own
     for name in dir(Table):
         if not name.startswith("_") and name not in readable:
             setattr(shown, name, _refusal(getattr(Table, name)))

@@ -14,13 +14,19 @@ __all__ = ["is_transaction_order", "require_transaction_order"]
 _OPTIMISTIC = "write with conflict='optimistic'"
 
 
-def is_transaction_order(handle: TableHandle, conflict: object, read_snapshot: object) -> bool:
+def is_transaction_order(
+    handle: TableHandle,
+    conflict: object,
+    read_snapshot: object,
+    *,
+    otherwise: str = _OPTIMISTIC,
+) -> bool:
     """Return True if a write keeps the rows that were changed since ``read_snapshot``.
 
     With ``conflict=None``, the table option ``write.conflict`` decides about a write with
     ``read_snapshot``. Raise InvalidRequestError for an unknown ``conflict``, and if a write in
     transaction order has no ``read_snapshot``. Raise UnsupportedError if the table does not support
-    this order.
+    this order; the advice of the error is then ``otherwise``.
     """
     if conflict is None and read_snapshot is not None:
         conflict = handle.options.write_conflict
@@ -31,7 +37,7 @@ def is_transaction_order(handle: TableHandle, conflict: object, read_snapshot: o
         )
     if conflict != TRANSACTION_ORDER:
         return False
-    require_transaction_order(handle)
+    require_transaction_order(handle, otherwise)
     if read_snapshot is None:
         raise InvalidRequestError(
             f"conflict='transaction-order' on {handle.uri} needs read_snapshot, the snapshot from "
@@ -41,14 +47,14 @@ def is_transaction_order(handle: TableHandle, conflict: object, read_snapshot: o
     return True
 
 
-def require_transaction_order(handle: TableHandle) -> None:
+def require_transaction_order(handle: TableHandle, otherwise: str = _OPTIMISTIC) -> None:
     """Raise UnsupportedError unless the newest row of a key replaces its older rows."""
     options = handle.options
     engine = options.merge_engine
     if not handle.schema.primary_keys:
         reason = (
             "the table has no primary key, so a row of the batch and a newer row cannot be "
-            f"recognised as the same: {_OPTIMISTIC}"
+            f"recognised as the same: {otherwise}"
         )
     elif engine == "first-row":
         reason = (
@@ -59,7 +65,7 @@ def require_transaction_order(handle: TableHandle) -> None:
     elif engine != "deduplicate":
         reason = (
             f"merge engine {engine!r} combines the rows of a key, so a row cannot be placed before "
-            f"newer ones: {_OPTIMISTIC}, or with 'partial-update' let sequence groups decide which "
+            f"newer ones: {otherwise}, or with 'partial-update' let sequence groups decide which "
             "values are newer, and write without read_snapshot"
         )
     elif options.sequence_field:
@@ -70,12 +76,12 @@ def require_transaction_order(handle: TableHandle) -> None:
     elif crosses_partitions(handle):
         reason = (
             f"its primary key lacks a partition column, so keys move between partitions: "
-            f"{_OPTIMISTIC}"
+            f"{otherwise}"
         )
     elif options.bucket == POSTPONE_BUCKET:
         reason = (
             "rows of a table with 'bucket' = '-2' get their order when a compaction assigns "
-            f"buckets: {_OPTIMISTIC}"
+            f"buckets: {otherwise}"
         )
     else:
         return

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
-from typing import get_type_hints
+from typing import Literal, get_type_hints
 from unittest.mock import Mock
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.compact_database import LakeCompactDatabaseOperator
+from airflow_provider_lake.operators.delete import LakeDeleteOperator
 from airflow_provider_lake.operators.expire_partitions import LakeExpirePartitionsOperator
 from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
 from airflow_provider_lake.operators.health import LakeHealthOperator
@@ -33,6 +34,7 @@ from airflow_provider_lake.operators.remove_orphans import LakeRemoveOrphansOper
 from airflow_provider_lake.operators.rescale import LakeRescaleOperator
 from airflow_provider_lake.operators.rollback import LakeRollbackOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
+from airflow_provider_lake.operators.update import LakeUpdateOperator
 from spark_jobs import compact_database
 from spark_jobs.runtime.registry import JOB_NAMES, find_job
 from tests.airflow.contexts import task_context
@@ -46,6 +48,7 @@ OPERATORS = [
     LakeCheckOperator,
     LakeCommitOperator,
     LakeCompactOperator,
+    LakeDeleteOperator,
     LakeExpirePartitionsOperator,
     LakeExpireSnapshotsOperator,
     LakeHealthOperator,
@@ -56,14 +59,17 @@ OPERATORS = [
     LakeRescaleOperator,
     LakeRollbackOperator,
     LakeTagOperator,
+    LakeUpdateOperator,
 ]
 EVERY_OPERATOR = [*OPERATORS, LakeCompactDatabaseOperator]
 REQUIRED = {
     LakeCheckOperator: {"min_rows": 1},
     LakeCommitOperator: {"staged": ["s"]},
+    LakeDeleteOperator: {"where": "id = 1"},
     LakeIngestOperator: {"source": "*.csv"},
     LakeRollbackOperator: {"snapshot": 1},
     LakeTagOperator: {"action": "create", "tag": "v1"},
+    LakeUpdateOperator: {"where": "id = 1", "set": {"item": "fig"}},
 }
 
 
@@ -117,6 +123,8 @@ def test_the_arguments_of_an_operator_are_the_keys_of_its_request(operator):
         del wanted["ingested_by"], wanted["ingested_in"]
     if operator in (LakeIngestOperator, LakeCommitOperator):
         wanted["on_clear"] = OnClear | None  # what is done again is decided before the job
+    if operator in (LakeDeleteOperator, LakeUpdateOperator):
+        wanted["on_clear"] = Literal["redo", "skip"] | None
     assert {name: hint for name, hint in own.items() if name not in base} == wanted
 
 

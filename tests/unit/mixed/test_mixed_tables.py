@@ -152,6 +152,7 @@ def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_
         "commit",
         "compact",
         "consumers",
+        "delete",
         "drop_partitions",
         "end_batch",
         "expire_snapshots",
@@ -163,6 +164,7 @@ def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_
         "stream",
         "system_table",
         "truncate",
+        "update",
         "upsert",
         "write",
     }

@@ -28,7 +28,7 @@ def stock(tmp_path, monkeypatch):
     catalog.create_database("shop")
     table = catalog.create_table(
         "shop.orders",
-        [("dt", "STRING NOT NULL"), ("id", "BIGINT NOT NULL")],
+        [("dt", "STRING NOT NULL"), ("id", "BIGINT NOT NULL"), ("note", "STRING")],
         primary_key=["dt", "id"],
         partition_by=["dt"],
         options={"bucket": "1", "changelog-producer": "lookup"},

@@ -37,6 +37,7 @@ HAS = {
     "compact_deletes",
     "compact_manifests",
     "consumers",
+    "delete",
     "drop_partitions",
     "expire_snapshots",
     "health",
@@ -50,6 +51,7 @@ HAS = {
     "system_table",
     "tags",
     "truncate",
+    "update",
     "upsert",
     "write",
 }

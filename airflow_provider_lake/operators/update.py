@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Updates rows by a condition as an Airflow task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, Unpack
+
+from airflow_provider_lake.arguments.task_arguments import TableJobArguments
+from airflow_provider_lake.operators.job import LakeJobOperator
+from spark_jobs.job_requests.row_changes import UpdateRequest
+from spark_jobs.job_requests.values import Value
+
+__all__ = ["LakeUpdateOperator"]
+
+
+class LakeUpdateOperator(LakeJobOperator):
+    """Sets columns of the rows that meet a condition to new values, in one commit, once per DAG
+    run.
+
+    A retry finds the snapshot that its run has published, and updates no row that arrived since. A
+    task that is cleared after a success updates again: see ``on_clear``. The work runs in the
+    task's process; with engine ``spark`` in that of the driver.
+
+    :param where: the rows, as a SQL condition on any columns, such as ``"id = 7 AND note IS
+        NULL"``; ``"TRUE"`` selects all rows
+    :param set: the new value of each column, such as ``{"note": "paid", "price": None}``; None
+        stores NULL. A text is converted to the type of the column, as in SQL. Columns of the
+        primary key cannot be updated
+    :param read_snapshot: for Paimon tables, with ``conflict``: the position at which an earlier
+        task read the table, such as ``"main/7"``. The rows are searched in this state, and a row
+        whose key other commits have changed since is kept. Default: the newest snapshot
+    :param conflict: with ``read_snapshot``, unless the table option ``write.conflict`` has this
+        value. A Mixed table has always this order, without ``read_snapshot``: the task is a batch
+    :param dry_run: only count the rows, and the files that they are in
+    :param on_clear: for a task that is cleared after a success: ``redo`` updates again, also rows
+        that arrived since; ``skip`` does nothing. Default: ``redo``
+    """
+
+    job = "update"
+    request = UpdateRequest
+    publishes_once = True
+
+    def __init__(
+        self,
+        *,
+        where: str,
+        set: Mapping[str, Value],
+        read_snapshot: str | None = None,
+        conflict: Literal["transaction-order"] | None = None,
+        dry_run: bool = False,
+        on_clear: Literal["redo", "skip"] | None = None,
+        **kwargs: Unpack[TableJobArguments],
+    ) -> None:
+        super().__init__(**kwargs)
+        self.where = where
+        self.set = set
+        self.read_snapshot = read_snapshot
+        self.conflict: Literal["transaction-order"] | None = conflict
+        self.is_dry_run = dry_run
+        self.on_clear: Literal["redo", "skip"] | None = on_clear
+        self._check_arguments()
+
+    def _is_repeated(self) -> bool:
+        """Return False for a dry run, which publishes nothing."""
+        return not self.is_dry_run

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The common part of the jobs that change rows by a condition: one call of the table, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from spark_jobs.runtime.job import Outcome, newest_snapshot, wanted_table
+from spark_jobs.runtime.progress import report_compaction
+
+if TYPE_CHECKING:
+    from lakeformat import RowChangeReport, Table
+    from spark_jobs.job_requests.row_changes import RowChangeRequest
+
+__all__ = ["change_rows"]
+
+
+def change_rows(
+    wanted: RowChangeRequest, operation: str, change: Callable[..., RowChangeReport]
+) -> Outcome:
+    """Call ``change`` with the table and the arguments that ``delete`` and ``update`` share.
+
+    If no row meets the condition, the job had nothing to do, although a commit identity publishes a
+    snapshot, by which a retry finds that its work is done.
+    """
+    table: Table = wanted_table(wanted, operation)
+    order = table.given_arguments(
+        operation, read_snapshot=wanted.read_snapshot, conflict=wanted.conflict
+    )
+    before = newest_snapshot(table)
+    report = change(
+        table,
+        commit=wanted.commit_id(),
+        dry_run=wanted.dry_run,
+        on_progress=report_compaction,
+        **order,
+    )
+    return replace(Outcome.of_commit(table, report, before), skipped=report.rows == 0)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sets columns of the rows that meet a condition to new values, once per commit identity."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from spark_jobs.job_requests.request import JsonObject
+from spark_jobs.job_requests.row_changes import UpdateRequest
+from spark_jobs.runtime.command import run_command
+from spark_jobs.runtime.job import Job, JobResult, Outcome
+from spark_jobs.runtime.row_changes import change_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["JOB", "main", "run"]
+
+JOB = Job(
+    "update",
+    UpdateRequest,
+    {
+        "warehouse": "warehouse",
+        "table": "shop.orders",
+        "where": "id = 7",
+        "set": {"note": "paid"},
+        "dry_run": True,
+    },
+    operation="update",
+)
+
+
+def run(request: UpdateRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
+    """Run the job for an ``UpdateRequest`` and return its result."""
+    return JOB.answer(request, _act)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    return run_command(JOB, run, arguments)
+
+
+def _act(wanted: UpdateRequest) -> Outcome:
+    return change_rows(
+        wanted, JOB.operation, lambda table, **how: table.update(wanted.where, wanted.set, **how)
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
