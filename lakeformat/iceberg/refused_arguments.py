@@ -37,6 +37,7 @@ REFUSED_ARGUMENTS: Final[RefusedArguments] = {
         "kinds": "pass the rows and their kinds to upsert",
         "conflict": _NO_ORDER,
         "watermark": "keep the event time in a column, or in properties",
+        "where": "name the partitions to replace, or call delete(where) and append the rows",
         "read_snapshot": "this version does not compare the table with an earlier state: leave it "
         "out",
     },

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from lakeformat.rows.conditions.filter import Where
     from lakeformat.tables.arguments import Overwritten
     from lakeformat.tables.commit_id import CommitId
 
@@ -47,6 +48,7 @@ class BegunBatch(AbstractContextManager["BegunBatch"], Protocol):
         messages: Any,
         *,
         overwrite: Overwritten | None = None,
+        where: Where | None = None,
         commit: CommitId | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Any:

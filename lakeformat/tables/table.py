@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from lakeformat.tables.reference_reports import RollbackReport
     from lakeformat.tables.refused_arguments import RefusedArguments
     from lakeformat.tables.rollback_request import RollbackRequest
-    from lakeformat.tables.row_change_report import RowChangeReport
     from lakeformat.tables.row_checks.check_report import CheckReport
     from lakeformat.tables.wanted_table import WantedTable
 
@@ -378,10 +377,6 @@ class Table(ABC):
         ) -> Any: ...
 
         def partition_rows(self, partition: PartitionSpec) -> PartitionRows: ...
-
-        def delete(self, *arguments: Any, **options: Any) -> RowChangeReport: ...
-
-        def update(self, *arguments: Any, **options: Any) -> RowChangeReport: ...
 
 
 def refuse_operation(table: Table, operation: str) -> UnsupportedError:

@@ -25,6 +25,7 @@ def publish(
     messages: list[lake.CommitMessage],
     *,
     overwrite: Overwritten | None = None,
+    where: str | None = None,
     commit: lake.CommitId | None = None,
     watermark: int | None = None,
     properties: Mapping[str, str] | None = None,
@@ -39,21 +40,24 @@ def publish(
 
     With ``batch``, the commit is the one of this begun batch; None makes a separate commit.
     ``upsert_by`` is the key by which rows replace stored rows; ``executor`` runs the search for the
-    stored rows. A table with unique keys needs no search.
+    stored rows. A table with unique keys needs no search. Only a batch takes ``where``, a
+    condition on the rows to overwrite, in place of ``overwrite``.
     """
     more: dict[str, Any] = {}
     if upsert_by is not None and not table.has_unique_keys:
         more = {"upsert_by": upsert_by, "executor": executor}
     if conflict is not None and batch is None:
         more["conflict"] = conflict
-    publish_files: Callable[..., lake.CommitReport] = (
-        table.commit if batch is None else batch.commit
-    )
-    if batch is None:
+    publish_files: Callable[..., lake.CommitReport] = table.commit
+    if batch is not None:
+        publish_files = batch.commit
+    else:
         more |= {"watermark": watermark, "read_snapshot": read_snapshot}
     with kept_if_published(partial(_remove, table, messages)):
         if batch is not None:
             table.require_arguments("commit", watermark=watermark, read_snapshot=read_snapshot)
+        if where is not None:
+            more["where"], overwrite = where, None
         report = publish_files(
             messages, overwrite=overwrite, commit=commit, properties=properties, **more
         )

@@ -99,12 +99,19 @@ def in_order(
 
 @contextmanager
 def begun(
-    table: lake.Table, overwrite: Overwritten | None, conflict: Conflict | None
+    table: lake.Table,
+    overwrite: Overwritten | None,
+    conflict: Conflict | None,
+    *,
+    where: str | None = None,
 ) -> Iterator[BegunBatch | None]:
     """Begin the batch of a write to a Mixed table, and end it after the block; the context is None
-    if the write needs no batch.
+    if the write needs no batch. ``where`` overwrites the rows that meet a condition, in place of
+    ``overwrite``.
     """
-    batch = table.begin_write(overwrite, conflict)
+    begin: Callable[..., BegunBatch | None] = table.begin_write
+    condition = table.given_arguments("write", where=where)
+    batch = begin(None if condition else overwrite, conflict, **condition)
     with nullcontext() if batch is None else batch:
         yield batch
 

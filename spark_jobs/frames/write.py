@@ -34,6 +34,7 @@ def write_table(
     *,
     mode: WriteMode = "append",
     partitions: PartitionSpec | None = None,
+    where: str | None = None,
     kinds: str | None = None,
     upsert_by: Sequence[str] | None = None,
     sequence_by: Sequence[str] | None = None,
@@ -49,8 +50,9 @@ def write_table(
     publishes nothing, and returns the first report.
 
     ``mode``: ``append`` adds rows, as upserts if the table has a primary key. ``overwrite``
-    replaces all rows, or those of ``partitions``. ``table``, ``partitions`` and ``dynamic`` are the
-    values of the argument ``overwrite`` of ``Table.write``.
+    replaces all rows, or those of ``partitions``, or, in a Mixed table, those that meet ``where``,
+    a SQL condition on partition columns, which each new row must meet, too. ``table``,
+    ``partitions`` and ``dynamic`` are the values of the argument ``overwrite`` of ``Table.write``.
 
     ``kinds`` is the column with the kind of each row ('+I', '-U', '+U' or '-D').
 
@@ -74,7 +76,7 @@ def write_table(
     repeated conflicts.
     """
     found = find_table(frame.sparkSession, table, warehouse, catalog_options)
-    overwrite = _overwritten(mode, partitions)
+    overwrite = _overwritten(mode, partitions, where)
     tasks = None
     if upsert_by is not None:
         _require_upsert(found, mode, kinds, sequence_by)
@@ -90,7 +92,7 @@ def write_table(
         )
     if commit is not None and (done := found.find_commit(commit)):
         return done
-    with begun(found, overwrite, conflict) as batch:
+    with begun(found, overwrite, conflict, where=where) as batch:
         order = in_order(found, read_snapshot, conflict, upsert_by, batch)
         if upsert_by is not None and kinds is not None:
             messages = write_changes(frame, found, kinds, upsert_by, sequence_by or (), order)
@@ -100,6 +102,7 @@ def write_table(
             found,
             messages,
             overwrite=overwrite,
+            where=where,
             commit=commit,
             watermark=watermark,
             properties=properties,
@@ -185,7 +188,9 @@ def _require_upsert(
         )
 
 
-def _overwritten(mode: WriteMode, partitions: PartitionSpec | None) -> Overwritten | None:
+def _overwritten(
+    mode: WriteMode, partitions: PartitionSpec | None, where: str | None
+) -> Overwritten | None:
     if mode not in _MODES:
         raise lake.InvalidRequestError(
             f"mode must be one of {', '.join(_MODES)}, got {mode!r}{closest(mode, _MODES)}"
@@ -193,6 +198,12 @@ def _overwritten(mode: WriteMode, partitions: PartitionSpec | None) -> Overwritt
     if partitions is not None and mode != "overwrite":
         raise lake.InvalidRequestError(
             f"partitions={partitions!r} needs mode='overwrite', got mode={mode!r}"
+        )
+    if where is not None and (mode != "overwrite" or partitions is not None):
+        got = f"mode={mode!r}" if mode != "overwrite" else f"partitions={partitions!r}"
+        raise lake.InvalidRequestError(
+            f"where={where!r} selects the rows that mode='overwrite' replaces, instead of "
+            f"'partitions', got {got}: leave out one of them"
         )
     if mode == "append":
         return None

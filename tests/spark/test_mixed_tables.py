@@ -275,6 +275,28 @@ def test_an_overwrite_keeps_what_a_stream_has_changed_since_its_begin(
         pass
 
 
+def test_an_overwrite_replaces_the_partitions_of_a_condition(lake_spark, orders, catalog, tmp_path):
+    change(orders, *((number, part, "old", "+I") for number, part in enumerate("pqrs")))
+    new = lake_spark.range(7, 9).selectExpr("id", "'p' AS dt", "'new' AS note")
+    write_table(new, orders, mode="overwrite", where="dt <= 'q'")
+    expected = {(7, "p"): "new", (8, "p"): "new", (2, "r"): "old", (3, "s"): "old"}
+    assert contents(orders) == expected
+    before = data_files(tmp_path)
+    plain = catalog.create_table("shop.plain", COLUMNS, partition_by=["dt"])
+    for rows, table, how, match in (
+        (new.selectExpr("id", "'z' dt", "note"), orders, {}, r"partition 'dt=z', which is not amo"),
+        (new, orders, {"where": "id < 9"}, "replaces whole partitions, but id is not the value of"),
+        (new, orders, {"mode": "append"}, r"instead of 'partitions', got mode='append'"),
+        (new, orders, {"partitions": {"dt": "p"}}, r"got partitions=\{'dt': 'p'\}: leave out one"),
+        (new, plain, {}, r"does not take where.*call delete\(where\) and append the rows"),
+    ):
+        with pytest.raises(lake.InvalidRequestError, match=match):
+            write_table(rows, table, **{"mode": "overwrite", "where": "dt <= 'q'"} | how)
+    assert (contents(orders), data_files(tmp_path)) == (expected, before)
+    with orders.begin():  # the batches of the refused writes have ended
+        pass
+
+
 def test_the_job_replaces_partitions_in_tasks(spark, catalog, orders, tmp_path):
     change(orders, (1, "p", "old", "+I"), (3, "q", "old", "+I"))
     (tmp_path / "a.csv").write_text("id,dt,note\n2,p,new\n")

@@ -166,6 +166,7 @@ class MixedBatch:
         messages: Iterable[MixedCommitMessage],
         *,
         overwrite: Overwritten | None = None,
+        where: Where | None = None,
         commit: CommitId | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> WriteReport:
@@ -174,20 +175,22 @@ class MixedBatch:
 
         The writers are those of ``table.new_writer(transaction=batch.transaction)``, with the same
         ``overwrite``. Without it the files have changes, as of ``write``; with it they replace
-        rows, as of ``overwrite``. After an error the files are kept: call ``table.abort``.
+        rows, as of ``overwrite``. To replace the rows of a condition on partition columns, give the
+        writers ``overwrite="table"``, and this call ``where`` instead. After an error the files are
+        kept: call ``table.abort``.
         """
         from lakeformat.mixed.batch.prepared_overwrite import commit_overwrite
         from lakeformat.mixed.write.message import check_messages
         from lakeformat.mixed.write.prepared_changes import commit_changes
 
         prepared, begun = check_messages(messages), self._begun
-        if overwrite is None:
+        if overwrite is None and where is None:
             return self._commit(
                 lambda: commit_changes(
                     self._pair, prepared, commit=commit, properties=properties, batch=begun.place()
                 )
             )
-        replaced = Replaced(partitions=overwrite)
+        replaced = Replaced(partitions=overwrite, where=where)
         return self._commit(
             lambda: commit_overwrite(
                 begun, prepared, replaced, commit=commit, properties=properties

@@ -177,20 +177,27 @@ class TableBatches(TableUpkeep):
             return batch.write(data, kinds, commit=commit, properties=properties)
 
     def begin_write(
-        self, overwrite: Overwritten | None, conflict: Conflict | None
+        self,
+        overwrite: Overwritten | None,
+        conflict: Conflict | None,
+        *,
+        where: Where | None = None,
     ) -> MixedBatch | None:
         """Begin the batch of a write with these arguments; None if it needs none.
 
         Writers in other processes get its transaction, and ``batch.commit`` publishes their files.
+        With ``where`` the rows that meet a condition on partition columns are overwritten.
         Raise ``InvalidRequestError`` if the rows to overwrite are not those of whole partitions.
         """
         from lakeformat.mixed.batch.conflict import require_transaction_order
         from lakeformat.mixed.batch.overwrite import Replaced
 
         require_transaction_order(self._pair.base.uri, conflict)
-        if overwrite is not None:
-            Replaced(partitions=overwrite).require_valid(self._pair.load().base.metadata)
-        return None if overwrite is None and conflict is None else self.begin()
+        is_overwrite = overwrite is not None or where is not None
+        if is_overwrite:
+            replaced = Replaced(partitions=overwrite, where=where)
+            replaced.require_valid(self._pair.load().base.metadata)
+        return self.begin() if is_overwrite or conflict is not None else None
 
     def _replace(
         self,

@@ -112,7 +112,10 @@ class Table(
         {
             "compact": {
                 "max_commits": "leave it out: finished buckets are published as they are done"
-            }
+            },
+            "write": {
+                "where": "name the partitions to replace, or call delete(where) and append the rows"
+            },
         }
     )
 
