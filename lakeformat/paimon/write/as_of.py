@@ -12,8 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.write.assign import Place, RowsByPlace
 from lakeformat.paimon.write.sequences import SequenceNumbers
 from lakeformat.rows.groups import Mask, Positions
@@ -65,3 +68,25 @@ class NumbersAsOf(SequenceNumbers):
 
     def end_run(self) -> None:
         self._runs += 1
+
+    def _require_bucket_count(self, live: ManifestColumns) -> None:
+        """Raise ``CommitConflictError`` for a partition that was rescaled since the snapshot."""
+        try:
+            super()._require_bucket_count(live)
+        except InvalidRequestError:
+            handle, base = self._handle, self._snapshot
+            head = latest_snapshot(handle.storage, handle.layout)
+            assert base is not None
+            if head is None or head.id <= base.id:
+                raise
+            partitions = {each for each in live.partition.values() if each is not None}
+            # Raises again if the option was changed, but the partition was not rescaled.
+            super()._require_bucket_count(self._files_of(partitions, head))
+            rescaled = CommitConflictError(
+                f"this batch on {handle.uri} was computed from snapshot {base.id}, but a partition "
+                f"that it changes was rescaled since, to {handle.options.bucket} buckets. Nothing "
+                "was published; read the table again and repeat the work, and do not rescale a "
+                "table while batches run"
+            )
+            rescaled.is_final = True
+            raise rescaled from None

@@ -1,4 +1,5 @@
-"""Any interleaving of a stream, batches and compactions equals a replay in transaction order.
+"""Any interleaving of a stream, batches, compactions and rescales equals a replay in the order of
+transactions. A batch may be refused only if a rescale ran since its begin.
 
 The transaction of a stream is the snapshot that it commits; that of a batch is right after the
 snapshot from which it was computed.
@@ -45,6 +46,7 @@ class Replay:
     chance: Random
     transactions: list[tuple[int, int, Callable[[State], None]]] = field(default_factory=list)
     written: int = 0
+    rescales: int = 0
 
     @property
     def ignores_deletes(self) -> bool:
@@ -75,6 +77,24 @@ class Replay:
 
     def compact(self) -> None:
         self.rows.table.compact(strategy=self.chance.choice(["full", "minor"]))
+
+    @property
+    def has_fixed_buckets(self) -> bool:
+        return int(self.rows.table.options.bucket) > 0
+
+    def rescale(self) -> None:
+        """Change the number of buckets of both partitions, after a compaction if level 0 has rows
+        that a rescale must not skip.
+        """
+        before = int(self.rows.table.options.bucket)
+        number = self.chance.choice([each for each in range(1, 5) if each != before])
+        self.rows.catalog.alter_table("shop.t", lake.set_option("bucket", str(number)))
+        self.rows.table = self.rows.catalog.table("shop.t")
+        options = self.rows.table.options
+        if options.changelog_producer != "none" or options.deletion_vectors_enabled:
+            self.rows.table.compact()
+        self.rows.table.rescale()
+        self.rescales += 1
 
     def expire(self) -> None:
         now = self.rows.clock.millis
@@ -150,7 +170,9 @@ class Replay:
 
 @pytest.mark.parametrize("example", range(count(8, 200, "INTERLEAVINGS")))
 def test_interleavings_equal_a_replay_in_the_order_of_transactions(example, monkeypatch):
-    """Before some commits of a batch, after it was written, the stream or a compaction commits."""
+    """Before some commits of a batch, after it was written, a stream, a compaction or a rescale
+    commits.
+    """
     chance = Random(f"{SEED}:{example}")
     options = OPTIONS[(SEED + example) % len(OPTIONS)]
     trigger = {"num-sorted-run.compaction-trigger": "2"}
@@ -158,7 +180,8 @@ def test_interleavings_equal_a_replay_in_the_order_of_transactions(example, monk
 
     def overtaken(*arguments, **options):
         for _ in range(chance.choice([0, 0, 0, 1, 2])):
-            chance.choice([replay.stream, replay.stream, replay.compact])()
+            works = [replay.stream, replay.stream, replay.compact]
+            chance.choice([*works, replay.rescale] if replay.has_fixed_buckets else works)()
         return commit_messages(*arguments, **options)
 
     for module in (write, attempt):
@@ -166,17 +189,24 @@ def test_interleavings_equal_a_replay_in_the_order_of_transactions(example, monk
     with ExitStack() as batches:
         began: lake.Position | None = None
         for _ in range(12):
-            action = chance.choice(["stream", "stream", "compact", "expire", "batch", "batch"])
+            actions = ["stream", "stream", "compact", "expire", "batch", "batch"]
+            action = chance.choice([*actions, "rescale"] if replay.has_fixed_buckets else actions)
             if action == "stream":
                 replay.stream()
             elif action == "compact":
                 replay.compact()
             elif action == "expire":
                 replay.expire()
+            elif action == "rescale":
+                replay.rescale()
             elif began is None:
+                rescales = replay.rescales
                 began = batches.enter_context(replay.rows.table.begin())
             else:
-                chance.choice([replay.batch, replay.batch, replay.change_rows])(began)
+                try:
+                    chance.choice([replay.batch, replay.batch, replay.change_rows])(began)
+                except lake.CommitConflictError:  # only a rescale may refuse a batch
+                    assert replay.rescales > rescales
                 batches.close()
                 began = None
     if "deletion-vectors.enabled" in options:
@@ -185,3 +215,30 @@ def test_interleavings_equal_a_replay_in_the_order_of_transactions(example, monk
     assert found == replay.replayed(), options
     replay.rows.clock.millis += 48 * 60 * MINUTE
     assert not replay.rows.table.remove_orphans(dry_run=True).files
+
+
+@pytest.mark.parametrize("work", ["write", "update", "overwrite"])
+def test_a_batch_is_refused_if_its_partition_was_rescaled_since_its_begin(work):
+    rows = KeyedRows({"bucket": "2"}, partitioned=True)
+    rows.commit(("+I", "a", 1, "old"), ("+I", "b", 2, "other"))
+    with rows.table.begin() as began:
+        rows.catalog.alter_table("shop.t", lake.set_option("bucket", "3"))
+        rows.table = rows.catalog.table("shop.t")
+        order = {"read_snapshot": began, "conflict": "transaction-order"}
+        data = pa.table({"p": ["a"], "k": pa.array([1], pa.int32()), "v": ["new"]})
+        works = {
+            "write": lambda: rows.table.write(data, **order),
+            "update": lambda: rows.table.update("k = 1", {"v": "new"}, **order),
+            "overwrite": lambda: rows.table.write(data, overwrite="partitions", **order),
+        }
+        if work != "overwrite":
+            with pytest.raises(lake.InvalidRequestError, match=r"Rescale it with Table\.rescale"):
+                works[work]()
+        rows.table.rescale()
+        with pytest.raises(lake.CommitConflictError, match="Nothing was published; read the table"):
+            works[work]()
+    with rows.table.begin() as began:
+        rows.table.update("k = 1", {"v": "new"}, read_snapshot=began, conflict="transaction-order")
+    assert sorted(listed(rows.table.scan())) == [("a", 1, "new"), ("b", 2, "other")]
+    rows.clock.millis += 48 * 60 * MINUTE
+    assert not rows.table.remove_orphans(dry_run=True).files
