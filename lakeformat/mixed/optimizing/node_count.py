@@ -14,7 +14,7 @@ from lakeformat.mixed.optimizing.evaluate import OptimizingType
 from lakeformat.mixed.optimizing.settings import OptimizingSettings
 from lakeformat.mixed.read.store_files import StoreFile
 
-__all__ = ["next_node_count", "node_count"]
+__all__ = ["next_node_count", "node_count", "stored_node_count"]
 
 _MOST = 256
 _FILES = 8
@@ -34,14 +34,19 @@ def node_count(
     major or a full optimizing adapts to the size of the partition.
     """
     stored = [*files]
-    if not settings.auto_buckets:
-        return settings.base_buckets
-    masks = [each.node.mask for each in stored if not each.in_change]
-    current = min(max(masks) + 1, _MOST) if masks else settings.base_buckets
-    if kind is OptimizingType.MINOR:
+    current = stored_node_count(stored, settings)
+    if not settings.auto_buckets or kind is OptimizingType.MINOR:
         return current
     size = sum(each.split.file.size_bytes for each in stored)
     return next_node_count(current, size, settings.target_size)
+
+
+def stored_node_count(files: Iterable[StoreFile], settings: OptimizingSettings) -> int:
+    """Return the number of nodes of a partition with these files now: with ``lake.auto-buckets``
+    that of its base files, else that of the table property.
+    """
+    masks = [each.node.mask for each in files if settings.auto_buckets and not each.in_change]
+    return min(max(masks) + 1, _MOST) if masks else settings.base_buckets
 
 
 def next_node_count(current: int, size: int, target_size: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from lakeformat.mixed.optimizing.evaluate import (
     has_deletes_to_merge,
     strongest,
 )
+from lakeformat.mixed.optimizing.node_count import stored_node_count
 from lakeformat.mixed.optimizing.ordered_sequence import ChangeGroup, ordered_sequence
 from lakeformat.mixed.optimizing.settings import OptimizingSettings
 from lakeformat.mixed.read.node_splits import NodeSplit, NodesToMerge, plan_all_nodes
@@ -196,6 +197,9 @@ def _decided(
 ) -> _Decided:
     stored = [(file, split) for split in splits for file in split.files]
     files = [_partition_file(file, split) for file, split in stored]
+    # A run leaves a fragment in each node: more of them than nodes make the next run due.
+    buckets = stored_node_count((file for file, _ in stored), settings)
+    settings = replace(settings, base_buckets=buckets)
     return _Decided(partition, stored, files, evaluate(files, settings, last, now_millis))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from lakeformat.mixed.file_names import parse_file_name
 from lakeformat.mixed.optimizing.node_count import next_node_count
-from tests.unit.mixed.aged_table import AgedTable
+from tests.unit.mixed.aged_table import HOUR, AgedTable
 
 SIZE = {"self-optimizing.target-size": "800", "lake.auto-buckets": "true"}
 """A node should have 8 files of this size."""
@@ -103,6 +103,23 @@ def test_nodes_grow_to_sixteen_and_shrink_to_one_by_a_factor_of_two_in_each_run(
     seen = numbers_of_runs(8)  # the first run still counts the bytes of the deleted rows
     assert seen == [(number, 1) for number in (16, 8, 4, 2, 1, 1, 1)]
     assert aged.rows() == sorted(row for row in rows if row[0] <= 20)
+
+
+def test_fragments_in_each_of_several_nodes_are_not_rewritten_again(tmp_path: Path, monkeypatch):
+    """A table property of one node does not make a run due for a partition with two."""
+    monkeypatch.setattr("lakeformat.mixed.optimizing.node_count._FILES", 1)
+    properties = {"self-optimizing.target-size": "16000", "self-optimizing.fragment-ratio": "1"}
+    aged = AgedTable(tmp_path, {**SIZE, **properties})
+    rows = [(key, "x", sha256(str(key).encode()).hexdigest()) for key in range(700)]
+    aged.write(*rows)
+    assert aged.merge().snapshot_ids
+    assert nodes(aged) == {2}
+    assert aged.table.properties["base.file-index.hash-bucket"] == "1"
+    assert len(aged.table.base.scan().splits()) == 2
+    aged.now += 2 * HOUR
+    assert not aged.merge().snapshot_ids
+    assert not aged.table.compact(strategy="minor", executor="serial").snapshot_ids
+    assert aged.rows() == sorted(rows)
 
 
 def number_of(aged: AgedTable, partition: str) -> int:
