@@ -39,7 +39,7 @@ ROUNDS: tuple[tuple[str, ...], ...] = (
 
 def tell(place: Path, *, keep: bool, engine: str) -> None:
     """Run the second part in the folder ``place``; with ``keep``, keep Airflow running until
-    Ctrl-C.
+    Ctrl-C. Raise ``AirflowTroubleError`` if a run fails.
     """
     warehouse, dags = place / "warehouse", place / "dags"
     shutil.copytree(DAGS, dags, dirs_exist_ok=True)  # beside DAGs of the reader

@@ -259,7 +259,9 @@ def require_space(environment: Environment) -> None:
 def create_empty(
     environment: Environment, uv: str | None, environ: Mapping[str, str], held: int
 ) -> None:
-    """Create the virtual environment with pip and no other packages."""
+    """Create the virtual environment with pip and no other packages. Raise ``SetupError`` if that
+    fails.
+    """
     folder = str(environment.folder)
     # If the environment is activated, sys.executable is in the folder that was just removed.
     python = getattr(sys, "_base_executable", sys.executable)
@@ -271,7 +273,9 @@ def create_empty(
 
 
 def install_project(environment: Environment, environ: Mapping[str, str], held: int) -> None:
-    """Install the project as editable, with the build backend in the lock file."""
+    """Install the project as editable, with the build backend in the lock file. Raise
+    ``SetupError`` if that fails.
+    """
     what = ["--no-deps", "--no-build-isolation", "--editable", str(environment.root)]
     if not (command := uv_install(environment, environ)):
         python = str(environment.python)
@@ -289,7 +293,7 @@ def install_pinned(
     doing: str,
 ) -> None:
     """Install the packages of a lock file; only files whose hashes it has are accepted. ``doing``
-    are the words for it in an error.
+    are the words for it in an error. Raise ``SetupError`` if the installation fails.
     """
     file = str(environment.root / lock)
     if command := uv_install(environment, environ):

@@ -247,7 +247,9 @@ def _ingest_on_spark(
     commit: CommitId | None,
     paths: Sequence[str] | None,
 ) -> Outcome:
-    """Write the rows in Spark's tasks, and publish or stage the written files."""
+    """Write the rows in Spark's tasks, and publish or stage the written files. Raise
+    ``UnsupportedError`` if the format of the table lacks an operation of the request.
+    """
     from spark_jobs.frames.executor import SparkExecutor
     from spark_jobs.frames.publish import publish
     from spark_jobs.frames.spark_write import begun, in_order

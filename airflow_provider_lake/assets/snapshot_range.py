@@ -58,7 +58,7 @@ class SnapshotRange:
         """Move the consumer past this range; call it after the run has published its own output.
 
         If a run fails before this call, its retry gets the same range. Until the call no snapshot
-        of the range expires.
+        of the range expires. Raises ``NotFoundError`` if the table does not exist.
         """
         if not self.is_empty:
             self.open_table().consumers.set(self.consumer, after=self.upto)

@@ -152,7 +152,7 @@ def create_asset(
     *, table: str, lake_conn_id: str = _DEFAULT_CONN_ID, extra: dict[str, Any] | None = None
 ) -> Asset:
     """Return the asset of a table. Airflow calls this function when a hook reports an asset that
-    the hook has read or written.
+    the hook has read or written. Raise ``ValueError`` for an invalid table name.
     """
     return lake_asset(table, lake_conn_id=lake_conn_id, extra=extra)
 

@@ -84,7 +84,9 @@ def write(
 ) -> CommitReport:
     """Write rows in one commit; Spark's tasks write a Spark DataFrame.
 
-    ``order`` has the arguments ``read_snapshot`` and ``conflict``, if they are given.
+    ``order`` has the arguments ``read_snapshot`` and ``conflict``, if they are given. Raise
+    ``InvalidRequestError`` for rows that do not fit the table, and ``CommitConflictError`` after
+    repeated conflicts.
     """
     if not _is_spark_frame(rows):
         return table.write(rows, kinds, overwrite=overwrite, commit=commit, **order)

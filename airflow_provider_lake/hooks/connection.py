@@ -147,7 +147,9 @@ def _extra(connection: Connection, name: str) -> dict[str, Any]:
 
 
 def _options(given: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Return the options of the catalog and its storage, collected from all fields of the form."""
+    """Return the options of the catalog and its storage, collected from all fields of the form.
+    Raise ``InvalidRequestError`` for a value that is not a string, or an option with two values.
+    """
     found: dict[str, str] = {}
     for key, value in _each_option(given, name):
         if not isinstance(value, str):  # not shown: it may be a secret

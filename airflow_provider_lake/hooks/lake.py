@@ -72,7 +72,8 @@ class LakeHook(BaseHook):
 
     def _found(self) -> Connection:
         """Return the connection. Raise ``AirflowNotFoundException`` only if no secrets backend has
-        it, and ``InvalidRequestError`` or ``UnavailableError`` if a backend failed.
+        the connection. Raise ``InvalidRequestError`` for an environment variable that cannot be
+        read, and ``UnavailableError`` if another backend failed.
         """
         try:
             return self.get_connection(self.lake_conn_id)

@@ -98,8 +98,9 @@ def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator
 
 
 def raise_failure(failed: Mapping[str, Any], otherwise: Exception) -> NoReturn:
-    """Raise the error that a job in another process has reported, with its class; raise
-    ``otherwise`` if it has reported none.
+    """Raise the error that a job in another process has reported, with its class;
+    ``AirflowException`` for an error that is not of this library. Raise ``otherwise`` if the job
+    has reported none.
     """
     import lakeformat
     from spark_jobs.check import FailedChecksError

@@ -127,6 +127,8 @@ def _marked(marker: str, line: str) -> dict[str, Any] | None:
     try:
         found = json.loads(line[at + len(marker) :])
     except ValueError:
-        _log.warning("ignored an incomplete line with %s", marker.strip())
+        _log.warning(
+            "ignored an incomplete line with %s in the output of the driver", marker.strip()
+        )
         return None
     return found if isinstance(found, dict) else None

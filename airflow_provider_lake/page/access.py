@@ -80,7 +80,9 @@ def lake_connections(user: BaseUser) -> dict[str, str | None]:
 
 
 def _in_environment(user: BaseUser) -> Iterator[str]:
-    """Yield the ids of ``lake`` connections in environment variables that a user may read."""
+    """Yield the id of each ``lake`` connection that is in an environment variable and that the user
+    may read.
+    """
     may_read = get_auth_manager().is_authorized_connection
     for name, text in os.environ.items():
         conn_id = name.removeprefix(_VARIABLE).lower()

@@ -164,7 +164,9 @@ async def _asked(work: Callable[[], T], where: str) -> T:
 async def _show_trouble(request: Request, error: _TroubleError) -> Response:
     trouble = trouble_of(error.error)
     if trouble.status == 500:
-        _log.error("the page of %s: %s", error.where, error.error, exc_info=error.error)
+        _log.error(
+            "the page of %s could not be shown: %s", error.where, error.error, exc_info=error.error
+        )
     return _trouble_page(request, trouble, error.where)
 
 

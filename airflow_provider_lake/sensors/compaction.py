@@ -36,7 +36,9 @@ class LakeCompactionNeededSensor(LakeTableSensor):
         self._check_arguments()
 
     def condition(self) -> CompactionNeeded:
-        """Return the condition on the number of files."""
+        """Return the condition on the number of files. Raise ``ValueError`` for a wrong
+        argument.
+        """
         return CompactionNeeded(
             strategy=self.strategy, min_files=at_least(1, "min_files", self.min_files)
         )

@@ -50,7 +50,7 @@ class LakeConsumerLagSensor(LakeTableSensor):
             raise LakeArgumentError(f"task {task_id!r}: argument 'consumer': {reason}") from None
 
     def condition(self) -> ConsumerLag:
-        """Return the condition on the consumer."""
+        """Return the condition on the consumer. Raise ``ValueError`` for a wrong argument."""
         return ConsumerLag(
             consumer=self.consumer, max_behind=at_least(0, "max_behind", self.max_behind)
         )

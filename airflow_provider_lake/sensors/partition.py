@@ -35,7 +35,7 @@ class LakePartitionSensor(LakeTableSensor):
         self._check_arguments()
 
     def condition(self) -> PartitionThere:
-        """Return the condition on the partition."""
+        """Return the condition on the partition. Raise ``ValueError`` for a wrong argument."""
         if not self.partition:
             raise ValueError("argument 'partition' is empty: write {'dt': '2024-01-31'}")
         return PartitionThere(partition=dict(self.partition), done=self.done)

@@ -28,5 +28,5 @@ class LakePublicationSensor(LakeTableSensor):
         self._check_arguments()
 
     def condition(self) -> PublicationCurrent:
-        """Return the condition on the publication."""
+        """Return the condition on the publication. Raise ``ValueError`` for a wrong argument."""
         return PublicationCurrent(max_behind=at_least(0, "max_behind", self.max_behind))

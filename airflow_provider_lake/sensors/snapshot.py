@@ -55,7 +55,7 @@ class LakeSnapshotSensor(LakeTableSensor):
         self._check_arguments()
 
     def condition(self) -> SnapshotAdvanced:
-        """Return the condition on commits."""
+        """Return the condition on commits. Raise ``ValueError`` for a wrong argument."""
         after: int | str = at_least(0, "after_snapshot", self.after_snapshot)
         if self.after_position is not None:
             if after:

@@ -28,5 +28,5 @@ class LakeWatermarkSensor(LakeTableSensor):
         self._check_arguments()
 
     def condition(self) -> WatermarkReached:
-        """Return the condition on the watermark."""
+        """Return the condition on the watermark. Raise ``ValueError`` for a wrong argument."""
         return WatermarkReached(millis=to_millis("watermark", self.watermark))

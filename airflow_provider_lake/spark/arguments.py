@@ -21,7 +21,7 @@ __all__ = ["SPARK_ARGUMENTS", "LakeSparkArguments"]
 
 
 class LakeSparkArguments(BaseOperator):
-    """Stores the arguments for spark-submit; ``SparkSubmitOperator`` documents each of them."""
+    """Stores the arguments for spark-submit; ``SparkSubmitOperator`` documents each argument."""
 
     def __init__(
         self,

@@ -65,11 +65,15 @@ class Deferral:
         self._defer()
 
     def make_room(self) -> None:
-        """Create the folder of a new process, after ending the process of an earlier attempt."""
+        """Create the folder of a new process, after ending the process of an earlier attempt. Raise
+        ``AirflowException`` if that process does not end.
+        """
         make_room(self.folder, self._asked)
 
     def start(self, command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
-        """Start the process and defer the task."""
+        """Start the process and defer the task. Raise ``AirflowException`` if the process cannot be
+        started.
+        """
         start_supervised(self.folder, command, environment)
         self._defer()
 

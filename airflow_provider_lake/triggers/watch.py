@@ -106,7 +106,11 @@ def _opened(lake_conn_id: str) -> Heads | None:
     try:
         return Heads(LakeHook(lake_conn_id).get_conn())
     except UnavailableError as reason:
-        _log.warning("the catalog does not answer, the watcher tries again: %s", reason)
+        _log.warning(
+            "the catalog of connection %s does not answer, the watcher tries again: %s",
+            lake_conn_id,
+            reason,
+        )
         return None
 
 
@@ -119,7 +123,11 @@ def _look(heads: Heads, names: set[str], fresh: set[str], seen: dict[str, str | 
     try:
         found = heads.look(names)
     except UnavailableError as reason:
-        _log.warning("a check of the watched tables failed, the watcher tries again: %s", reason)
+        _log.warning(
+            "a check of the watched tables %s failed, the watcher tries again: %s",
+            ", ".join(sorted(names)),
+            reason,
+        )
         return Tick()
     for name, error in found.failed.items():
         _log.warning("%s cannot be read now, the watcher tries again: %s", name, error)

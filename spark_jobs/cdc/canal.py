@@ -58,7 +58,7 @@ class Canal(TypedMessages):
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
         """Yield each different set of MySQL types in the messages of a block, as declarations by
-        column.
+        column. Raise ``UnsupportedError`` for a type that has no equivalent.
         """
         for text in dict.fromkeys(re.findall(rb'"mysqlType"\s*:\s*(\{[^{}]*\})', block)):
             types = json.loads(text).items()

@@ -120,7 +120,9 @@ class MessageColumns:
     """True if an update does not contain its whole old row."""
 
     def note(self, changes: Sequence[MessageChanges]) -> None:
-        """Record the columns of changed rows."""
+        """Record the columns of changed rows. Raise ``InvalidRequestError`` if no type holds all
+        values of a column.
+        """
         after, before = (
             sum(len(part.rows) for part in changes if part.kind == kind) for kind in ("+U", "-U")
         )
@@ -131,12 +133,16 @@ class MessageColumns:
                     self._column(member.name).note(values)
 
     def declare(self, declared: Mapping[str, Declared]) -> None:
-        """Add the types that a schema in the messages declares, by column name."""
+        """Add the types that a schema in the messages declares, by column name. Raise
+        ``InvalidRequestError`` if no type holds the values of both declarations of a column.
+        """
         for name, given in declared.items():
             self._column(name).declare(given)
 
     def merge(self, other: MessageColumns) -> None:
-        """Add the columns of other messages."""
+        """Add the columns of other messages. Raise ``InvalidRequestError`` if no type holds all
+        values of a column.
+        """
         self.lacks_before |= other.lacks_before
         for name, column in other.by_name.items():
             self._column(name).merge(column)

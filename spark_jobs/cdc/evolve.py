@@ -128,7 +128,7 @@ def _changes_inside(
     column: MessageColumn, found: DataType, there: DataType
 ) -> Iterator[SchemaChange]:
     """Yield the changes of a nested column. Parts without a declared type keep the type of the
-    table.
+    table. Raise ``_Difference`` if no type holds the values of the messages and those of the table.
     """
     for path, part, old in parts_beside(found, there, (column.name,)):
         if old is None:

@@ -83,7 +83,8 @@ class MessageFiles:
 
     def of_file(self, path: str) -> tuple[MessageColumns, set[str]]:
         """Return the columns of the messages in one file, and the names of their source tables if
-        ``only`` is None.
+        ``only`` is None. Raise ``InvalidRequestError`` for messages that cannot be read, and
+        ``UnsupportedError`` for a type that has no equivalent.
         """
         envelope, source = _FORMATS[self.format], SourceTable(self.only)
         columns = MessageColumns()
@@ -126,7 +127,8 @@ class MessageFiles:
 
     def rows(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
         """Yield every row in the types of the table, with its kind in the first column,
-        ``rowkind``.
+        ``rowkind``. Raise ``InvalidRequestError`` for a message that cannot be read, or a value
+        that does not fit its column.
         """
         envelope, source = _FORMATS[self.format], SourceTable(self.only)
         schema = row_schema(table)

@@ -63,7 +63,7 @@ def plan_splits(
     scan: AnyScan, splits: Sequence[Any], at_once: int, *, with_kind: bool = False
 ) -> ReadPlan:
     """Return a plan for the splits of a scan. With ``with_kind`` each row gets the kind ``+I`` in
-    the first column.
+    the first column. Raise ``UnsupportedError`` for a column type that Spark lacks.
     """
     kind = (ROW_KIND,) if with_kind else ()
     if isinstance(scan, lake.Scan):
@@ -106,7 +106,8 @@ def plan_changes(
 
     The parts are files in the order of snapshots or, if two states are compared, buckets of both
     states. An Iceberg table, and ``$binlog``, have a single part. Without ``with_kind`` there is no
-    column of kinds, and only the rows of kind ``+I`` and ``+U`` are returned.
+    column of kinds, and only the rows of kind ``+I`` and ``+U`` are returned. Raise
+    ``UnsupportedError`` for a column type that Spark lacks, and the errors of ``Table.changes``.
     """
     if not with_kind:
         where = _that_stay(where)
@@ -143,7 +144,9 @@ def _shape(schema: pa.Schema, with_kind: bool) -> tuple[StructType, int]:
 
 
 def schema_of(schema: pa.Schema) -> StructType:
-    """Return the Spark schema for an Arrow schema."""
+    """Return the Spark schema for an Arrow schema. Raise ``UnsupportedError`` for a type that Spark
+    lacks.
+    """
     return spark_schema(
         DataField(number, field.name, from_arrow_type(field.type, nullable=field.nullable))
         for number, field in enumerate(schema)

@@ -151,9 +151,7 @@ def _expire_partitions(
 
 
 def _expire_tags(table: lake.Table, *, older_than: str | int | None = None) -> Any:
-    """Delete the tags whose lifetime has ended; with ``older_than`` all tags created before that
-    time.
-    """
+    """Delete the tags whose lifetime has ended; with ``older_than`` all tags created before it."""
     return table.tags.expire(older_than=older_than)
 
 
@@ -228,7 +226,7 @@ def _rollback(
     snapshot: int | None = None,
     tag: str | None = None,
 ) -> Any:
-    """Delete all snapshots after ``snapshot`` or ``tag``; ``version`` may be either."""
+    """Delete all snapshots after ``snapshot`` or ``tag``; ``version`` may be either. Give one."""
     if version is not None:
         if snapshot is not None or tag is not None:
             raise lake.InvalidRequestError("give only one of 'version', 'snapshot' and 'tag'")
@@ -311,9 +309,7 @@ def _repair(catalog: lake.Catalog, *, database_or_table: str | None = None) -> A
 
 
 def _repair_earliest_snapshot(table: lake.Table) -> Any:
-    """Correct the files ``EARLIEST`` and ``LATEST``, which have the first and the last snapshot
-    number.
-    """
+    """Correct the numbers of the first and the last snapshot in ``EARLIEST`` and ``LATEST``."""
     return table.repair()
 
 

@@ -98,7 +98,9 @@ def read_changes(
 
     Each task reads files in the order of snapshots or, if two states are compared, whole buckets.
     The table's options ``source.split.*`` set how much each task reads. ``table``, ``warehouse``
-    and ``catalog_options`` are those of ``read_table``.
+    and ``catalog_options`` are those of ``read_table``. Raises ``NotFoundError`` for a missing
+    table, ``UnsupportedError`` for a column type that Spark lacks, and the errors of
+    ``Table.changes``.
     """
     found = find_readable_table(spark, table, warehouse, catalog_options)
     plan = plan_changes(
@@ -118,7 +120,8 @@ def frame_of_scan(spark: SparkSession, scan: lake.Scan, *, native: bool | None =
     """Return the rows of ``scan`` as a DataFrame.
 
     Spark itself reads files that need no merge: with ``native=True`` on every storage, with
-    ``native=False`` never, with None on local disks and HDFS.
+    ``native=False`` never, with None on local disks and HDFS. Raises ``UnsupportedError`` for a
+    column type that Spark lacks.
     """
     splits = scan.splits()
     files: Sequence[PlainFile] = ()

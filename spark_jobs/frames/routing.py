@@ -155,7 +155,8 @@ def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
 
 def routed(frame: DataFrame, routing: Routing) -> DataFrame:
     """Return the rows distributed to the tasks that write them: by bucket, or so that tasks write
-    few files.
+    few files. Raise ``InvalidRequestError`` if a column that determines the bucket or partition is
+    missing, or if a cast may change its value.
     """
     schema = routing.schema
     is_ordered = has_ordered_rows(schema)

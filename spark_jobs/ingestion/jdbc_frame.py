@@ -64,7 +64,9 @@ class JdbcFrame:
         return to_arrow_schema(self._frame.schema)
 
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
-        """Return the schema changes that the table needs before it can take the rows."""
+        """Return the schema changes that the table needs before it can take the rows. Raise
+        ``InvalidRequestError`` if the table cannot take them.
+        """
         if self._source is not None and not self._has_custom_types:
             return changes_for_types(table, self._source.types_for(table), self._on_change)
         types = {field.name: from_arrow_type(field.type) for field in self.new_columns()}

@@ -19,7 +19,8 @@ def key_of_rows(table: Table, wanted: IngestRequest) -> list[str] | None:
     """Return the key by which the rows of a request are upserted; None if they are written without
     a search for stored rows.
 
-    Change messages are upserted if the table's format has upserts, as Iceberg has.
+    Change messages are upserted if the table's format has upserts, as Iceberg has. Raise
+    ``InvalidRequestError`` for messages without a key in an Iceberg table.
     """
     if wanted.upsert_by is None and not (wanted.holds_messages and _has_upsert(table)):
         return None

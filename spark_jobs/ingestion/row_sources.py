@@ -32,12 +32,14 @@ class Columns(Protocol):
 
     def new_columns(self) -> Any:
         """Return the columns of a new table for the rows, in a form that ``Catalog.create_table``
-        takes.
+        takes. Raise ``InvalidRequestError`` for a type without an equivalent.
         """
         ...
 
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
-        """Return the schema changes that the table needs before it can take the rows."""
+        """Return the schema changes that the table needs before it can take the rows. Raise
+        ``InvalidRequestError`` or ``UnsupportedError`` if the table cannot take them.
+        """
         ...
 
 
@@ -48,7 +50,9 @@ class RowSource(Columns, Protocol):
     """The column with the kind of each row; None if all rows are inserts."""
 
     def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
-        """Yield the rows with the columns of ``table``."""
+        """Yield the rows with the columns of ``table``. Raise ``InvalidRequestError`` for rows that
+        cannot be read.
+        """
         ...
 
 
@@ -120,7 +124,8 @@ def rows_of(
     """Return the source of a request; with ``paths`` only these files of it.
 
     Files of change messages are read once for their columns: in the tasks of ``executor``; without
-    one in this process.
+    one in this process. Raise ``NotFoundError`` if no file matches, and ``InvalidRequestError`` for
+    files of several formats, or messages without a key.
     """
     if wanted.jdbc_url is not None:
         from spark_jobs.ingestion.sql_rows import SqlRows
@@ -142,7 +147,8 @@ def target_table(
     """Return the table for the rows: created if ``table`` is None, and with the schema changes that
     the rows need.
 
-    If another run creates or changes the table meanwhile, its table is returned.
+    If another run creates or changes the table meanwhile, its table is returned. Raise
+    ``InvalidRequestError`` or ``UnsupportedError`` if the table cannot take the rows.
     """
     if table is None:
         columns = rows.new_columns()

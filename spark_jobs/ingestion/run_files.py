@@ -181,7 +181,9 @@ class RunFiles:
             self._create(id + _DONE, {})
 
     def mark_published(self) -> None:
-        """Mark the record of the earlier attempt of this run that has published the commit."""
+        """Mark the record of the earlier attempt of this run that has published the commit. Raise
+        ``CommitUndecidableError`` if several attempts were killed and left different files.
+        """
         done, pending = self._read()
         identity = self._commit.user, self._commit.identifier
         own = self._attempts(pending).get(identity, {})

@@ -42,7 +42,9 @@ class SqlRows:
         return self._source.new_columns()
 
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
-        """Return the schema changes that the table needs before it can take the rows."""
+        """Return the schema changes that the table needs before it can take the rows. Raise
+        ``InvalidRequestError`` if the table cannot take them.
+        """
         found = self._source.types_for(table)
         return changes_for_types(table, found, self._on_change)
 

@@ -118,7 +118,8 @@ def _commit(
     messages: list[lake.CommitMessage],
 ) -> lake.CommitReport:
     """Commit the files; the snapshot stores the position at which the reading ended. Return the
-    report of another run if it has committed these changes first.
+    report of another run if it has committed these changes first. Raise ``CommitConflictError`` if
+    another run has committed other changes meanwhile.
     """
     properties = {_NEXT: str(stream.next_snapshot), **({} if run is None else {_RUN: run})}
     if noted is None:

@@ -70,7 +70,10 @@ class CompactRequest(CommitRequest, PartitionsRequest):
         CommitRequest.__post_init__(self)
         _require_own_executor(self)
         if self.order_by is None and self.order_strategy is not None:
-            raise refusal("key 'order_strategy' needs key 'order_by', which names the columns")
+            raise refusal(
+                "key 'order_strategy' needs key 'order_by', which names the columns: add it, or "
+                "leave out 'order_strategy'"
+            )
         if self.order_by is not None and (self.strategy == "minor" or self.idle is not None):
             raise refusal(
                 "key 'order_by' sorts all rows of the chosen partitions: leave out 'idle', and "
@@ -137,4 +140,6 @@ CompactionRequest: TypeAlias = CompactRequest | CompactDatabaseRequest | Changel
 
 def _require_own_executor(wanted: CompactionRequest) -> None:
     if wanted.engine == "spark" and wanted.executor is not None and not wanted.dry_run:
-        raise refusal("key 'executor' needs engine 'python': leave it out with engine 'spark'")
+        raise refusal(
+            "key 'executor' needs engine 'python': leave out 'executor' with engine 'spark'"
+        )

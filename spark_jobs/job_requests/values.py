@@ -176,8 +176,8 @@ def _encoding(value: str) -> None:
 
 
 def _dialect_character(value: str) -> None:
-    r"""Check that the text has at most one character, or is ``\t``. ``TextDialect`` checks which
-    characters are allowed.
+    r"""Raise ``ValueError`` if the text has more than one character and is not ``\t``.
+    ``TextDialect`` checks which characters are allowed.
     """
     if len(value) > 1 and value != r"\t":
         raise ValueError(f"it has {len(value)} characters")

@@ -139,9 +139,9 @@ class LakeStreamReader(DataSourceStreamReader):
             plans = self._plans(start, end)
         except lake.NotFoundError as error:
             raise lake.NotFoundError(
-                f"the stream stops{_shown(begins_after)}: {sentence(error)} Start a new one, with "
-                "a checkpoint of its own and a 'consumer-id', so that the table keeps unread "
-                "snapshots"
+                f"the stream stops{_shown(begins_after)}: {sentence(error)} Start a new "
+                "stream, with its own checkpoint and a 'consumer-id', so that the table keeps "
+                "unread snapshots"
             ) from error
         except lake.LakeError as error:
             self._stopped(error, begins_after)

@@ -73,7 +73,9 @@ def written_as(options: Mapping[str, str], *, overwrite: bool) -> Written:
     replaced = _overwritten(options) if overwrite else None
     given = [name for name in ("overwrite-mode", "overwrite-partition") if name in options]
     if given and not overwrite:
-        raise lake.InvalidRequestError(f"option {given[0]!r} needs mode('overwrite')")
+        raise lake.InvalidRequestError(
+            f"option {given[0]!r} needs mode('overwrite'): set this mode, or leave out {given[0]!r}"
+        )
     how = Written(options.get("kinds"), replaced, options.get("query"))
     if user is None or identifier is None:
         return how
