@@ -26,6 +26,7 @@ from lakeformat.iceberg.metadata.updates import set_reference
 from lakeformat.iceberg.references.origin import find_reference
 from lakeformat.tables.commit_id import CommitId, require_commit_id, require_past_first_try
 from lakeformat.tables.moment import Moment, moment_text, to_millis
+from lakeformat.tables.position import MAIN_BRANCH
 from lakeformat.tables.reference_reports import RollbackReport
 from lakeformat.tables.rollback_request import RollbackRequest
 from lakeformat.types.count_text import counted
@@ -56,7 +57,9 @@ def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
 
     def change(loaded: LoadedMetadata) -> TableMetadata | None:
         target, newer = _target(handle, loaded, request)
-        is_repeated = commit is not None and _has_returned(loaded.metadata, target, commit)
+        is_repeated = commit is not None and _has_returned(
+            loaded.metadata, handle.branch, target, newer, commit
+        )
         seen.append((target, newer, is_repeated))
         if is_repeated or not newer:
             return None
@@ -129,12 +132,22 @@ def _outside(loaded: LoadedMetadata, history: BranchHistory, found: int) -> Lake
     )
 
 
-def _has_returned(metadata: TableMetadata, target: Snapshot, commit: CommitId) -> bool:
-    """Return True if main was moved to the target after the first attempt of this rollback
-    began.
+def _has_returned(
+    metadata: TableMetadata, branch: str, target: Snapshot, newer: list[Snapshot], commit: CommitId
+) -> bool:
+    """Return True if the branch was at the target after the first attempt of this rollback began.
+
+    The moves of main are in the snapshot log. Other branches have no log: if the oldest of the
+    ``newer`` snapshots was committed after the first attempt began, the branch was at the target
+    before.
     """
     since = commit.first_try_millis
-    return since is not None and any(
+    if since is None:
+        return False
+    if branch != MAIN_BRANCH:
+        is_left = all(str(each.snapshot_id) != commit.first_try_head for each in newer)
+        return bool(newer) and is_left and newer[0].timestamp_ms > since
+    return any(
         entry.snapshot_id == target.snapshot_id
         and entry.timestamp_ms >= since
         # Not the entry that the commit of the target made.
@@ -153,7 +166,12 @@ def _report(
 ) -> RollbackReport:
     number, branch, shown = target.snapshot_id, handle.branch, snapshot_text(target)
     left = counted(len(newer), "newer snapshot is", "newer snapshots are")
-    if is_repeated:
+    if is_repeated and branch != MAIN_BRANCH:
+        reason = (
+            f"branch {branch!r} was at {shown} after the first attempt of this rollback began; "
+            f"{left} kept, because later commits made them. To roll back again, use a new CommitId"
+        )
+    elif is_repeated:
         reason = (
             f"an earlier attempt of this rollback moved branch {branch!r} to {shown}; "
             "no action needed"

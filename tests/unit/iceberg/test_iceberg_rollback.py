@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -103,3 +104,44 @@ def test_a_repeated_rollback_keeps_the_commits_since(storage):
     assert (repeated.replayed, main(storage)) == (True, ["s1", "s200"])
     assert not at(storage, 300).rollback(snapshot=1).replayed
     assert main(storage) == ["s1"]
+
+
+def branch_at(storage: MemoryStorage, millis: int) -> IcebergTable:
+    """The branch dev as a process with another time on its clock has it."""
+    world = Environment(now_millis=lambda: NOW_MILLIS + millis)
+    return IcebergTable(replace(handle_on(storage, world), branch="dev"))
+
+
+def of_dev(storage: MemoryStorage) -> list[str]:
+    return names(handle_on(storage).load().metadata, "dev")
+
+
+def test_a_repeated_rollback_of_a_branch_keeps_the_commits_since(storage):
+    at(storage, 50).branches.create("dev")
+    commit = CommitId("run", 0, first_try_millis=NOW_MILLIS + 100)
+    assert not branch_at(storage, 150).rollback(snapshot=1, commit=commit).replayed
+    add(storage, 200, "dev")
+    repeated = branch_at(storage, 300).rollback(snapshot=1, commit=commit)
+    assert (repeated.replayed, of_dev(storage)) == (True, ["s1", "s200"])
+    assert "'dev' was at snapshot 1 (" in repeated.reason
+    assert "1 newer snapshot is kept, because later commits made them" in repeated.reason
+    assert not branch_at(storage, 300).rollback(snapshot=1).replayed
+    assert of_dev(storage) == ["s1"]
+
+
+def test_a_rollback_of_a_branch_does_not_take_a_move_of_main_for_its_own(storage):
+    at(storage, 50).branches.create("dev")
+    commit = CommitId("run", 0, first_try_millis=NOW_MILLIS + 100)
+    at(storage, 150).rollback(snapshot=1)
+    report = branch_at(storage, 300).rollback(snapshot=1, commit=commit)
+    assert (report.replayed, of_dev(storage)) == (False, ["s1"])
+
+
+def test_a_branch_with_the_head_of_the_first_attempt_is_rolled_back(storage):
+    """A writer with a fast clock made its commits later than the first attempt began."""
+    at(storage, 50).branches.create("dev")
+    commit = CommitId("run", 0, first_try_millis=NOW_MILLIS + 1)
+    assert branch_at(storage, 300).rollback(snapshot=1, commit=commit, dry_run=True).replayed
+    known = replace(commit, first_try_head="3")
+    report = branch_at(storage, 300).rollback(snapshot=1, commit=known)
+    assert (report.replayed, of_dev(storage)) == (False, ["s1"])
