@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.errors import LakeError, UnsupportedError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.options.commit import ASYNC, REWRITE
@@ -149,7 +149,8 @@ class IcebergPublication:
         dropped or renamed.
 
         Return None for a branch and for a table that is not published, and if there is nothing to
-        remove. If the options cannot be used, log a warning and return None.
+        remove. If the options, the catalogs or the metadata cannot be used, log a warning and
+        return None.
         """
         if handle.layout.branch != MAIN_BRANCH or not handle.options.publishes_iceberg:
             return None
@@ -157,7 +158,7 @@ class IcebergPublication:
 
         try:
             return withdrawal_of(handle, self.targets)
-        except UnsupportedError as reason:
+        except LakeError as reason:
             _log.warning(
                 "the Iceberg metadata of %s is not removed with the table: %s. Remove it by hand",
                 *(handle.uri, reason),

@@ -79,7 +79,8 @@ def withdrawal_of(handle: TableHandle, targets: Targets | None) -> Withdrawal | 
     """Return the entries and the directory to remove with a table; None if there is neither.
 
     Raise ``UnsupportedError`` if the options name a warehouse directory or database that cannot be
-    used.
+    used. Raise ``InvalidRequestError`` for metadata of another program, and if the options name
+    catalogs, but ``targets`` is None.
     """
     versions = versions_of(handle)
     newest = versions.newest()

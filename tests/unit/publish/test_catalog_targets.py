@@ -8,6 +8,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.errors import UnavailableError
+from lakeformat.publish import IcebergPublication
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage import LocalStorage
 from tests.unit.publish.catalogs import COLUMNS, KINDS, Published, opened
@@ -184,6 +185,27 @@ def test_a_dropped_table_leaves_no_entry_and_no_metadata(published: Published):
     assert not [*published.directory.rglob("*.metadata.json")]
     write(published.table(), 2)
     assert ids(published.read()) == [2]
+
+
+@pytest.mark.parametrize("published", ["sql"], indirect=True)
+def test_a_publication_without_a_connection_warns_about_the_entries(published: Published, caplog):
+    table = published.table()
+    write(table, 1)
+    assert IcebergPublication().withdrawal(table._handle) is None
+    assert "is not removed with the table: " in caplog.text
+    assert "open it with open_table or a catalog" in caplog.text
+
+
+@pytest.mark.parametrize("published", ["sql"], indirect=True)
+def test_a_table_beside_metadata_of_another_program_is_dropped_with_a_warning(
+    published: Published, caplog
+):
+    write(published.table(), 1)
+    [file, *_] = published.directory.rglob("v*.metadata.json")
+    file.with_name("v2147483647.metadata.json").write_text("{}")
+    published.catalog().drop_table("shop.orders")
+    assert published.catalog().list_tables("shop") == []
+    assert "shop.db/orders is not removed with the table: " in caplog.text
 
 
 def test_the_entry_of_another_table_is_kept_when_one_is_dropped(published: Published):
