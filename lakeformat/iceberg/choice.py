@@ -44,7 +44,9 @@ def choose(
         return Choice(snapshot=None, tag=None, branch=branch, as_of=None)
     number = None if snapshot is None else snapshot_id_of(loaded, history, snapshot)
     if as_of is not None and number is None and tag is None and history.branch != MAIN_BRANCH:
-        return Choice(snapshot=_newest_at(history, as_of), tag=None, branch=None, as_of=None)
+        return Choice(
+            snapshot=_newest_at(loaded, history, as_of), tag=None, branch=None, as_of=None
+        )
     return Choice(snapshot=number, tag=tag, branch=None, as_of=as_of)
 
 
@@ -100,7 +102,7 @@ def _require_one_meaning(loaded: LoadedMetadata, history: BranchHistory, chosen:
             )
 
 
-def _newest_at(history: BranchHistory, as_of: Moment) -> int:
+def _newest_at(loaded: LoadedMetadata, history: BranchHistory, as_of: Moment) -> int:
     """Return the id of the newest snapshot that the branch had at a time; raise ``NotFoundError``
     if there was none.
     """
@@ -114,4 +116,6 @@ def _newest_at(history: BranchHistory, as_of: Moment) -> int:
         if oldest is None
         else f"its history begins at {moment_text(oldest)}; choose a later time"
     )
-    raise NotFoundError(f"branch {history.branch!r} had no snapshot at {as_of}: {since}")
+    raise NotFoundError(
+        f"branch {history.branch!r} of {loaded.places.uri} had no snapshot at {as_of}: {since}"
+    )

@@ -60,7 +60,7 @@ class FileEntries:
         schema, rows = entry_schema(self.partition), len(files)
         if not rows:
             return schema.empty_table()
-        _require_whole(files)
+        _require_whole(files, self.handle.uri)
         columns: dict[str, pa.Array] = {
             "status": pa.repeat(pa.scalar(ADDED, pa.int32()), rows),
             "spec_id": pa.repeat(pa.scalar(0, pa.int32()), rows),
@@ -164,19 +164,22 @@ def _groups(files: ManifestColumns) -> dict[_Group, Positions]:
     return {key: np.array(members, np.int64) for key, members in rows.items()}
 
 
-def _require_whole(files: ManifestColumns) -> None:
+def _require_whole(files: ManifestColumns, table: str) -> None:
     """Raise ``UnsupportedError`` for a file that is not Parquet or has only some of the columns."""
     is_parquet = pc.ends_with(_texts(files.file_name), ".parquet")
     if not pc.all(is_parquet, min_count=0).as_py():
         name = _texts(files.file_name).filter(pc.invert(is_parquet))[0].as_py()
         raise UnsupportedError(
-            f"the data file {name} is not a Parquet file, and only Parquet files are published: "
-            f"{WRITE_PARQUET}"
+            f"the data file {name} of {table} is not a Parquet file, and only Parquet files are "
+            f"published: {WRITE_PARQUET}"
         )
-    if files.write_cols.present is None or files.write_cols.present.any():
+    is_partial = files.write_cols.present
+    if is_partial is None or is_partial.any():
+        first = 0 if is_partial is None else int(is_partial.argmax())
         raise UnsupportedError(
-            "a data file has only some of the columns (data evolution), which cannot be published: "
-            "create a table without 'data-evolution.enabled', and copy the rows"
+            f"the data file {_texts(files.file_name)[first]} of {table} has only some of the "
+            "columns (data evolution), which cannot be published: create a table without "
+            "'data-evolution.enabled', and copy the rows"
         )
 
 

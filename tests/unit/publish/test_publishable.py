@@ -10,9 +10,15 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.iceberg.types import StructType
+from lakeformat.paimon.metadata.manifest_columns import columns_of
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.publish.entries import FileEntries
 from lakeformat.storage import MemoryStorage
+from tests.evolved_rows import DATA_EVOLUTION, EvolvedRows
 from tests.unit.publish.published import (
     KEYED,
+    PUBLISHED,
     catalog_in,
     catalog_of,
     iceberg,
@@ -143,3 +149,29 @@ def test_bounds_skip_files(storage):
     scan = iceberg(table).scan(where="id > 24")
     assert sorted(row["id"] for row in scan.to_arrow().to_pylist()) == [25, 30, 35]
     assert len(scan.splits()) == 2
+
+
+def test_a_file_that_cannot_be_published_is_named_with_its_table(storage):
+    columns, options = [("id", "INT")], {"file.format": "orc"}
+    table = catalog_in(storage).create_table("shop.orders", columns, options=options)
+    table.write(rows_of(id=pa.array([1], pa.int32())))
+    as_parquet = lake.set_option("file.format", "parquet")
+    publish = [lake.set_option(key, value) for key, value in PUBLISHED.items()]
+    table = catalog_of(table).alter_table("shop.orders", as_parquet, *publish)
+    named = r"the data file data-\S+\.orc of memory:\S+/shop\.db/orders is not a Parquet file"
+    with pytest.raises(lake.UnsupportedError, match=named):
+        lake.publish_table(table)
+
+
+def test_a_file_with_some_of_the_columns_is_named_with_its_table(storage):
+    catalog = catalog_in(storage)
+    catalog.create_database("shop", exist_ok=True)
+    columns = [("id", "INT"), ("name", "STRING")]
+    people = EvolvedRows(catalog.create_table("shop.people", columns, options=DATA_EVOLUTION))
+    people.append([{"id": 1, "name": "a"}])
+    update = people.update(0, [{"name": "b"}])
+    handle = people.table._handle
+    entries = FileEntries(handle, handle.uri, StructType(()), lambda _: pytest.fail("not needed"))
+    with pytest.raises(lake.UnsupportedError) as refused:
+        entries.added(columns_of(plan_files(handle, people.table.latest_snapshot())))
+    assert f"data file {update.file_name} of {handle.uri} has only some" in str(refused.value)
