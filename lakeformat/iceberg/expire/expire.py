@@ -145,7 +145,8 @@ def _report(
     *,
     dry_run: bool,
 ) -> IcebergExpireReport:
-    kept = [(each.timestamp_ms, each.snapshot_id) for each in chosen.metadata.snapshots]
+    before, after = chosen.loaded.metadata, chosen.metadata
+    kept = [(each.timestamp_ms, each.snapshot_id) for each in after.snapshots]
     return IcebergExpireReport(
         table=handle.uri,
         dry_run=dry_run,
@@ -156,4 +157,6 @@ def _report(
         outside=files.outside,
         held=chosen.held,
         needed=chosen.needed,
+        schemas=len(before.schemas) - len(after.schemas),
+        partition_specs=len(before.partition_specs) - len(after.partition_specs),
     )

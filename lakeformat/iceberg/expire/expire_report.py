@@ -35,13 +35,19 @@ class IcebergExpireReport(AnyExpireReport):
     """The number of snapshots that were kept only because a consumer has not read them."""
     needed: int = 0
     """The number of snapshots that were kept only because the Mixed table still needs them."""
+    schemas: int = 0
+    """The number of schemas that ``clean_metadata`` removed from the metadata."""
+    partition_specs: int = 0
+    """The number of partition specs that ``clean_metadata`` removed from the metadata."""
     removals: tuple[Removal, ...] = field(default=(), repr=False)
     """In a dry run, the files that would be deleted."""
 
     @property
     def has_work(self) -> bool:
-        """True if snapshots, branches or tags expired or, in a dry run, would expire."""
-        return bool(self.snapshots or self.references)
+        """True if snapshots, branches, tags, schemas or partition specs were removed or, in a dry
+        run, would be removed.
+        """
+        return bool(self.snapshots or self.references or self.schemas or self.partition_specs)
 
     @property
     def is_complete(self) -> bool:
@@ -71,6 +77,9 @@ class IcebergExpireReport(AnyExpireReport):
             **self.deleted.to_dict(),
             "outside": self.outside,
             "held": self.held,
+            "needed": self.needed,
+            "schemas": self.schemas,
+            "partition_specs": self.partition_specs,
         }
 
 
@@ -85,8 +94,15 @@ def _lines(report: IcebergExpireReport) -> Iterator[str]:
             f"kept {counted(report.needed, 'snapshot')} that the newest state or an open batch of "
             "the Mixed table needs"
         )
+    removed = "would remove" if report.dry_run else "removed"
+    unused = [
+        counted(number, name)
+        for number, name in ((report.schemas, "schema"), (report.partition_specs, "partition spec"))
+        if number
+    ]
+    if unused:
+        yield f"{removed} {' and '.join(unused)} that no kept snapshot uses"
     if report.references:
-        removed = "would remove" if report.dry_run else "removed"
         yield f"{removed} branches and tags that are too old: {', '.join(report.references)}"
     deleted = report.deleted
     if deleted.total:

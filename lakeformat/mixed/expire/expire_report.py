@@ -59,10 +59,10 @@ class MixedExpireReport(IcebergExpireReport):
     def to_dict(self) -> dict[str, Any]:
         """Return the report as a dict, without the list of files."""
         found = IcebergExpireReport.to_dict(self)
-        found.pop("earliest_snapshot")
+        for key in ("earliest_snapshot", "schemas", "partition_specs"):
+            found.pop(key)
         return {
             **found,
-            "needed": self.needed,
             "merged_files": self.merged_files,
             "merged_rows": self.merged_rows,
             "merged_bytes": self.merged_bytes,

@@ -205,3 +205,34 @@ def test_arguments_without_meaning_are_refused_by_name(storage):
             table(storage).expire_snapshots(**{name: 3})
     with pytest.raises(InvalidRequestError, match="retain_min must be at least 1, got 0"):
         table(storage).expire_snapshots(retain_min=0)
+
+
+def test_a_removal_of_unused_schemas_alone_is_reported_as_work(storage):
+    def with_new_schema(loaded):
+        newer = replace(loaded.metadata.schemas[0], schema_id=1)
+        return replace(
+            loaded.metadata, schemas=(*loaded.metadata.schemas, newer), current_schema_id=1
+        )
+
+    commit_metadata(handle_on(storage), with_new_schema)
+    commit_metadata(handle_on(storage), lambda loaded: with_snapshot(loaded, 5))
+    table(storage).expire_snapshots(retain_min=1)
+    before = len(handle_on(storage).load().metadata.schemas)
+    planned, done = (
+        table(storage).expire_snapshots(retain_min=1, clean_metadata=True, dry_run=dry_run)
+        for dry_run in (True, False)
+    )
+    assert before - len(handle_on(storage).load().metadata.schemas) == done.schemas == 1
+    assert planned.has_work
+    assert done.has_work
+    assert planned.lines[1:] == ("would remove 1 schema that no kept snapshot uses",)
+    assert done.reason == "no snapshot expired; removed 1 schema that no kept snapshot uses"
+    assert (done.to_dict()["schemas"], done.to_dict()["partition_specs"]) == (1, 0)
+    again = table(storage).expire_snapshots(retain_min=1, clean_metadata=True)
+    assert not again.has_work
+
+
+def test_the_dict_of_a_report_has_each_count(storage):
+    report = table(storage).expire_snapshots(retain_min=1, dry_run=True)
+    counts = replace(report, held=2, needed=3, outside=4).to_dict()
+    assert [counts[key] for key in ("held", "needed", "outside")] == [2, 3, 4]
