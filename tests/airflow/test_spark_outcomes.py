@@ -19,6 +19,7 @@ from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.compact_database import LakeCompactDatabaseOperator
+from airflow_provider_lake.operators.delete import LakeDeleteOperator
 from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
 from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
@@ -116,6 +117,36 @@ def test_staged_rows_are_checked_in_tasks_of_spark(orders, task):
 
     assert [each["bad_rows"] for each in result["report"]["checks"]] == [1, 0]
     assert result["report"]["rows"] == 2
+
+
+@pytest.fixture
+def pair(tmp_path, connect):
+    """A Mixed table with changes to merge, in a lake of Iceberg tables."""
+    extra = {"warehouse": str(tmp_path / "iceberg"), "options": {"format": "iceberg"}}
+    connect("lake_default", conn_type="lake", extra=extra)
+    connect("spark_here", conn_type="spark", host="local[1]")
+    made = lake.open_catalog(str(tmp_path / "iceberg"), format="iceberg")
+    made.create_database("shop")
+    table = made.create_table("shop.orders", [("id", "BIGINT")], format="mixed", primary_key=["id"])
+    table.write(pa.table({"id": [1, 2, 3]}))
+    return table
+
+
+@pytest.mark.sampled(1, among="tasks with a real Spark")
+def test_a_mixed_table_is_compacted_in_tasks_of_spark(pair, task):
+    result = task(LakeCompactOperator).execute(task_context())
+
+    assert (result["report"]["type"], result["report"]["changes_merged"]) == ("full", 6)
+    assert sorted(pair.base.scan().to_arrow()["id"].to_pylist()) == [1, 2, 3]
+    assert result["snapshot_id"] == pair.base.latest_snapshot().id
+
+
+def test_rows_are_deleted_by_the_driver(pair, task):
+    context = task_context()
+    results = [task(LakeDeleteOperator, where="id < 3").execute(context) for _ in range(2)]
+
+    assert [each["replayed"] for each in results] == [False, True]
+    assert pair.scan().to_arrow()["id"].to_pylist() == [3]
 
 
 def test_a_check_that_only_warns_is_a_warning_of_the_task(orders, task, capsys):

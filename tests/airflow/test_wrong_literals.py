@@ -38,6 +38,7 @@ WRONG = {
     values.KeyColumns: ["id", "id"],
     values.MessageTable: "orders",
     values.Moment: "7 d",
+    values.NewColumnValues: {},
     values.Numbered: 0,
     values.PastTime: "7 parsecs",
     values.RegularExpression: "(",
@@ -73,6 +74,8 @@ NEEDED = {
     "ingest": {"source": "new.csv"},
     "check": {"min_rows": 1},
     "commit": {"staged": ["file:/w/shop.db/orders/staged/staged-1"]},
+    "delete": {"where": "id = 1"},
+    "update": {"where": "id = 1", "set": {"item": "fig"}},
     "compact_database": {"database": "shop"},
     "maintain": {"database": "shop"},
     "tag": {"action": "create", "tag": "v1"},
@@ -131,7 +134,7 @@ def words_of_the_job(kind, key, value):
 
 
 def test_all_operators_are_looked_at():
-    assert len(operators()) == 16
+    assert len(operators()) == 18
     assert {*WRONG, values.NullValues} == {
         rule for kind, key in KEYS for rule in rules_of(key_hints(kind.request)[key])
     }
