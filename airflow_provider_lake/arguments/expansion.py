@@ -24,8 +24,8 @@ class CheckedExpansion:
         self._check = check
 
     def expand(self, **mapped: Any) -> Any:
-        """Map the task over lists of values; raise ``LakeArgumentError`` for a wrong value, and
-        ``TypeError`` for text instead of a list.
+        """Map the task over lists of values. Raise ``LakeArgumentError`` for a wrong value, and
+        ``TypeError`` for text instead of a list, or arguments that Airflow refuses.
         """
         for name, values in mapped.items():
             if isinstance(values, str):

@@ -104,8 +104,8 @@ def _mask(value: str) -> None:
 
 
 def _fields(connection: Connection, name: str) -> dict[str, Any]:
-    """Return the fields of a connection that are set, by their names in the form; raise
-    ``InvalidRequestError`` for an unknown field.
+    """Return the fields of a connection that are set, by their names in the form. Raise
+    ``InvalidRequestError`` for an unknown field, or for two different warehouses.
     """
     unused = {field: getattr(connection, field) for field in _UNUSED_FIELDS}
     extra = _extra(connection, name)

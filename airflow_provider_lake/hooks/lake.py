@@ -52,8 +52,9 @@ class LakeHook(BaseHook):
 
     @cached_property
     def lake(self) -> LakeConnection:
-        """The settings of the connection; reading them raises ``AirflowNotFoundException`` if a
-        connection other than ``lake_default`` does not exist.
+        """The settings of the connection. Reading them raises ``AirflowNotFoundException`` if a
+        connection other than ``lake_default`` does not exist, ``InvalidRequestError`` for a wrong
+        connection, and ``UnavailableError`` if a secrets backend failed.
         """
         try:
             connection = self._found()

@@ -104,7 +104,7 @@ class LakeRepeatedMixin(LakeJobMixin):
 
     def _record_success(self, result: JobResult, context: Context) -> None:
         """Record the success in the directory of the table; without the record, a cleared task does
-        nothing.
+        nothing. A failure is only logged.
         """
         from lakeformat import LakeError, RunRecord
 

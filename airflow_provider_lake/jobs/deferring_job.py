@@ -254,8 +254,8 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
 
 
 def _unsuccessful(ending: Ending | None) -> str | None:
-    """Return words for the failed end of a process; None if it succeeded. Its ``ending`` is None if
-    its supervisor was killed, too.
+    """Return words for the failed end of a process; None if the process succeeded. ``ending`` is
+    None if the supervisor was killed, too.
     """
     if ending is None:
         return "was killed together with its supervisor"

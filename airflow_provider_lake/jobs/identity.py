@@ -76,7 +76,7 @@ def commit_user(ti: TaskIdentity, table: str) -> str:
     """Return the commit user of a task instance on a table, which can be part of a file name.
 
     The commit user is the same for a retry, a cleared task, and a process that outlived its task.
-    It differs for another run, task, map index or table.
+    Another run, task, map index or table has another commit user.
     """
     index = -1 if ti.map_index is None else ti.map_index
     return _name_of(ti, [ti.dag_id, ti.run_id, ti.task_id, index, table])

@@ -122,8 +122,8 @@ class LakeJobMixin(CheckedArguments):
             yield
 
     def on_kill(self) -> None:
-        """Raise ``LakeTaskKilled`` if the job runs in this process. Without it, Airflow would wait
-        and then kill the process.
+        """Raise ``LakeTaskKilled`` if the job runs in this process. Without this error, Airflow
+        would wait and then kill the process.
         """
         if self._works_here:
             raise LakeTaskKilled(f"task {self.task_id!r} was asked to end")
@@ -195,7 +195,7 @@ class LakeJobMixin(CheckedArguments):
         return attribute_of(name)
 
     def _request(self, context: Context) -> JobRequest:
-        """Return the request of the job after rendering. It is the only object with the secrets of
+        """Return the request of the job after rendering. Only the request has the secrets of
         connections.
         """
         given = {**self._subject(), **self._given(), **self._of_connections()}
@@ -253,8 +253,9 @@ class LakeJobMixin(CheckedArguments):
         return False
 
     def _finish(self, result: JobResult, context: Context) -> JobResult:
-        """Send metrics and asset events, and return the result. Raise ``AirflowSkipException`` if
-        there was nothing to do and ``skip_if_noop`` is set.
+        """Send metrics and asset events, record the success, call ``on_report``, and return the
+        result. If there was nothing to do and ``skip_if_noop`` is set, call ``on_report`` and raise
+        ``AirflowSkipException``.
         """
         # Parsing a DAG does not need them.
         from airflow_provider_lake.jobs.metrics import count_outcome

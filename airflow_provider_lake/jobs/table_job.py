@@ -56,8 +56,9 @@ class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
     def _is_published(self, request: JobRequest) -> bool:
         """Return True if the one commit of this task is in the table.
 
-        Raises ``NotFoundError`` for a missing table, and ``InvalidRequestError`` for partitions
-        that the table cannot have, before anything is submitted.
+        Raises ``NotFoundError`` for a missing table that the job does not create, and
+        ``InvalidRequestError`` for partitions that the table cannot have, before anything is
+        submitted.
         """
         from lakeformat import NotFoundError
 

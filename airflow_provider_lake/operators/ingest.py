@@ -258,8 +258,8 @@ class LakeIngestOperator(LakeJobOperator):
                 )
 
     def _identity(self, context: Context) -> dict[str, object]:
-        """Return the commit identity, and the names of task and run under which the table records
-        the ingested files.
+        """Return the commit identity. For files without a checkpoint or ``ingest_again``, also
+        return the names of task and run, under which the table records the ingested files.
         """
         keys = super()._identity(context)
         adds_files = self.source is not None and self.checkpoint is None

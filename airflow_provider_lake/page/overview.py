@@ -64,7 +64,9 @@ class Overview:
             yield from (f"{database}.{table}" for table in tables)
 
     def counts(self) -> dict[str, int]:
-        """Return the number of tables with each verdict, the most urgent first."""
+        """Return the number of tables with each verdict, the most urgent first. Tables that could
+        not be read count as ``unreadable``.
+        """
         verdicts = [str(each.verdict) for each in self.health.values()]
         found = {"unreadable": len(self.troubles)}
         for verdict in ("unhealthy", "degraded", "healthy", "empty"):

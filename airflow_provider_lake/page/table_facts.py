@@ -169,7 +169,7 @@ def _columns(table: Table) -> tuple[Column, ...]:
 
 def _newest(table: Table) -> list[Snapshot]:
     """Return the newest snapshots, newest first: at least the 20 of the page, then older ones until
-    a compaction is among them.
+    a compaction is among them, at most 200.
     """
     from lakeformat import CommitKind
 

@@ -50,7 +50,7 @@ class SnapshotAdvanced:
     changelog: bool = False
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return the payload about all these commits; None if there are none.
+        """Return the payload about all commits that meet the condition; None if there are none.
 
         Raise ``UnsupportedError`` with ``changelog`` for a table without changelogs.
         """

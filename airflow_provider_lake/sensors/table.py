@@ -72,7 +72,9 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
         """Return the condition; raise ``ValueError`` for a wrong argument."""
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Check the table once."""
+        """Check the table once. The sensor ends if the table meets the condition, and returns the
+        findings.
+        """
         found = self._found()
         return PokeReturnValue(found is not None, found)
 

@@ -93,7 +93,9 @@ class RunFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def remove_of(self, process: ProcessId) -> None:
-        """Delete the directory, unless it already belongs to a process later than ``process``."""
+        """Delete the directory if it belongs to ``process``; it may already belong to a later
+        process.
+        """
         with suppress(FileNotFoundError), _locked(self.path.parent):
             if self.process == process:
                 self.remove()

@@ -49,7 +49,7 @@ def start_supervised(
     folder: RunFolder, command: Sequence[str], environment: Mapping[str, str]
 ) -> None:
     """Start a command that outlives this process as long as its lease is renewed. Raise
-    ``AirflowException`` if it cannot be started.
+    ``AirflowException`` if the command cannot be started.
     """
     words = [sys.executable, "-P", "-m", supervise.__name__, str(folder.path), str(LEASE_SECONDS)]
     started = subprocess.run(

@@ -89,7 +89,9 @@ class _DriverWatch:
         self._failures = 0
 
     def look(self) -> dict[str, Any] | None:
-        """Return the payload of the event; None while the driver runs."""
+        """Return the payload of the event; None while the driver runs, or the cluster does not
+        answer.
+        """
         ends_at = self._asked.ends_at
         if ends_at is not None and time.time() >= ends_at:
             self.end()

@@ -81,8 +81,8 @@ def watch_of(key: WatchKey) -> Watch:
 
 
 async def open_ticks(key: WatchKey, lake_conn_id: str, poll_interval: float) -> AsyncIterator[Tick]:
-    """Yield a check every ``poll_interval`` seconds, without end. The time in which a watcher
-    handles a check is part of the interval.
+    """Check the watched tables every ``poll_interval`` seconds, without end, and yield each result.
+    The time in which a watcher handles a result is part of the interval.
     """
     while (heads := await in_thread(_opened, lake_conn_id)) is None:
         await asyncio.sleep(poll_interval)

@@ -74,7 +74,7 @@ class Debezium:
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
         """Yield each different schema in the messages of a block, as declarations by column. Raise
-        ``UnsupportedError`` for a type without an equal one.
+        ``UnsupportedError`` for a type that has no equivalent.
         """
         found = [*_SCHEMA_FIRST.findall(block), *_SCHEMA_LAST.findall(block)]
         for text in dict.fromkeys(found):

@@ -65,10 +65,8 @@ class MessageFiles:
 
     def look(self, executor: Executor | None = None) -> None:
         """Find the columns of all messages: in the tasks of ``executor``; without one in this
-        process.
-
-        Raise ``InvalidRequestError`` for messages that cannot be read, or that are of several
-        source tables.
+        process. Raise ``InvalidRequestError`` for messages that cannot be read, or that are of
+        several source tables. Raise ``UnsupportedError`` for a type that has no equivalent.
         """
         source = SourceTable(self.only)
         look = partial(MessageFiles.of_file, self)
@@ -98,8 +96,8 @@ class MessageFiles:
         return columns, source.seen
 
     def new_columns(self) -> list[tuple[str, str]] | pa.Schema:
-        """Return the columns of a new table for the messages; raise ``InvalidRequestError`` if a
-        type is unknown.
+        """Return the columns of a new table for the messages. Raise ``InvalidRequestError`` if a
+        type is unknown, or would come from numbers that may have been rounded.
         """
         found = [(column.name, column.type) for column in self.columns.by_name.values()]
         unknown = [name for name, type in found if type is None]

@@ -28,8 +28,10 @@ def call(
 
     Arguments have Paimon's names and forms: partitions are ``"dt=1,h=2;dt=3"``, times are text in
     UTC or epoch milliseconds. Tables are found as in ``read_table``. If ``spark`` is None, give
-    ``warehouse``; then this process does all work. Raises ``InvalidRequestError`` for an unknown
-    procedure, or for unknown or missing arguments.
+    ``warehouse``; then this process does all work.
+
+    Raises ``InvalidRequestError`` for an unknown procedure, or for unknown or missing arguments,
+    and ``NotFoundError`` for a missing table.
     """
     found = _find(procedure)
     _require_fit(found, arguments)

@@ -37,7 +37,7 @@ def count_table(
     catalog_options: Mapping[str, str] | None = None,
 ) -> int:
     """Return the number of rows that ``read_table`` would return. Spark jobs run only for files
-    that must be merged or read.
+    that must be merged or read. Raises ``NotFoundError`` for a missing table.
     """
     found = find_readable_table(spark, table, warehouse, catalog_options)
     # One column is enough to count rows; without a key, only columns of conditions are read.

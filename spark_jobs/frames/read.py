@@ -168,10 +168,8 @@ def _native_condition(scan: lake.Scan) -> tuple[Column, ...] | None:
 
 
 def _can_spark_read(file: PlainFile, native: bool | None) -> bool:
-    """Return True if Spark can read the file. Spark ignores names that begin with a dot or an
-    underscore.
-
-    Unless ``native`` is True, the scheme of the storage must be in ``_SPARK_READS``.
+    """Return True if Spark can read the file. Spark ignores files whose names begin with a dot or
+    an underscore. Unless ``native`` is True, the scheme of the storage must be in ``_SPARK_READS``.
     """
     is_hidden = file.path.rpartition("/")[2].startswith((".", "_"))
     return not is_hidden and (native is True or file.storage.scheme in _SPARK_READS)

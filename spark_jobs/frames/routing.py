@@ -89,8 +89,10 @@ def by_bucket(
     table all rows of one node.
 
     ``format("lake")`` writes a table with buckets only from such rows, as batch or as stream.
-    ``write_table`` itself calls this. The rows are shuffled, but not sorted. Raises
-    ``InvalidRequestError`` if a key or partition column is missing or must be cast.
+    ``write_table`` itself calls this function. The rows are shuffled, but not sorted.
+
+    Raises ``InvalidRequestError`` if a key or partition column is missing, or if a cast may change
+    its value. Raises ``NotFoundError`` for a missing table.
     """
     found = find_table(frame.sparkSession, table, warehouse, catalog_options)
     return routed(frame, routing_of(found))
@@ -155,8 +157,9 @@ def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
 
 def routed(frame: DataFrame, routing: Routing) -> DataFrame:
     """Return the rows distributed to the tasks that write them: by bucket, or so that tasks write
-    few files. Raise ``InvalidRequestError`` if a column that determines the bucket or partition is
-    missing, or if a cast may change its value.
+    few files. A stream whose rows have no order is returned unchanged. Raise
+    ``InvalidRequestError`` if a column that determines the bucket or partition is missing, or if a
+    cast may change its value.
     """
     schema = routing.schema
     is_ordered = has_ordered_rows(schema)

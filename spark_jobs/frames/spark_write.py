@@ -305,8 +305,9 @@ def write_in_task(
     upsert_by: Sequence[str] | None = None,
     order: Order | None = None,
 ) -> list[lake.CommitMessage] | lake.LakeError:
-    """Write the rows of one task and return its messages; return an error about the rows instead of
-    raising it, because Spark would run the task again with the same result.
+    """Write the rows of one task and return its messages. Return an ``InvalidRequestError`` or
+    ``NotFoundError`` instead of raising it, because Spark would run the task again with the same
+    result.
 
     ``upsert_by`` is the key by which rows change a table; ``order`` has further arguments of the
     writer.

@@ -29,9 +29,10 @@ def create_views(
     For ``shop.orders``, ``orders`` has the rows, ``orders_changes`` all changes since the earliest
     snapshot, and ``orders_snapshots``, ``orders_files`` and so on the system tables. ``prefix``
     replaces ``orders``. The views of rows and changes show the newest snapshot of this call; call
-    it again for newer rows. Views of system tables are read again at each use. Raises
-    ``NotFoundError`` for a missing table, and ``UnsupportedError`` for a column type that Spark
-    lacks.
+    the function again for newer rows. Views of system tables are read again at each use.
+
+    Raises ``NotFoundError`` for a missing table, and ``UnsupportedError`` for a column type that
+    Spark lacks.
     """
     place = place_of(spark, warehouse, catalog_options)
     opened = place.table(table)

@@ -29,7 +29,8 @@ def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:
     """Ingest all new files, batch after batch; with ``poll`` continue to look for new files.
 
     Raises ``NotFoundError`` if a file of an interrupted batch is missing, and
-    ``InvalidRequestError`` if a file has changed since it was ingested.
+    ``InvalidRequestError`` if a file has changed since it was ingested. Raises
+    ``CommitConflictError`` if another process uses the checkpoint.
     """
     assert wanted.checkpoint is not None
     checkpoint = Checkpoint.opened(wanted.checkpoint, wanted)

@@ -75,8 +75,9 @@ class JdbcFrame:
     def written(
         self, table: lake.Table, overwrite: Overwritten | None, order: Order | None
     ) -> list[lake.CommitMessage]:
-        """Write the rows in tasks; return the messages to commit. Raise ``UnavailableError`` if the
-        database stops answering.
+        """Write the rows in tasks; return the messages to commit. Raise ``InvalidRequestError`` for
+        columns or numbers that the table cannot take, and ``UnavailableError`` if the database
+        stops answering.
         """
         if self._source is not None:
             self._source.require_columns_of(table)

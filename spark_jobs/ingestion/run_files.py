@@ -102,7 +102,8 @@ class RunFiles:
         Raise ``InvalidRequestError`` if a file has changed since another run ingested it. In a
         repeated run, such as that of a cleared task, this is only logged. A repeated run raises the
         error if all files whose rows it replaces are missing and there is no other file to ingest.
-        Files that another commit of this run has ingested are returned, with a warning.
+        Files that another commit of this run has ingested are returned, with a warning. Raise
+        ``CommitUndecidableError`` if the commit of a killed run cannot be found.
         """
         taken: dict[str, FileState] = {}
         beside: set[str] = set()
@@ -203,8 +204,9 @@ class RunFiles:
                 self._merge(names)
 
     def _newest_of_each_commit(self, found: Collection[str]) -> Iterable[_Record]:
-        """Return the records of published commits. Records of killed attempts are included only if
-        they have a file of ``found`` that no other run has ingested.
+        """Return the last published record of each commit user. Records of killed attempts are
+        included only if they have a file of ``found`` that no other run has ingested. Raise
+        ``CommitUndecidableError`` if it is unknown which of several attempts was published.
         """
         done, pending = self._read()
         others = [record for record in done if record.run != self._run]

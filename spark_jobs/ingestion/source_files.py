@@ -166,7 +166,8 @@ def find_source(
     files.
 
     ``given`` is the format of the request; None derives it from the suffixes. Raise
-    ``NotFoundError`` if no file matches, and ``InvalidRequestError`` for several formats.
+    ``NotFoundError`` if no file matches, and ``InvalidRequestError`` for several formats, or a
+    dialect that does not fit the format.
     """
     paths = find_paths(pattern, options) if paths is None else paths
     formats = {given or format_of(path) for path in paths}

@@ -195,10 +195,10 @@ class LakeStreamReader(DataSourceStreamReader):
         return self._found
 
     def _beginning_if_any(self) -> dict[str, Any]:
-        """Return the offset at which a new stream begins, under its key; empty if finding it fails,
-        for example because its snapshot has expired.
+        """Return the offset at which a new stream begins, under its key; empty if finding the
+        offset fails, for example because its snapshot has expired.
 
-        A running stream does not need it. A new stream gets the error in ``partitions``.
+        A running stream does not need this offset. A new stream gets the error in ``partitions``.
         """
         try:
             return {_BEGAN: self._beginning()}
