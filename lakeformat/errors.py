@@ -69,12 +69,14 @@ class UnsupportedError(InvalidRequestError):
     """The request is valid, but this version of the library does not support it."""
 
     why: str | None = None
-    """Only the reason, for a message about several unsupported operations on one table; None if not
-    separate.
+    """Only the reason, for a message about several unsupported operations on one table.
+
+    None if the reason is only in the whole message.
     """
     advice: str | None = None
-    """Only the next step, for a message about several unsupported operations on one table; None if
-    not separate.
+    """Only the next step, for a message about several unsupported operations on one table.
+
+    None if the next step is only in the whole message.
     """
     lacks: str | None = None
     """The reason without the table's location, if the format of the table lacks the operation; else

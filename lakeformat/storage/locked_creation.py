@@ -35,7 +35,9 @@ class LockedCreation:
     """A storage whose ``create`` runs under the lock of one table. Other calls need no lock.
 
     ``key`` is the name of the lock: the table's full name. If the storage can decide a race alone,
-    no commit depends on the lock. It then only saves the work of writers that would lose the race.
+    no commit depends on the lock. The lock then only saves the work of writers that would lose the
+    race.
+
     Code that already holds the lock calls ``inner.create``, because locks are not re-entrant.
     """
 
@@ -143,7 +145,7 @@ class LockedCreation:
 
 
 class _LeftBehind:
-    """The lock of an unpickled storage, which raises ``LockUnavailableError`` if it is taken."""
+    """Stands for the lock of an unpickled storage: ``hold`` raises ``LockUnavailableError``."""
 
     def hold(self, key: str) -> AbstractContextManager[Held]:
         raise LockUnavailableError(

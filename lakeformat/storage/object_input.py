@@ -9,8 +9,8 @@ from collections.abc import Callable
 __all__ = ["READ_AHEAD", "RangeStream"]
 
 READ_AHEAD = 1 << 20
-"""The number of bytes that a small read fetches: a store sends them in about the time of a
-request.
+"""The number of bytes that a small read fetches: about as many as a store sends in the time that it
+needs to answer a request.
 """
 
 

@@ -39,7 +39,7 @@ class TakesTurns(Protocol):
 def turn(
     storage: Storage, directory: str, sleep_seconds: Callable[[float], None]
 ) -> AbstractContextManager[None]:
-    """Queue for a directory in a with block, on storages that have turns."""
+    """Queue for a directory in a with block; on storages without turns do nothing."""
     if isinstance(storage, TakesTurns):
         return storage.turn(directory, sleep_seconds)
     return nullcontext()

@@ -56,8 +56,10 @@ class StreamStart:
 
 @dataclass(frozen=True, slots=True)
 class StreamBegin:
-    """The first snapshots of a stream. ``full`` is read in full, None reads none in full;
-    ``next_snapshot`` is read for its changes.
+    """The first snapshots of a stream.
+
+    ``full`` is the id of the snapshot that is read in full; None without a full read.
+    ``next_snapshot`` is the number of the first snapshot that is read for its changes.
     """
 
     next_snapshot: int

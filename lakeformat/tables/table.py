@@ -133,7 +133,9 @@ class Table(ABC):
     """True if a run over many tables skips tables that lack an argument; False fails there."""
 
     cloned_into: ClassVar[str | None] = None
-    """The ``format`` of catalogs into which ``clone_table`` copies the table; None if it cannot."""
+    """The ``format`` of catalogs into which ``clone_table`` copies the table; None if it cannot
+    clone this format.
+    """
     shows_metadata: ClassVar[bool] = False
     """True if the rows are metadata of another table, as in ``shop.orders$files``."""
 

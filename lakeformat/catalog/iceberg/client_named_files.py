@@ -28,7 +28,10 @@ class Sent:
 
 
 class ClientNamedFilesMetastore(ClientMetastore, NamedFilesMetastore):
-    """A metastore to which a client sends changes. After a lost answer, the file is looked up."""
+    """A metastore to which a client sends changes.
+
+    If the answer to a change is lost, the metastore is asked for the new metadata file.
+    """
 
     _ending = ".db"
 

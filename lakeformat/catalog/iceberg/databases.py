@@ -66,7 +66,8 @@ class IcebergDatabases(ABC):
     ) -> None:
         """Create a database.
 
-        If it exists, ``AlreadyExistsError`` is raised, or with ``exist_ok`` nothing changes.
+        If it exists, ``AlreadyExistsError`` is raised, or with ``exist_ok`` nothing changes. A
+        catalog of directories cannot store ``properties`` and raises ``UnsupportedError``.
         """
         _check_database_name(name)
         if not self._metastore.make_database(name, require_texts("properties", properties)):
@@ -112,15 +113,23 @@ class IcebergDatabases(ABC):
 
     @abstractmethod
     def list_tables(self, database: str) -> list[str]:
-        """Return the names of the tables of a database."""
+        """Return the names of the tables of a database; a missing database raises
+        ``NotFoundError``.
+        """
 
     @abstractmethod
     def drop_table(self, name: str, *, purge: bool = False, missing_ok: bool = False) -> None:
-        """Remove a table from the catalog; ``purge`` also deletes its files."""
+        """Remove a table from the catalog; ``purge`` also deletes its files.
+
+        A missing table raises ``NotFoundError``, unless ``missing_ok`` is True.
+        """
 
     @abstractmethod
     def plan_drop_table(self, name: str, *, purge: bool = False) -> IcebergDropPlan:
-        """Return the effect that ``drop_table`` would have; nothing is changed."""
+        """Return the effect that ``drop_table`` would have; nothing is changed.
+
+        Raises the same errors as ``drop_table``.
+        """
 
     def _require_database(self, name: str) -> None:
         _check_database_name(name)

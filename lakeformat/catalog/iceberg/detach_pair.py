@@ -90,8 +90,9 @@ def detach_base(
     *,
     dry_run: bool,
 ) -> DetachReport:
-    """Make the base store ``name`` an Iceberg table without its change store, which does not exist
-    any more; raise ``InvalidRequestError`` if it does.
+    """Make a base store an ordinary Iceberg table, after its change store has been lost.
+
+    Raise ``InvalidRequestError`` if the change store exists, or if ``name`` names no change store.
     """
     base = handle(name)
     loaded = base.load()

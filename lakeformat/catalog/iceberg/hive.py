@@ -40,8 +40,9 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 __all__ = ["HiveMetastore"]
 
 _LOCKED_MILLIS = 60_000
-"""A writer that has held the lock longer than this does not commit: the metastore releases a lock
-after 300 seconds, and another writer may have it.
+"""The longest time in milliseconds for which a writer that holds the lock may still commit.
+
+The metastore releases a lock after 300 seconds, and another writer may then have it.
 """
 _LOCK_WAIT = {"least_millis": 50, "longest_millis": 2000}
 _LOCK_ATTEMPTS = 40

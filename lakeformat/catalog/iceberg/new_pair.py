@@ -119,7 +119,7 @@ def require_same_key(
             return
         raise AlreadyExistsError(
             f"table {name!r} exists, but its property {VERSION_FIELD!r} is {there_version!r}, not "
-            f"{version!r}, and cannot be changed: choose another name, or drop it"
+            f"{version!r}, and cannot be changed: choose another name, or drop the table"
         )
     there = "a Mixed table" if isinstance(found, MixedTable) else "an Iceberg table"
     more = f" with the key {', '.join(found.primary_key)}" if isinstance(found, MixedTable) else ""

@@ -80,9 +80,7 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     """Return the tables to drop for a name: with a base store also its change store, in this order.
 
     A crash between the two drops leaves a change store without a base store, which can be dropped
-    alone. If the properties name a table that is not a change store of this table alone, it is
-    kept.
-
+    alone. If the base store names a table that is not its own change store, that table is kept.
     Raise ``UnsupportedError`` for a change store that has a base store, and ``CorruptTableError``
     if the metadata of the change store is damaged.
     """

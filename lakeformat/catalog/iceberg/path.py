@@ -217,8 +217,8 @@ class PathMetastore(Metastore):
         if not bool_property(properties, _COLLECTED, default=True):
             raise InvalidRequestError(
                 f"the files of table '{name}' are not deleted, because its property {_COLLECTED!r} "
-                "is false: another table may use them. Set it to true if you are sure that none "
-                "does"
+                "is false: another table may use them. Set the property to true if you are sure "
+                "that no other table uses them"
             )
 
     def _root_of(self, name: TableName) -> str:

@@ -138,7 +138,10 @@ class SqlMetastore(NamedFilesMetastore):
         with self._database.reading(f"find table '{name}'") as connection:
             found = self._row(connection, name) if self._is_set_up(connection) else None
         if found is None:
-            raise NotFoundError(f"table '{name}' does not exist in {self._database.address}")
+            raise NotFoundError(
+                f"table '{name}' does not exist in {self._database.address}: check the name with "
+                f"list_tables({name.database!r})"
+            )
         address = found[0]
         if not address:
             raise CorruptTableError(

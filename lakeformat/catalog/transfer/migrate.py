@@ -172,7 +172,7 @@ def _owned(table: Table, source: Storage, root: str) -> Iterator[None]:
 
 
 def _identity(source: str, name: str) -> CommitId:
-    """Return the commit identifier of the migration, which is the same in each attempt.
+    """Return the commit identity of the migration, which is the same in each attempt.
 
     So the files are committed once.
     """

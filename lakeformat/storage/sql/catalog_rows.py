@@ -110,7 +110,7 @@ class CatalogRows:
             connection.execute(delete(table).where(self._here(table, database)))
 
     def tables(self, connection: Connection, database: str) -> list[str]:
-        """Return the tables of a database."""
+        """Return the names of the tables in a database."""
         question = select(TABLES.c.table_name).where(self._here(TABLES, database))
         return sorted(connection.scalars(question))
 

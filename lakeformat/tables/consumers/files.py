@@ -103,7 +103,8 @@ class ConsumerFiles:
     ) -> ConsumerReport:
         """Delete the consumers whose whole id matches ``including`` but not ``excluding``.
 
-        Both are regular expressions. A dry run deletes nothing.
+        Both are regular expressions; an invalid one raises ``InvalidRequestError``. A dry run
+        deletes nothing.
         """
         wanted = name_pattern("including", including)
         unwanted = None if excluding is None else name_pattern("excluding", excluding)

@@ -98,8 +98,8 @@ class ConsumersOfTable:
     def unread(self, without: Collection[ConsumerState] = ()) -> set[int]:
         """Return the ids of the snapshots that consumers have not read yet.
 
-        The snapshot at the position of a consumer is included, because the next changes are the
-        difference to it. The consumers in ``without`` are ignored.
+        The snapshot at the position of a consumer is included, because the next changes are
+        computed as the difference to that snapshot. The consumers in ``without`` are ignored.
         """
         unread: set[int] = set()
         for group in self.groups():

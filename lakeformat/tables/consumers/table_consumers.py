@@ -138,4 +138,6 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     def _require_kept(self, consumer_id: str, place: PlaceT) -> None:
         """Raise a ``LakeError`` if the snapshots that the consumer needs expired before its file
         was written.
+
+        Paimon raises ``CommitConflictError``, the other formats raise ``InvalidRequestError``.
         """

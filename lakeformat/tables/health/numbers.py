@@ -14,9 +14,9 @@ class HistoryNumbers:
 
     count: int = 0
     oldest: int | None = None
-    """The id of the oldest snapshot."""
+    """The id of the oldest snapshot; None without snapshots."""
     newest: int | None = None
-    """The id of the newest snapshot of the branch."""
+    """The id of the newest snapshot of the branch; None without snapshots."""
     oldest_age_seconds: float | None = None
     newest_age_seconds: float | None = None
     tags: int = 0

@@ -82,9 +82,11 @@ class Score:
     rows_to_merge: int = _MERGE_POINTS
     """The points for deletes that reads must merge: 40 without such deletes, 0 at worst."""
     hidden_rows: int = _HIDDEN_POINTS
-    """The points for rows that are marked as deleted: 20 without any, 0 at worst."""
+    """The points for rows that are marked as deleted: 20 without such rows, 0 at worst."""
     history: int = 0
-    """The points for history that should have been deleted: 0 without any, -20 at worst."""
+    """The points for history that should have been deleted: 0 without such history, -20 at
+    worst.
+    """
 
     @property
     def total(self) -> int:

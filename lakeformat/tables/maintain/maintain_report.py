@@ -150,7 +150,7 @@ class MaintainReport(Report):
     obstacles: tuple[Reason, ...]
     """The remaining problems of the table, each with its next step."""
     note: str | None = None
-    """A sentence about files that are kept only for time travel; None if no file is.
+    """A sentence about files that are kept only for time travel; None without such files.
 
     The note needs no action.
     """

@@ -16,7 +16,7 @@ __all__ = ["files_for_time_travel"]
 def files_for_time_travel(
     storage: StorageNumbers | None, steps: Sequence[StepReport], *, dry_run: bool
 ) -> str | None:
-    """Return a clause about the files that are kept only for time travel; None if no file is.
+    """Return a clause about the files that are kept only for time travel; None without such files.
 
     In a dry run whose compaction would replace files, only these files are counted, because they
     would then be kept for time travel.

@@ -32,7 +32,9 @@ _FILES_OF_ONE_SIZE = 64
 
 
 class RepeatedValues:
-    """Counts repeated values of ``columns``. A row with a null in one of them is not counted."""
+    """Counts repeated values of ``columns``. A row with a null in one of these columns is not
+    counted.
+    """
 
     def __init__(self, columns: Sequence[DataField], options: SpillOptions) -> None:
         self._columns = columns
