@@ -44,8 +44,8 @@ def adopt(
 ) -> None:
     """Make an Iceberg table a Mixed table; only metadata changes.
 
-    The keys of all rows are read first, and must be unique. Stop other writers until the command
-    ends. `lake detach` undoes the change.
+    The keys of all rows are read first, and must be unique in each partition. Stop other writers
+    until the command ends. `lake detach` undoes the change.
 
     An example: lake adopt shop.orders --primary-key id --dry-run
     """

@@ -213,7 +213,7 @@ class Table(ABC):
     @property
     @abstractmethod
     def schema_id(self) -> int:
-        """The id of the schema."""
+        """The id of the current schema."""
 
     @property
     @abstractmethod

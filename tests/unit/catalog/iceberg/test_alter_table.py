@@ -75,7 +75,7 @@ def test_a_change_that_changes_nothing_publishes_nothing(catalog):
         (lake.update_column_type("di", "BIGINT"), "no column 'di'; the names there are id, price"),
         (lake.add_column("ID", "INT"), "'ID' cannot be added, because there is a column 'id'"),
         (lake.add_column("id.x", "INT"), "'id.x' cannot be added, because 'id' is not a struct"),
-        (lake.add_column("n", "INT NOT NULL"), "only be added without a default, and not as NOT"),
+        (lake.add_column("n", "INT NOT NULL"), "cannot be added with a default or as NOT NULL"),
         (lake.add_column("n", "INT", after="di"), "'n' cannot be moved after 'di': the other col"),
         (lake.drop_column("id"), "'id' cannot be dropped, because it identifies rows"),
         (lake.drop_column("at.tags.element.n"), "because it is the only column there"),

@@ -89,7 +89,7 @@ def test_orphan_removal_keeps_the_files_of_all_branches(chain, place):
 
 
 def test_a_clone_of_one_state_is_refused_and_a_full_one_copies_every_branch(chain, catalog):
-    with pytest.raises(lake.UnsupportedError, match=r"clone it with full=True"):
+    with pytest.raises(lake.UnsupportedError, match=r"clone the table with full=True"):
         lake.clone_table(chain, catalog, "shop.copy")
     lake.clone_table(chain, catalog, "shop.copy", full=True)
     rows = catalog.table("shop.copy$branch_delta").scan().to_arrow()
