@@ -218,16 +218,12 @@ class Table(ABC):
     @property
     @abstractmethod
     def key_columns(self) -> list[str]:
-        """The columns of the primary key, or the identifier fields of an Iceberg table; may be
-        empty.
-        """
+        """The columns of the primary key, or the identifier fields in Iceberg; may be empty."""
 
     @property
     @abstractmethod
     def why_changes_delete(self) -> str | None:
-        """The reason why changes may delete rows, such as "has a primary key"; None if they never
-        do.
-        """
+        """The reason why changes may delete rows, such as "has a primary key"; else None."""
 
     @abstractmethod
     def contradictions(self, wanted: WantedTable) -> list[str]:
