@@ -207,7 +207,7 @@ class IcebergCatalog(IcebergDatabases):
         Raises the same errors as ``drop_table``.
         """
         from lakeformat.catalog.iceberg.drop_plan import IcebergDropPlan
-        from lakeformat.iceberg.purge import files_to_purge
+        from lakeformat.catalog.iceberg.drop_stores import files_to_drop
 
         parsed = self._plain_name(name)
         self._require_table(parsed)
@@ -215,7 +215,7 @@ class IcebergCatalog(IcebergDatabases):
         for store in stores:
             self._metastore.require_removable(store, purge=purge)
         loaded = [self._handle(store).load() for store in stores]
-        found = [files_to_purge(each) for each in loaded] if purge else []
+        found = [files_to_drop(self._metastore, each) for each in loaded] if purge else []
         removals = [each for files in found for step in files.steps for each in step]
         return IcebergDropPlan(
             table=name,

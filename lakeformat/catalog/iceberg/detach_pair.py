@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from lakeformat.catalog.iceberg.drop_stores import drop_stores
+from lakeformat.catalog.iceberg.drop_stores import drop_stores, files_to_drop
 from lakeformat.catalog.iceberg.metastore import Metastore
 from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
 from lakeformat.catalog.names import TableName
@@ -22,7 +22,7 @@ from lakeformat.errors import (
     UnsupportedError,
 )
 from lakeformat.iceberg.commit.handle import TableHandle
-from lakeformat.iceberg.purge import files_to_purge
+from lakeformat.iceberg.expire.exclusive_files import ExclusiveFiles
 from lakeformat.mixed.adopt.detach import (
     DetachReport,
     mark_change_store,
@@ -39,7 +39,6 @@ from lakeformat.mixed.stores.properties import (
 )
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.mixed.table import MixedTable
-from lakeformat.tables.removal import Removal
 
 __all__ = ["detach_base", "detach_pair"]
 
@@ -74,7 +73,7 @@ def detach_pair(
         merged = bool(MixedTable(pair).compact(strategy=_FULL).snapshot_ids)
     planned = plan_detachment(pair, str(name), may_merge=merge and dry_run)
     merged = merged or not planned.is_merged
-    report = _report(name, change, handle, merged=merged, dry_run=dry_run)
+    report = _report(metastore, name, change, handle, merged=merged, dry_run=dry_run)
     if dry_run:
         return report
     mark_change_store(planned, str(name))
@@ -138,7 +137,7 @@ def _complete(
     change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
     exists = change.table in metastore.tables(name.database)
     if exists and _is_left_over(metastore, change, name):
-        report = _report(name, change, handle, merged=False, dry_run=dry_run)
+        report = _report(metastore, name, change, handle, merged=False, dry_run=dry_run)
         if not dry_run:
             drop_stores(metastore, [change], handle, purge=True)
         return report
@@ -173,6 +172,7 @@ def _is_left_over(metastore: Metastore, change: TableName, name: TableName) -> b
 
 
 def _report(
+    metastore: Metastore,
     name: TableName,
     change: TableName,
     handle: Callable[[TableName], TableHandle],
@@ -180,15 +180,16 @@ def _report(
     merged: bool,
     dry_run: bool,
 ) -> DetachReport:
-    removals: list[Removal] = []
+    found = ExclusiveFiles()
     with suppress(NotFoundError, CorruptTableError):  # an interrupted removal has deleted metadata
-        steps = files_to_purge(handle(change).load()).steps
-        removals = [each for step in steps for each in step]
+        found = files_to_drop(metastore, handle(change).load())
+    removals = [each for step in found.steps for each in step]
     return DetachReport(
         table=str(name),
         change_store=str(change),
         merged=merged,
         files=len(removals),
         bytes=sum(each.size or 0 for each in removals),
+        outside=found.outside,
         dry_run=dry_run,
     )

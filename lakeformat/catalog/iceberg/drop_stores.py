@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drops one table, or both stores of a Mixed table, after all are checked."""
+"""Drops one table, or both stores of a Mixed table, after all are checked; plans the deleted
+files.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,13 @@ from lakeformat.catalog.iceberg.metastore import Metastore
 from lakeformat.catalog.names import TableName
 from lakeformat.errors import LakeError
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.expire.exclusive_files import ExclusiveFiles
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.purge import files_to_purge
 from lakeformat.iceberg.purge import purge as delete_files
 from lakeformat.tables.lease import KeepsLeases
 
-__all__ = ["drop_stores"]
+__all__ = ["drop_stores", "files_to_drop"]
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +49,28 @@ def drop_stores(
             metastore.remove_table(store, purge=False)
             delete_files(files)
     _forget_leases(metastore, leases)
+
+
+def files_to_drop(metastore: Metastore, loaded: LoadedMetadata) -> ExclusiveFiles:
+    """Return the files of a table that ``drop_stores`` deletes with ``purge``.
+
+    A metastore of directories deletes nothing outside of the table's directory; those files are
+    only counted. Raise ``UnsupportedError`` if the property ``gc.enabled`` is false.
+    """
+    found = files_to_purge(loaded)
+    if not metastore.is_directory:
+        return found
+    places = loaded.places
+    inside = [
+        [
+            each
+            for each in step
+            if each.storage is places.storage and each.path.startswith(f"{places.root}/")
+        ]
+        for step in found.steps
+    ]
+    kept = sum(map(len, found.steps)) - sum(map(len, inside))
+    return ExclusiveFiles(inside, found.outside + kept)
 
 
 def _with_leases(stores: Sequence[TableHandle]) -> list[str]:

@@ -68,6 +68,9 @@ class DetachReport(Report):
     """The number of files that are deleted with the change store."""
     bytes: int
     """The total size of these files in bytes; a file of unknown size counts as 0."""
+    outside: int = 0
+    """The number of files of the change store that are kept, because they are outside of its
+    directory, for example below its ``write.data.path``."""
     dry_run: bool = False
 
     @property
@@ -80,11 +83,16 @@ class DetachReport(Report):
                 f"changes that were only in its missing change store {self.change_store} are lost"
             )
         merged = "would be" if self.dry_run else "were"
+        kept = ""
+        if self.outside:
+            kept = (
+                f"; {counted(self.outside, 'file')} outside of it {would} kept: delete them by hand"
+            )
         first = f"its changes {merged} merged, and " if self.merged else ""
         return (
             f"{first}{self.table} {verb} an ordinary Iceberg table; {counted(self.files, 'file')} "
-            f"({size(self.bytes)}) of its change store {self.change_store} {would} deleted; no row "
-            "changed"
+            f"({size(self.bytes)}) of its change store {self.change_store} {would} deleted{kept}; "
+            "no row changed"
         )
 
 

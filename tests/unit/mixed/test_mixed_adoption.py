@@ -106,6 +106,28 @@ def test_an_adopted_table_takes_changes_and_a_detached_one_is_as_before(kind, tm
     assert contents(adopted(catalog)) == {**rows, 9: "plain"}
 
 
+def test_changes_outside_of_the_directory_are_counted_as_kept(tmp_path):
+    """A directory catalog deletes the directory of the change store, and nothing else."""
+    warehouse, outside = tmp_path / "wh", tmp_path / "elsewhere"
+    new_table(new_catalog(warehouse))
+    catalog = lake.open_catalog(
+        str(warehouse), format="iceberg", options={"external-roots": str(outside)}
+    )
+    catalog.alter_table("db.t", lake.set_option("write.data.path", outside.as_uri()))
+    table = catalog.table("db.t")
+    table.write(names(_1="a", _2="b"))
+    changes = {*stored(outside)}
+    table.compact(strategy="full")
+    before = {*stored(outside)}
+    assert catalog.plan_drop_table("db.t", purge=True).outside >= len(changes)
+    planned = catalog.detach_table("db.t", dry_run=True)
+    done = catalog.detach_table("db.t")
+    assert (planned.files, planned.outside) == (done.files, done.outside)
+    assert done.outside == len(changes) > 0
+    assert f"; {done.outside} files outside of it are kept: delete them by hand" in done.sentence
+    assert changes <= {*stored(outside)} <= before
+
+
 def test_changes_after_a_second_adoption_are_newer_than_the_files_of_the_first(catalog):
     """Names of base files have transactions, and snapshots those of batches, of the change store
     that was dropped.
