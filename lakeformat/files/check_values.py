@@ -27,7 +27,7 @@ _NOT_ASCII = np.uint64(0x8080808080808080)
 def check_values(batch: pa.RecordBatch) -> None:
     """Raise ``ArrowInvalid`` for a text that is not UTF-8, or a value that its type does not allow.
 
-    A decimal may not have more digits than its type has.
+    ``check_decimals`` defines which decimals a type allows.
     """
     batch.validate()
     for column in batch.columns:

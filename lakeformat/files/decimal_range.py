@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decimals beyond the precision of their type, in memory and in a file.
 
-Java stores a decimal of up to 18 digits as a 64-bit number and never checks its precision. So the
-sum of an aggregation table may exceed its type; such a value is read, compacted and kept. Java
-reads it from an ORC or Avro file as null, while this library keeps it. Only Parquet limits the
-values: decimals of up to nine digits are stored in 32 bits, and Java drops the higher bits.
+Java stores a decimal of up to 18 digits as a 64-bit number and never checks its precision. So a sum
+in an aggregation table may exceed the type of its column; such a value is read, compacted and kept.
+Java reads such a value from an ORC or Avro file as null, while this library keeps it. Only Parquet
+limits the values: decimals of up to nine digits are stored in 32 bits, and Java drops the higher
+bits.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ _INT32_END = 1 << 31
 
 
 def check_decimals(array: pa.Array) -> None:
-    """Raise ``ArrowInvalid`` for a decimal with more digits than its type allows."""
+    """Raise ``ArrowInvalid`` for a decimal that exceeds its type.
+
+    A type of at most 18 digits allows every 64-bit number, as in Java.
+    """
     halves = numbers(array)
     exceeds = exceeds_precision(halves[:, 0], halves[:, 1], array.type.precision)
     place = _first(exceeds, array)

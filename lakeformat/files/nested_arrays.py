@@ -79,6 +79,8 @@ def struct_children(array: pa.Array) -> list[pa.Array]:
 
 
 def struct_around(array: pa.Array, children: list[pa.Array], wanted: pa.DataType) -> pa.Array:
-    """Return ``array`` with ``children`` as its fields; it is null where ``array`` is null."""
+    """Return ``array`` with ``children`` as its fields; the result is null where ``array``
+    is null.
+    """
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=list(wanted), mask=mask)

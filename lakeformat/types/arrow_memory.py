@@ -37,7 +37,7 @@ def null_mask(array: pa.Array) -> NDArray[np.bool_] | None:
 
 
 def numbers(array: pa.Array) -> NDArray[Any]:
-    """Return the values of a fixed-width array as a numpy array; nulls have any value.
+    """Return the values of a fixed-width array as a numpy array; the values of nulls are arbitrary.
 
     A 128-bit decimal becomes a row of two numbers: its low and its high half.
     """

@@ -254,8 +254,7 @@ class RecordReader:
         return Lists(wanted, (*parts, self._stopped(at + 1, rows)))
 
     def _stopped(self, ranks: Positions, rows: Positions) -> Numbers:
-        """Return the numbers with these ranks: number ``n`` of the window begins after stop ``n -
-        1``.
+        """Return the numbers with these ranks: each begins after the stop of the number before.
 
         ``rows`` are the records of the numbers. ``sound`` of a record becomes False if its number
         is too long.

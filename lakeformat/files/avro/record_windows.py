@@ -177,8 +177,8 @@ def _first_items(items: Positions | Spans, total: int) -> Positions | Spans:
 def _check_blocks(starts: Positions, firsts: Positions, counts: Positions) -> None:
     """Raise ``NotPlainError`` if a block has another number of records than its header claims.
 
-    ``firsts`` are the starts of the blocks, ``starts`` those of the records, ``counts`` the claimed
-    numbers.
+    ``firsts`` are the starts of the blocks, ``starts`` the starts of the records, ``counts`` the
+    claimed numbers.
     """
     places = np.searchsorted(starts, firsts)
     if (

@@ -161,7 +161,9 @@ def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) ->
 
 
 def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect, known: pa.Schema) -> pa.Schema:
-    """Return the columns; a number column becomes STRING if a text is not its number as printed."""
+    """Return the columns; a number column becomes DOUBLE or STRING if a text differs from the
+    printed number.
+    """
     numbers = {field.name: field.type for field in columns if field.type in _FITS}
     texts = dict.fromkeys(numbers, pa.string())
     fits = {name: [*_FITS][[*_FITS].index(kind) :] for name, kind in numbers.items()}

@@ -87,7 +87,8 @@ def _is_readable(kind: pa.DataType) -> bool:
 
 
 def _named(path: str, columns: pa.Schema, readable: pa.Schema) -> InvalidRequestError | None:
-    """Return the error of the first bad row, with its number in the file; None if all can be read.
+    """Return the error of the first bad row, with its number in the file; None if all rows can be
+    read.
 
     Arrow's own error counts rows from the start of a block.
     """

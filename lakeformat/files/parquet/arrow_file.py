@@ -92,7 +92,9 @@ class ArrowFile:
 
 
 class FooterStream(io.RawIOBase):
-    """Passes the bytes of a Parquet file on, but holds the footer until it is changed."""
+    """Passes the bytes of a Parquet file on, but keeps the footer in memory until ``release``
+    changes and writes it.
+    """
 
     def __init__(self, stream: IO[bytes], change: Callable[[bytes], bytes]) -> None:
         self._stream = stream

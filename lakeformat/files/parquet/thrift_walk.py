@@ -43,8 +43,8 @@ def find_member(content: bytes, place: int, member: int) -> tuple[int, bool]:
 
 
 def member_places(content: bytes, place: int) -> tuple[dict[int, int], int]:
-    """Return the offset of each member's value in the struct at ``place``, and the offset
-    after it.
+    """Return the offset of each member's value in the struct at ``place``, and the offset after the
+    struct.
     """
     places: dict[int, int] = {}
     number = 0
@@ -83,8 +83,8 @@ def list_at(content: bytes, place: int) -> tuple[int, int]:
 
 
 def binary_lengths(content: bytes, place: int) -> tuple[dict[int, int], int]:
-    """Return the length of each binary member in the struct at ``place``, and the offset
-    after it.
+    """Return the length of each binary member in the struct at ``place``, and the offset after the
+    struct.
     """
     lengths: dict[int, int] = {}
     number = 0

@@ -87,7 +87,7 @@ class _OnColumn(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Compare(_OnColumn):
-    """A comparison of a column with a value; it is unknown if one of them is null."""
+    """A comparison of a column with a value; it is unknown if the column or the value is null."""
 
     op: Op
     value: Any

@@ -52,8 +52,9 @@ def atomic_to_text(array: pa.Array, stored: AtomicType) -> pa.Array | None:
 
 
 def nested_to_text(array: pa.Array, stored: DataType, cast: Cast) -> pa.Array | None:
-    """Print nested values row by row, as ``[a, b]``, ``{k -> v}`` and ``{a, b}``; None for types
-    that are not nested.
+    """Print nested values row by row, as ``[a, b]``, ``{k -> v}`` and ``{a, b}``.
+
+    Return None for types that are not nested.
     """
     match stored:
         case ArrayType(element=element):
