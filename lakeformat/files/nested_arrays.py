@@ -20,12 +20,12 @@ _OTHER_LISTS = (pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 
 def is_any_list(kind: pa.DataType) -> bool:
-    """Return True for each list type of Arrow."""
+    """Return True for the list types of Arrow, except views."""
     return pa.types.is_list(kind) or any(is_form(kind) for is_form in _OTHER_LISTS)
 
 
 def as_list(array: pa.Array) -> pa.Array:
-    """Return an array of any list type of Arrow with 32-bit offsets; other arrays are returned
+    """Return a list array of any type in ``is_any_list`` with 32-bit offsets; other arrays are
     unchanged.
 
     A program that writes through Arrow, such as PyIceberg, may have stored another list type.

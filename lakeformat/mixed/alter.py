@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alters both stores of a Mixed table: the change store first, then the base store.
 
-The commit of the change store decides. If a process dies before that of the base store, readers
-show the altered table, and the next write or alter commits the base store.
+The commit of the change store decides. If a process dies before the commit of the base store,
+readers show the altered table, and the next write or alter commits the base store.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ class _AlteredMeanwhile(Exception):
 def alter_pair(pair: StorePair, alteration: Alteration) -> None:
     """Make all changes in both stores, or none if one of them is refused.
 
-    A repeated call completes an alter that was interrupted between the two commits.
-    ``InvalidRequestError`` names the column or the property that cannot be changed.
+    A repeated call completes an alter that was interrupted between the two commits. Raise
+    ``InvalidRequestError`` for a column or property that cannot be changed, and
+    ``CommitConflictError`` if other programs alter the table again and again.
     """
     pair.base.pointer.require_writable()
     digest = hashlib.sha256(repr(alteration).encode()).hexdigest()
@@ -82,7 +83,7 @@ def alter_pair(pair: StorePair, alteration: Alteration) -> None:
 
 
 def _adopt_columns(pair: StorePair) -> None:
-    """Give the base store the columns that a program without records gave the change store."""
+    """Give the base store the columns that another program has given only to the change store."""
     change = pair.change.load().metadata
     commit_metadata(pair.base, lambda base: adopted_columns(base.metadata, change))
 
@@ -120,8 +121,10 @@ def _alter_change_store(
 
 
 def _with_uses_of_both(loaded: LoadedPair) -> TableMetadata:
-    """Return the metadata of the base store, also with the partition specs and the sort orders of
-    the change store: a column that one of them needs is kept in both.
+    """Return the metadata of the base store, also with the partition specs and sort orders of the
+    change store.
+
+    A column that either store needs is then kept in both.
     """
     base, change = loaded.base.metadata, loaded.change.metadata
     return replace(
@@ -141,8 +144,10 @@ def _is_as_planned(plan: LoadedPair, base: LoadedMetadata, change: LoadedMetadat
 
 
 def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> None:
-    """Raise for a change by which keys would have other hashes, rows another order, or the stores
-    be no longer a pair.
+    """Raise ``InvalidRequestError`` for a change after which the table would be unsound.
+
+    Keys would have other hashes, rows would have another order, or the stores would no longer be a
+    pair.
     """
     if loaded.version is not None:
         _require_kept_version(table, loaded.version, alteration)
@@ -177,7 +182,9 @@ def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> 
 
 
 def _require_kept_key(table: str, change: object) -> None:
-    """Raise for a change of a key column after which readers of Amoro would not find its rows."""
+    """Raise ``InvalidRequestError`` for a change of a key column after which programs would miss
+    its rows.
+    """
     refused = {
         DroppedColumn: ("be dropped", "it identifies rows"),
         RenamedColumn: ("be renamed", "programs that write the table find the key by its name"),
@@ -193,8 +200,8 @@ def _require_kept_key(table: str, change: object) -> None:
 
 
 def _require_kept_version(table: str, version: Field, alteration: Alteration) -> None:
-    """Raise for a change after which the versions of rows would be missing or have another
-    order.
+    """Raise ``InvalidRequestError`` if the versions of rows would be missing or have
+    another order.
     """
     for change in alteration.columns:
         if change.path != (version.name,):

@@ -67,7 +67,7 @@ class FileName:
 
 
 def name_columns(paths: pa.Array) -> pa.StructArray:
-    """Return the parts of the names of many files as columns; null for a foreign name.
+    """Return the parts of the names of many files as columns; null for a name of another form.
 
     The columns are ``node`` (its id), ``kind``, ``transaction``, ``partition``, ``task``,
     ``operation``, ``count`` and ``format``.
@@ -81,11 +81,11 @@ def name_columns(paths: pa.Array) -> pa.StructArray:
 
 
 def parse_file_name(path: str) -> FileName:
-    """Return the parts of a file's name; raise ``CorruptTableError`` if it is a foreign one."""
+    """Return the parts of a file's name; raise ``CorruptTableError`` for any other form of name."""
     [parts] = name_columns(pa.array([path], pa.string())).to_pylist()
     if parts is None:
         raise CorruptTableError(
-            f"{path} has not the name of a file of a Mixed table, such as "
+            f"{path} does not have the name of a file of a Mixed table, such as "
             "5-I-0-00000-0-7502998595631226311-00001.parquet, so its node and its transaction are "
             "unknown"
         )

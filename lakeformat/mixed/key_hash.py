@@ -177,7 +177,7 @@ def _fixed_spans(column: pa.Array) -> tuple[NDArray[np.uint8], _Words, _Words]:
 
 
 _INSTEAD = {"timestamp_ns": "TIMESTAMP(6)", "timestamptz_ns": "TIMESTAMP_LTZ(6)"}
-"""Column types, as in SQL, that can replace one without a hash; any other one becomes a text."""
+"""The SQL type that can replace a type without a hash; STRING replaces any other type."""
 _HASHES: dict[str, _Hash] = {
     "boolean": _of_booleans,
     "int": _of_ints,

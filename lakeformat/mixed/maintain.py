@@ -52,7 +52,7 @@ class MixedProgress(MaintainProgress):
 
 @dataclass(frozen=True, slots=True)
 class MaintainedPair(Maintained):
-    """A Mixed table; ``handle`` is that of its base store."""
+    """A Mixed table; ``handle`` is the handle of its base store."""
 
     pair: StorePair
     load: LoadState

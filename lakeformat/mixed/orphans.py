@@ -2,7 +2,7 @@
 """Removes the orphan files of both stores of a Mixed table.
 
 Both directories are searched before the first file is deleted, so a refused removal deletes
-nothing. A file of one store that the other one refers to is no orphan.
+nothing. A file of one store to which the other store refers is not an orphan.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def remove_mixed_orphans(
 
 
 def _of_both(table: str, reports: Sequence[OrphanReport]) -> OrphanReport:
-    """Return the report of a pair: the sums of those of the change store and the base store."""
+    """Return the report of a pair: the sums of the reports of the change store and the base
+    store.
+    """
     change, base = reports
     totals: dict[str, Any] = {name: sum(getattr(e, name) for e in reports) for name in _NUMBERS}
     totals |= {name: (*getattr(change, name), *getattr(base, name)) for name in _LISTS}

@@ -33,7 +33,7 @@ class TreeNode:
 
     @classmethod
     def of_id(cls, node_id: int) -> TreeNode:
-        """Return the node with an id, which is 1 or more."""
+        """Return the node with an id; raise ``InvalidRequestError`` for an id below 1."""
         if node_id < 1:
             raise InvalidRequestError(f"{node_id} is no id of a tree node: ids begin with 1")
         mask = (1 << (node_id.bit_length() - 1)) - 1
@@ -46,7 +46,7 @@ class TreeNode:
 
     @property
     def parent(self) -> TreeNode | None:
-        """The node that this one is a half of; None for the root."""
+        """The node of which this node is a half; None for the root."""
         above = self.mask >> 1
         return TreeNode(above, self.index & above) if self.mask else None
 
@@ -77,11 +77,15 @@ ROOT = TreeNode(0, 0)
 
 
 def bucket_mask(buckets: int, option: str) -> int:
-    """Return the mask of a number of buckets, which must be a power of two up to 2**31."""
+    """Return the mask of a number of buckets.
+
+    Raise ``InvalidRequestError``, which names the property ``option``, unless the number is a power
+    of two up to 2**31.
+    """
     if buckets < 1 or buckets & (buckets - 1):
         raise InvalidRequestError(
-            f"{option!r} is {buckets}, but buckets are halves of halves: set it to a power of two, "
-            "such as 4"
+            f"{option!r} is {buckets}, which is not a power of two: set it to a power of two, such "
+            "as 4"
         )
     if buckets > _MOST:
         raise InvalidRequestError(

@@ -93,14 +93,14 @@ class AdoptReport(Report):
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """A table whose rows can become those of a base store."""
+    """An Iceberg table that was checked, and can become the base store of a Mixed table."""
 
     handle: TableHandle
     loaded: LoadedMetadata
     """The metadata for which everything was checked."""
     key: tuple[Field, ...]
     number: int
-    """The sequence number after which those of the change store begin."""
+    """The sequence numbers of the change store begin after this number."""
     rows: int
     more: Mapping[str, str]
     """The properties that both stores get because the table names a version field."""
@@ -117,8 +117,10 @@ class Adoption:
 
 
 def plan_adoption(handle: TableHandle, loaded: LoadedMetadata, key: Sequence[str]) -> Adoption:
-    """Check that a table can be adopted with a key; raise for anything that its readers or writers
-    would refuse later. The key columns of all rows are read.
+    """Check that a table can be adopted with a key; the key columns of all rows are read.
+
+    Raise ``InvalidRequestError`` or ``UnsupportedError`` for anything that readers or writers of
+    the Mixed table would refuse later.
     """
     metadata = loaded.metadata
     _require_plain_version(metadata)
@@ -137,8 +139,9 @@ def plan_adoption(handle: TableHandle, loaded: LoadedMetadata, key: Sequence[str
 
 
 def publish_adoption(adoption: Adoption, change_identifier: str) -> None:
-    """Make the table the base store of a change store; raise ``CommitConflictError`` if it has
-    changed since it was checked.
+    """Make the table the base store of a change store.
+
+    Raise ``CommitConflictError`` if the table has changed since the check.
     """
     handle, made = adoption.handle, _Adopt(adoption, change_identifier)
 
@@ -230,7 +233,10 @@ def _require_no_branch(metadata: TableMetadata) -> None:
 
 
 def _require_no_consumers(handle: TableHandle) -> None:
-    """Refuse consumers: a Mixed table cannot read their positions, and no expiry would run."""
+    """Raise ``InvalidRequestError`` if the table has consumers.
+
+    A Mixed table cannot read their positions, so every expiry would fail.
+    """
     found = sorted(each.id for each in consumers_of_branches(handle).list())
     if found:
         raise InvalidRequestError(
@@ -242,7 +248,10 @@ def _require_no_consumers(handle: TableHandle) -> None:
 
 
 def _require_current_spec(metadata: TableMetadata, plan: FilePlan) -> None:
-    """Refuse files of another partition spec: a delete applies only to its own partition."""
+    """Raise ``InvalidRequestError`` for files of another partition spec.
+
+    A delete applies only to its own partition, so it would miss rows in such files.
+    """
     current = [
         (e.source_ids, e.transform) for e in metadata.spec_of(metadata.default_spec_id).fields
     ]

@@ -32,7 +32,7 @@ _OWN_PLACES = (
     "write.metadata.path",
     "write.object-storage.path",
 )
-"""The properties of a table that its change store does not get from it."""
+"""The properties of an Iceberg table that are not copied to its change store."""
 
 
 def change_metadata(
@@ -46,8 +46,8 @@ def change_metadata(
 ) -> TableMetadata:
     """Return the metadata of an empty change store at a location.
 
-    It has the columns, with their ids, the partitions and the properties of the table, and ``more``
-    properties. Its sequence numbers begin after ``number``.
+    The change store has the columns of the table with their ids, its partitions and properties, and
+    the properties ``more``. Its sequence numbers begin after ``number``.
     """
     spec = replace(base.spec_of(base.default_spec_id), spec_id=0)
     copied = {each: value for each, value in base.properties.items() if each not in _OWN_PLACES}
@@ -75,7 +75,7 @@ def change_metadata(
 
 
 def with_required(fields: Sequence[Field], key: Sequence[str]) -> tuple[Field, ...]:
-    """Return the columns with those of the key as required ones."""
+    """Return the columns, with the columns of the key as required ones."""
     return tuple(replace(each, required=True) if each.name in key else each for each in fields)
 
 
@@ -83,8 +83,8 @@ def first_free_number(base: LoadedMetadata, plan: FilePlan) -> int:
     """Return the largest transaction that the table has from an earlier change store; 0 if it never
     had one.
 
-    New changes need larger numbers: a delete with a lower one than that in the name of a base file
-    would delete no row of it, and the begin of a batch would be taken for an older, ended one.
+    New changes need larger numbers. A delete with a lower number would delete no row of a base file
+    whose name has a larger one. The begin of a batch would be taken for an older, ended batch.
     """
     paths = [path for table in plan.entries for path in table.column("file_path").to_pylist()]
     names = name_columns(pa.array(paths, pa.string())).field("transaction")

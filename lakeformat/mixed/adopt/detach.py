@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the base store of a Mixed table an ordinary Iceberg table, in one commit of its metadata.
 
-Before that, the change store is marked: writers check the mark in their commits, so no change can
-follow that would be dropped with the change store.
+The change store is marked before. Writers check the mark in their commits, so no change can follow
+that would be dropped with the change store.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class DetachReport(Report):
     change_store: str
     """The name of the change store, which is dropped."""
     merged: bool = False
-    """True if this call has merged changes into the table before, or in a dry run would."""
+    """True if this call first merged changes into the base store, or in a dry run would merge them.
+    """
     abandoned: bool = False
     """True if the change store did not exist, so that changes that were not merged are lost."""
     files: int
@@ -108,9 +109,10 @@ class Detachment:
 
 
 def plan_detachment(pair: StorePair, name: str, *, may_merge: bool = False) -> Detachment:
-    """Check that the change store has nothing that the table or its readers need; raise
-    ``InvalidRequestError`` with the way out if it has. With ``may_merge`` it may have changes that
-    are not merged yet.
+    """Check that the change store has nothing that the table or its readers need.
+
+    Raise ``InvalidRequestError``, which names the next step, if it has. With ``may_merge`` the
+    change store may have changes that are not merged yet. ``name`` is the table in messages.
     """
     loaded, state, _ = newest_state(pair)
     require_no_rename(loaded.base.metadata, name)
@@ -124,8 +126,9 @@ def plan_detachment(pair: StorePair, name: str, *, may_merge: bool = False) -> D
 
 
 def mark_change_store(planned: Detachment, name: str) -> None:
-    """Record in the change store that no changes may follow; raise ``CommitConflictError`` if it
-    has got some since it was checked.
+    """Record in the change store that no changes may follow.
+
+    Raise ``CommitConflictError`` if changes were added since the check.
     """
     checked = planned.loaded.change.metadata
 
@@ -139,8 +142,10 @@ def mark_change_store(planned: Detachment, name: str) -> None:
 
 
 def release_base(base: TableHandle, checked: LoadedMetadata, name: str) -> None:
-    """Make the base store an ordinary Iceberg table with the properties and optional columns that
-    it had before; raise ``CommitConflictError`` if it has changed since ``checked`` was loaded.
+    """Make the base store an ordinary Iceberg table, with its earlier properties and optional
+    columns.
+
+    Raise ``CommitConflictError`` if the base store has changed since ``checked`` was loaded.
     """
 
     def change(found: LoadedMetadata) -> TableMetadata:
@@ -218,7 +223,11 @@ def _not_merged(waiting: Sequence[StoreFile], name: str) -> InvalidRequestError:
 
 
 def _require_own_files(pair: LoadedPair, name: str) -> None:
-    """Refuse if a snapshot of the base store names a file that is dropped with the change store."""
+    """Raise ``InvalidRequestError`` if a snapshot of the base store names a file of the change
+    store.
+
+    The file would be dropped with the change store.
+    """
     base, change = (
         live_files(each, manifests_of(each, each.metadata.snapshots).values())
         for each in (pair.base, pair.change)

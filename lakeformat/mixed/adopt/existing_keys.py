@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the rows of an Iceberg table have unique keys, in the nodes that file names state."""
+"""Checks that the rows of an Iceberg table have unique keys, and belong to the nodes in
+file names.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,11 @@ __all__ = ["check_existing_keys"]
 
 
 def check_existing_keys(state: MixedState) -> int:
-    """Return the number of rows; raise ``InvalidRequestError`` if a key is null, if rows of one
-    partition share a key, or if a file has keys of other nodes than its name states.
+    """Return the number of rows; only key columns are read, partition by partition, in bounded
+    memory.
 
-    Only key columns are read, a partition after the other, in bounded memory.
+    Raise ``InvalidRequestError`` if a key is null, if rows of one partition share a key, or if a
+    file has keys of other nodes than its name states.
     """
     names = [each.name for each in state.key]
     scan, rows = MixedScan(state, names, None), 0
@@ -44,7 +47,7 @@ def check_existing_keys(state: MixedState) -> int:
             raise InvalidRequestError(
                 f"{state.base.places.uri} cannot be adopted with the key {', '.join(names)}: "
                 f"{counted(found.repeated_rows, 'row')}{_where(partition)} share their key with "
-                f"another one, such as {'; '.join(found.examples[:2])}. Nothing was changed: "
+                f"another row, such as {'; '.join(found.examples[:2])}. Nothing was changed: "
                 "delete all rows but one of each key, or choose another key"
             )
     return rows

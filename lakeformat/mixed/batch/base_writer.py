@@ -68,7 +68,9 @@ class BaseWriter(NodeWriter):
         self._keys = RepeatedValues([fields[name] for name in self._names], SpillSettings())
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Add rows; raise ``InvalidRequestError`` if they do not fit the table, or have no key."""
+        """Add rows; raise ``InvalidRequestError`` if they do not fit the table, or if a key is
+        null.
+        """
         numbers = range(self._rows, self._rows + batch.num_rows)
         rows = self._given(batch, numbers)
         require_keys(rows, self._names, numbers)
@@ -76,8 +78,9 @@ class BaseWriter(NodeWriter):
         super().write(rows)
 
     def finish(self) -> pa.Table:
-        """Write the remaining rows, and return the manifest entries of all files; raise
-        ``RepeatedKeysError`` if two rows have one key.
+        """Write the remaining rows, and return the manifest entries of all files.
+
+        Raise ``RepeatedKeysError`` if two rows have one key.
         """
         self._require_unique_keys()
         return super().finish()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public class of a batch: it reads the table as it was, and makes one commit in its place."""
+"""The public class of a batch: it reads the table as of its begin, and makes one commit."""
 
 from __future__ import annotations
 
@@ -47,8 +47,12 @@ _log = logging.getLogger(__name__)
 class MixedBatch:
     """A batch on a Mixed table, made by ``table.begin()``; it ends with its first commit.
 
-    Its changes have the place of its transaction: after all commits before ``begin``, and before
-    all later ones. As a context manager it ends without a change if no commit was made.
+    In the order of transactions, its changes come after all commits before ``begin``, and before
+    all later commits. As a context manager it ends without a change if no commit was made.
+
+    A commit raises ``InvalidRequestError`` after the end of the batch, and ``LockUnavailableError``
+    if another process has taken its lease. It raises ``CommitConflictError`` if newer commits
+    exclude its changes. A failed commit does not end the batch.
     """
 
     def __init__(self, pair: StorePair) -> None:
@@ -115,11 +119,10 @@ class MixedBatch:
         commit: CommitId | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> WriteReport:
-        """Store and delete rows by their key as ``table.write`` does, in one commit of the change
-        store that ends the batch.
+        """Store and delete rows by their key as ``table.write`` does, and end the batch.
 
-        The changes are older than every commit since the batch began: of a key that a stream has
-        changed since then, the row of the stream remains.
+        The changes are one commit of the change store, older than every commit since the batch
+        began. If a stream has changed the same key since then, the stream's row remains.
         """
 
         def fill(writer: ChangeWriter) -> None:
@@ -150,8 +153,8 @@ class MixedBatch:
 
         Give ``partitions`` as for ``table.write(overwrite=…)``, or as a list of dicts of partition
         values. Or give ``where``, a condition on partition columns. Rows that other commits have
-        changed since the batch began are kept with these changes. Two new rows with one key raise
-        ``InvalidRequestError``.
+        changed since the batch began are kept with these changes. Raise ``InvalidRequestError`` if
+        two new rows have one key.
         """
         replaced = Replaced(partitions=partitions, where=where)
         return self._commit(
@@ -170,14 +173,13 @@ class MixedBatch:
         commit: CommitId | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> WriteReport:
-        """Publish files that writers in other processes have prepared, in one commit that ends the
-        batch.
+        """Publish files of writers in other processes, in one commit that ends the batch.
 
-        The writers are those of ``table.new_writer(transaction=batch.transaction)``, with the same
-        ``overwrite``. Without it the files have changes, as of ``write``; with it they replace
-        rows, as of ``overwrite``. To replace the rows of a condition on partition columns, give the
-        writers ``overwrite="table"``, and this call ``where`` instead. After an error the files are
-        kept: call ``table.abort``.
+        The writers are made by ``table.new_writer(transaction=batch.transaction)``, with the same
+        ``overwrite``. Without ``overwrite`` the files have changes, as in ``write``. With it the
+        files replace rows, as in ``overwrite``. To replace the rows of a condition on partition
+        columns, give the writers ``overwrite="table"``, and this call ``where`` instead. After an
+        error the files are kept: call ``table.abort``.
         """
         from lakeformat.mixed.batch.prepared_overwrite import commit_overwrite
         from lakeformat.mixed.write.message import check_messages
@@ -204,8 +206,9 @@ class MixedBatch:
         commit: CommitId | None = None,
         on_progress: OnUnit | None = None,
     ) -> RowChangeReport:
-        """Delete the rows that met a condition when the batch began, in one commit of the change
-        store that ends the batch.
+        """Delete the rows that met a condition when the batch began, and end the batch.
+
+        The deletes are one commit of the change store.
         """
         request = ChangeRequest(
             operation=RowOperation.DELETE, commit=commit, on_progress=on_progress
@@ -220,8 +223,9 @@ class MixedBatch:
         commit: CommitId | None = None,
         on_progress: OnUnit | None = None,
     ) -> RowChangeReport:
-        """Set columns of the rows that met a condition when the batch began, in one commit of the
-        change store that ends the batch; ``where=None`` means all rows.
+        """Set columns of the rows that met a condition when the batch began, and end the batch.
+
+        The new rows are one commit of the change store. ``where=None`` means all rows.
         """
         request = ChangeRequest(
             operation=RowOperation.UPDATE, commit=commit, on_progress=on_progress
@@ -232,8 +236,9 @@ class MixedBatch:
         return self._commit(lambda: change_rows(self._begun, change, request))
 
     def abort(self) -> None:
-        """End the batch without a change, so that optimizing no longer waits for it; do nothing if
-        it has ended.
+        """End the batch without a change, so that optimizing no longer waits for it.
+
+        Do nothing if the batch has ended.
         """
         if self._is_open:
             self._is_open = False

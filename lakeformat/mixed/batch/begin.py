@@ -48,14 +48,18 @@ class BegunBatch:
     """The table when the batch began."""
 
     def place(self) -> BatchPlace:
-        """Return the place of the batch's changes, for their commit to the change store."""
+        """Return the transaction and the checks with which the changes of the batch are
+        committed.
+        """
         return BatchPlace(
             self.transaction, ended_mark([self.transaction]), self._require_may_change
         )
 
     def require_open(self, change: LoadedMetadata) -> None:
-        """Raise ``LockUnavailableError`` unless this batch still holds its lease, and the change
-        store has no record of its end.
+        """Raise an error if this batch may no longer commit.
+
+        It is ``LockUnavailableError`` if the batch has lost its lease, or if the change store
+        records its end. It is ``TableReplacedError`` if the change store was created again.
         """
         if not self._began_in(change):
             raise TableReplacedError(
@@ -74,11 +78,11 @@ class BegunBatch:
             )
 
     def require_no_other_overwrite(self, base: LoadedMetadata, head: int | None) -> bool:
-        """Raise ``CommitConflictError`` if another batch has overwritten the base store since this
-        batch began; return False if that is not known.
+        """Return True if no other batch has overwritten the base store since this batch began.
 
-        ``head`` is the id of the newest base snapshot. An older batch can do that if it was paused
-        after the check of its lease.
+        Return False if that is not known, and raise ``CommitConflictError`` if another batch has.
+        ``head`` is the id of the newest base snapshot. Even an older batch can overwrite meanwhile,
+        if it was paused after the check of its lease.
         """
         began, oldest = self.state.base.snapshot, None
         for each in base.metadata.ancestry(head):
@@ -95,8 +99,9 @@ class BegunBatch:
         return began is None and (oldest is None or oldest.parent_id is None)
 
     def require_history(self, change: LoadedMetadata) -> list[Snapshot]:
-        """Return the snapshots of the change store since this batch began, newest first; raise
-        ``CommitConflictError`` if that is not known.
+        """Return the snapshots of the change store since this batch began, newest first.
+
+        Raise ``CommitConflictError`` if the snapshot of the begin is no longer in the history.
         """
         newer: list[Snapshot] = []
         for each in change.metadata.ancestry(change.metadata.current_snapshot_id):
@@ -112,8 +117,10 @@ class BegunBatch:
         )
 
     def require_columns(self, now: Schema, *, all_kept: bool = False) -> None:
-        """Raise ``CommitConflictError`` if a name of a column at the begin is that of another
-        column now; with ``all_kept`` also if it is that of none.
+        """Raise ``CommitConflictError`` if a column name of the begin now belongs to another
+        column.
+
+        With ``all_kept``, raise it also if no column has the name any more.
         """
         found = {name: each.id for name, each in named_fields(now.struct)}
         for name, each in named_fields(self.state.schema.struct):
@@ -148,8 +155,10 @@ class BegunBatch:
         return change.metadata.table_uuid == self.state.change.metadata.table_uuid
 
     def _require_may_change(self, base: Base, entries: pa.Table) -> None:
-        """Raise ``LockUnavailableError`` if this batch has ended, and ``CommitConflictError`` if
-        the files of ``entries`` can no longer be put in order before newer changes.
+        """Raise an error if the files of ``entries`` may not be committed as changes of this batch.
+
+        It is ``LockUnavailableError`` if this batch has ended, and ``CommitConflictError`` if newer
+        changes are merged already.
         """
         self.require_open(base.loaded)
         self.require_history(base.loaded)
@@ -174,7 +183,7 @@ def begin_batch(pair: StorePair) -> BegunBatch:
     """Begin a batch: commit an empty snapshot to the change store, whose sequence number is the
     transaction.
 
-    Raise ``LockUnavailableError`` while another batch runs. Batches whose lease is stale are ended.
+    Batches whose lease is stale are ended. Raise ``LockUnavailableError`` while another batch runs.
     """
     pair.base.pointer.require_writable()
     handle = change_handle(pair)
@@ -202,8 +211,9 @@ def begin_batch(pair: StorePair) -> BegunBatch:
 
 
 def end_dead_batches(pair: StorePair) -> None:
-    """Record in the change store the end of each batch of this library whose lease is stale or
-    released. Its commit is then refused.
+    """Record the end of each batch of this library whose lease is stale or released.
+
+    The record is in the change store. Later commits of these batches are refused.
     """
     overwritten = overwrite_transactions(pair.base.load().metadata)
     # Read before the lease, so a batch that begins meanwhile is not among them.
@@ -231,8 +241,10 @@ def _empty_change(base: Base, more: dict[str, str]) -> FileChange:
 
 
 def _base_at(base: LoadedMetadata, begin: Snapshot) -> Snapshot | None:
-    """Return the newest snapshot of the base store that has merged no changes since the begin of a
-    batch. An expiry keeps it, because it keeps the newest one at the begin and all newer ones.
+    """Return the newest base snapshot that has merged no changes since the begin of a batch.
+
+    An expiry keeps this snapshot, because it keeps the base snapshots from the begin on. None if
+    the store has no such snapshot.
     """
     for each in base.metadata.ancestry(base.metadata.current_snapshot_id):
         merged = optimized_sequences(base, each).sequences

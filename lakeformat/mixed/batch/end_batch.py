@@ -36,10 +36,12 @@ class EndedBatches:
     published: tuple[int, ...]
     """The transactions of the batches that published their commit before they could be ended."""
     lease: str | None
-    """The address of the lease that is held; None if no batch holds it."""
+    """The address of the lease that is held; None if no batch holds a lease."""
     owner: str | None
     expires_millis: int | None
-    """The time at which the lease would have become stale without a renewal."""
+    """The time, in epoch milliseconds, at which the lease would have become stale; None without a
+    lease.
+    """
     reason: str
     """The outcome in one sentence."""
 
@@ -49,7 +51,8 @@ class EndedBatches:
 
 
 def end_batch(pair: StorePair, *, dry_run: bool) -> EndedBatches:
-    """End all batches of this library on a table, also one that still runs: its commit is refused.
+    """End all batches of this library on a table, also a batch that still runs: its commit is
+    refused.
 
     An empty commit to each store ends a batch. So a commit of the batch that has passed the check
     of its lease meets a conflict, checks it again, and is refused.
@@ -72,7 +75,7 @@ def end_batch(pair: StorePair, *, dry_run: bool) -> EndedBatches:
         ):
             raise LockUnavailableError(
                 f"another batch on {pair.base.uri} has taken the lease after {place} at the same "
-                "moment, so no batch was ended: repeat the call to end that one"
+                "moment, so no batch was ended: repeat the call to end that batch"
             )
         end_dead_batches(pair)
         if transactions:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lease of the batch that runs on a table, which its process renews.
 
-A lease that was not renewed for ``LEASE_MILLIS`` is stale: the next holder takes it over. A SQL
-catalog keeps it as a row, else it is a file.
+A lease that was not renewed for ``LEASE_MILLIS`` is stale: the next holder takes it over. The lease
+is a row of a SQL catalog, or a file for other catalogs.
 """
 
 from __future__ import annotations
@@ -74,8 +74,9 @@ class Lease:
                 )
 
     def stop_renewing(self) -> None:
-        """Stop the renewals, so that the lease becomes stale: called when the batch is garbage
-        without a commit or ``abort``.
+        """Stop the renewals, so that the lease becomes stale.
+
+        It is called when the batch is garbage without a commit or ``abort``.
         """
         self._ended.set()
 
@@ -104,7 +105,11 @@ class Lease:
             except LockUnavailableError:
                 return  # the commit of the batch raises it
             except LakeError as error:
-                _log.warning("a batch could not renew its lease and will try again: %s", error)
+                _log.warning(
+                    "a batch could not renew its lease %s and will try again: %s",
+                    self._leases.place(self.number),
+                    error,
+                )
 
 
 def take_lease(leases: Leases, table: str, environment: Environment) -> Lease:

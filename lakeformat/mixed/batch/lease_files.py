@@ -30,8 +30,9 @@ _MOST_DIGITS = 18
 
 
 class LeaseFiles:
-    """The leases in one directory; ``lifetime_millis`` is the time without a renewal after which
-    they are stale.
+    """The leases in one directory.
+
+    A lease is stale if it was not renewed for ``lifetime_millis`` milliseconds.
     """
 
     def __init__(self, storage: Storage, directory: str, lifetime_millis: int) -> None:
@@ -53,7 +54,12 @@ class LeaseFiles:
             return StoredLease(number, "", found[number] + self._lifetime_millis)
 
     def take(self, lease: StoredLease) -> bool:
-        """Create the file of a lease, and delete those of older ones."""
+        """Create the file of a lease, and delete the files of older leases.
+
+        Return False if another writer has created the file. Raise ``LockUnavailableError`` if the
+        storage does not confirm the creation, and ``UnsupportedError`` if it cannot create a file
+        only once.
+        """
         if not self._create(lease):
             return False
         with suppress(LakeError):  # they have no effect any more
@@ -63,8 +69,10 @@ class LeaseFiles:
         return True
 
     def renew(self, lease: StoredLease) -> bool:
-        """Write the file of a lease again, unless there is a newer one, or the table was created
-        again and another holder has this number.
+        """Write the file of a lease again.
+
+        Return False if there is a newer lease, or if the table was created again and another holder
+        has this number.
         """
         newest = self.newest()
         if newest is None or newest.number != lease.number:
@@ -79,7 +87,9 @@ class LeaseFiles:
         return self._storage.uri(self._path(number))
 
     def _create(self, lease: StoredLease) -> bool:
-        """Create the file, and its directory unless the table was dropped meanwhile."""
+        """Create the file, and its directory unless the table was dropped meanwhile; return False
+        if it exists.
+        """
         storage, path = self._storage, self._path(lease.number)
         try:
             if not storage.directory_exists(self._directory):

@@ -46,8 +46,10 @@ class MovedRows:
         self._keys.append((split, [moved.column(each.name) for each in self.batch.state.key]))
 
     def require_unchanged(self, change: LoadedMetadata) -> None:
-        """Raise ``CommitConflictError`` if another commit has changed one of the keys in the
-        partition that its row leaves since the batch began.
+        """Raise ``CommitConflictError`` if another commit has changed the key of a moved row since
+        the begin.
+
+        Only changes in the partition that the row leaves count.
         """
         if not self._keys:
             return

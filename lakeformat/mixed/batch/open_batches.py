@@ -3,7 +3,7 @@
 
 A batch takes its transaction with an empty commit to the change store. Its changes come later with
 this transaction, so they are older than all commits since then. If newer changes were merged
-before, the rows of the batch would stand beside theirs.
+before, the table could have a row of the batch and a newer row with the same key.
 
 A batch of this library also has a lease, and its end is recorded in the change store. So a batch
 whose process died is ended by the next batch or compaction after its lease is stale, and the change
@@ -89,23 +89,25 @@ def oldest_open_batch(state: MixedState, now_millis: int) -> OpenBatch | None:
 
 
 def change_data_millis(properties: Mapping[str, str]) -> int:
-    """Return the age up to which changes are kept in any case, in milliseconds: the property
-    ``change.data.ttl.minutes`` of the base store, at most about 100 years.
+    """Return the age in milliseconds up to which changes are kept in any case.
+
+    It is the property ``change.data.ttl.minutes`` of the base store, at most about 100 years.
     """
     minutes = int_property(properties, CHANGE_LIFETIME, _LIFETIME_MINUTES)
     return MINUTE_MILLIS * min(minutes, _LONGEST_MINUTES)
 
 
 def begun_transactions(state: MixedState, now_millis: int) -> set[int]:
-    """Return the transactions of all batches that have begun and count as alive, also of those that
-    have committed.
+    """Return the transactions of all batches that have begun and count as alive, also committed
+    batches.
     """
     return {each.transaction for each in _begun(state, now_millis)}
 
 
 def leased_batches(change: TableMetadata) -> dict[int, int]:
-    """Return the number of the lease of each batch of this library that the change store does not
-    record as ended, by its transaction.
+    """Return the number of the lease of each batch of this library, by transaction.
+
+    Batches that the change store records as ended are left out.
     """
     history = [*_main(change)]
     ended = _ended_in(history)
@@ -123,7 +125,9 @@ def overwrite_transactions(base: TableMetadata) -> set[int]:
 
 
 def overwritten_by(snapshot: Snapshot) -> set[int]:
-    """Return the transactions of the batches that made a base snapshot; none for any other one."""
+    """Return the transactions of the batches that made a base snapshot; empty for other
+    snapshots.
+    """
     return _numbers(snapshot.summary.get(TRANSACTION, ""))
 
 

@@ -82,7 +82,11 @@ class Replaced:
     """A condition on partition columns, instead of ``partitions``."""
 
     def require_valid(self, metadata: TableMetadata) -> None:
-        """Raise ``InvalidRequestError`` if the rows are not those of whole partitions."""
+        """Raise an error if the replaced rows are not those of whole partitions.
+
+        It is ``InvalidRequestError`` for missing or contradictory arguments, and
+        ``UnsupportedError`` for a condition on other columns.
+        """
         if (self.partitions is None) == (self.where is None):
             raise InvalidRequestError(
                 f"an overwrite of {metadata.location} needs either the partitions to replace, such "
@@ -102,7 +106,10 @@ class Replaced:
             )
 
     def files(self, metadata: TableMetadata, entries: pa.Table) -> ChangedFiles:
-        """Return the change of the files: ``entries`` are those of the new rows."""
+        """Return the change of the files; ``entries`` are the manifest entries of the new rows.
+
+        Raise ``InvalidRequestError`` if a new row is outside of the replaced partitions.
+        """
         if self.where is not None:
             choice = files_where(metadata, self.where)
         elif is_list(self.partitions):
@@ -127,8 +134,8 @@ def overwrite_base(
 ) -> PublishedChange:
     """Replace the rows of partitions in one commit of the base store.
 
-    After an error nothing is published and no file is left, except after
-    ``CommitOutcomeUnknownError``.
+    After an error nothing is published, and no file is left. After ``CommitOutcomeUnknownError``
+    the files are kept, because the commit may be published.
     """
     handle, given = batch.pair.base, checked_properties(properties)
     loaded = batch.pair.load().base
@@ -236,8 +243,9 @@ class OverwriteChange:
         yield from (each for each in change_files(state, plan) if each.path in chosen)
 
     def _require_no_other_overwrite(self, base: Base) -> None:
-        """Raise ``CommitConflictError`` if another batch has, or may have, overwritten rows: this
-        batch must not replace them.
+        """Raise ``CommitConflictError`` if another batch has, or may have, overwritten rows.
+
+        This batch must not replace these rows.
         """
         head = None if base.parent is None else base.parent.snapshot_id
         if not self.batch.require_no_other_overwrite(base.loaded, head):
@@ -254,9 +262,10 @@ class OverwriteChange:
         touched: set[str],
         changes: list[StoreFile],
     ) -> None:
-        """Raise ``SnapshotExpiredError`` unless all newer changes of the partitions still exist, to
-        be merged again. If an older batch has changed the partitions meanwhile, raise
-        ``CommitConflictError``.
+        """Check that all newer changes of the partitions still exist, to be merged again.
+
+        Raise ``SnapshotExpiredError`` if some were deleted, and ``CommitConflictError`` if an older
+        batch has changed the partitions meanwhile.
         """
         transaction = self.batch.transaction
         for each in changes:
@@ -301,8 +310,10 @@ def refuse_kinds(kinds: Any) -> None:
 def _partitions(
     base: TableMetadata, entries: tuple[pa.Table, ...], changes: list[StoreFile]
 ) -> set[str]:
-    """Return the paths of partitions; raise ``UnsupportedError`` if two partitions have one path,
-    as the record has one entry for both.
+    """Return the paths of partitions.
+
+    Raise ``UnsupportedError`` if two partitions have one path, because the record has one entry for
+    both.
     """
     found = {each.partition: {each.values} for each in changes}
     for each in changes:
@@ -331,7 +342,7 @@ def _require_inside(
         outside = entries.filter(pc.invert(inside))
         raise InvalidRequestError(
             f"some rows belong to the partition {partition_paths(metadata, outside)[0]!r}, which "
-            f"is not among those of the overwrite, {given}: leave them out, or overwrite "
+            f"is not one of the partitions to overwrite, {given}: leave them out, or overwrite "
             "that partition, too"
         )
 

@@ -66,7 +66,7 @@ def commit_overwrite(
 ) -> WriteReport:
     """Replace the rows of partitions by those of prepared files, in one commit of the base store.
 
-    After an error the files are kept: abort the messages.
+    After an error the files are kept: call ``table.abort`` with the messages.
     """
     handle, given = batch.pair.base, checked_properties(properties)
     loaded = batch.pair.load().base

@@ -56,8 +56,9 @@ class RowChange:
         return MixedScan(state, None, asked)
 
     def bind(self, state: MixedState) -> Update | None:
-        """Return the function that makes the new rows, None for a DELETE; raise
-        ``InvalidRequestError`` for arguments that do not fit the table.
+        """Return the function that makes the new rows; None for a DELETE.
+
+        Raise ``InvalidRequestError`` for arguments that do not fit the table.
         """
         table = state.base.places.uri
         if self.new_values is None:
@@ -142,8 +143,10 @@ class _RowWork:
         self._report_progress(len(splits))
 
     def place(self) -> BatchPlace:
-        """Return the place of the batch; its commit is refused if another commit has changed rows
-        that it moves to another partition.
+        """Return the transaction of the batch, with a further check for its commit.
+
+        The commit is refused if another commit has changed rows that the batch moves to another
+        partition.
         """
         place = self.batch.place()
 

@@ -46,8 +46,9 @@ def compact_mixed(
 ) -> MixedCompactReport:
     """Merge changes and small files into base files, in one commit; the merged rows do not change.
 
-    A repeated call with the same ``commit`` publishes nothing again. After a conflict everything is
-    planned again.
+    ``strategy`` is ``minor`` or ``full``. A repeated call with the same ``commit`` publishes
+    nothing again. After a conflict everything is planned again. Raise ``UnsupportedError`` if the
+    base store does not have version 2 of the Iceberg format.
     """
     require_mixed_strategy(strategy)
     chosen = where_to_work(executor)

@@ -45,12 +45,14 @@ _VERSION = 2
 """The format version of base stores that this library merges changes into."""
 
 LoadState = Callable[[], tuple[LoadedPair, MixedState, LastRuns]]
-"""Returns the newest metadata of both stores, its state, and the times of the newest runs."""
+"""A function that returns the newest metadata of both stores, its state, and the times of the
+newest runs.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeUnit:
-    """One task: files of a partition that share no key with those of another task."""
+    """One task: files of a partition that share no key with the files of another task."""
 
     partition: str
     task: OptimizingTask
@@ -59,9 +61,9 @@ class MergeUnit:
     remaining: tuple[StoreFile, ...]
     """The base files that remain, whose deletes become one file of positions each."""
     key_deletes: tuple[StoreFile, ...]
-    """The deletes of the change store that may apply to these files."""
+    """The deletes of the change store that may apply to the rewritten and the remaining files."""
     of_base: Mapping[str, FileToChange]
-    """The base files among them, by path."""
+    """The base files among the rewritten and the remaining files, by path."""
     nodes: int
     """The number of nodes, which are hash buckets, of the new base files of the partition."""
     base_versions: tuple[StoreFile, ...] = ()
@@ -84,7 +86,9 @@ class MergeUnit:
 
     @property
     def transaction(self) -> int:
-        """The transaction of the new base files: the newest one of their rows."""
+        """The transaction of the new base files: the newest transaction of the rewritten files, or
+        0.
+        """
         return max((each.transaction for each in self.rewritten), default=0)
 
     @property
@@ -110,19 +114,24 @@ class MixedCompactPlan:
     waits_for: OpenBatch | None
     """The batch that has begun and not committed; only changes before it are merged."""
     merged_alone: Mapping[str, int]
-    """The highest sequence number of the changes by partition, if they have only deletes that
-    delete no row: they are recorded as merged, and no file is read."""
+    """The highest sequence number of changes that are recorded as merged without reading a file, by
+    partition.
+
+    These changes are only deletes that delete no row.
+    """
     blocked: int
     """The number of files of inserts that wait, if no change can be merged in the order of
     transactions; else 0."""
 
     @property
     def other_compactor(self) -> None:
-        """None: an optimizing of Amoro cannot damage this one, nor the other way round."""
+        """None: a compaction and an optimizing of Amoro cannot damage each other's results."""
 
     @property
     def snapshot_id(self) -> int | None:
-        """The id of the planned snapshot of the base store; None if it has none."""
+        """The id of the planned snapshot of the base store; None if the base store has no
+        snapshot.
+        """
         return self.state.snapshot_ids[0]
 
     @property
@@ -137,8 +146,9 @@ class MixedCompactPlan:
 
     @property
     def recorded(self) -> str | None:
-        """A sentence about partitions in which changes are recorded as merged without any work;
-        None if there are none.
+        """A sentence about partitions in which changes are recorded as merged without any work.
+
+        None if there are no such partitions.
         """
         if not self.merged_alone:
             return None
@@ -152,7 +162,9 @@ class MixedCompactPlan:
 
     @property
     def merged(self) -> dict[str, int]:
-        """The sequence number of the newest merged change by partition, if there is one."""
+        """The sequence number of the newest merged change, by partition; only partitions with
+        merged changes.
+        """
         return {
             **{each.partition: each.sequences[1] for each in self.due if each.sequences},
             **self.merged_alone,
@@ -160,14 +172,14 @@ class MixedCompactPlan:
 
     @property
     def waiting(self) -> str | None:
-        """A sentence about changes that are not merged now; None if there are none."""
+        """A sentence about changes that are not merged now; None if no change waits."""
         if self.waits_for is None:
             return self.obstacle
         return f"newer changes wait for the batch with {self.waits_for}"
 
     @property
     def obstacle(self) -> str | None:
-        """A sentence about the property that blocks every change; None if none does."""
+        """A sentence about the property that blocks every change; None if no property does."""
         if not self.blocked or self.waits_for is not None:
             return None
         return (
@@ -210,7 +222,10 @@ def require_mixed_strategy(strategy: str) -> str:
 
 
 def plan_merge(load: LoadState, strategy: str, now_millis: int) -> MixedCompactPlan:
-    """Plan the compaction of the newest state."""
+    """Plan the compaction of the newest state.
+
+    Raise ``UnsupportedError`` if the base store does not have version 2 of the Iceberg format.
+    """
     pair, state, last = load()
     _require_version(state)
     settings = OptimizingSettings.of(state.base.metadata.properties)
@@ -237,11 +252,12 @@ def plan_merge(load: LoadState, strategy: str, now_millis: int) -> MixedCompactP
 def _merged_alone(
     nodes: NodesToMerge, plan: OptimizingPlan, strategy: str, settings: OptimizingSettings
 ) -> dict[str, int]:
-    """Return the highest sequence number of lone deletes by partition, unless the partition has
-    other changes that are not merged by this plan.
+    """Return the highest sequence number of lone deletes, by partition; partitions with other
+    changes are left out.
 
-    A minor compaction records them together with other work, or if there are many. Else they would
-    count against the most files that one optimizing merges, and never be removed.
+    A minor compaction records lone deletes together with other work, or if there are many.
+    Otherwise they would count against the most files that one optimizing merges, and would never be
+    removed.
     """
     is_due = plan.type is not None or strategy == "full"
     if not is_due and len(nodes.lone_deletes) < settings.minor_file_count:

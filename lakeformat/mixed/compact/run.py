@@ -124,7 +124,9 @@ class MergeWork:
                 yield unit.of_base[file.path], deleted
 
     def _require_partition(self, unit: MergeUnit, entries: pa.Table) -> None:
-        """Refuse rows that the current partition spec puts into another partition."""
+        """Raise ``UnsupportedError`` for rows that the current partition spec puts into another
+        partition.
+        """
         metadata = self.base.metadata
         found = {*partition_paths(metadata, entries)} if len(entries) else {unit.partition}
         if found != {unit.partition}:

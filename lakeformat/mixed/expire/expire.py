@@ -2,8 +2,8 @@
 """Expires old snapshots of both stores, and removes changes that the base store has merged.
 
 Each store is expired as an Iceberg table, except for snapshots that the pair still needs. Merged
-changes are removed last: their files are still needed by the snapshots before, and are deleted when
-these expire. Each step is a commit of its own, so a repeated call completes an interrupted one.
+changes are removed last: older snapshots still need their files, which are deleted when these
+snapshots expire. Each step is a commit of its own, so a repeated call completes an interrupted one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class MixedExpiryRequest:
     snapshots: Collection[int] = ()
     delete_files: bool = True
     unread: Callable[[], Collection[int]] = tuple
-    """Returns the ids of the snapshots of both stores that a consumer has not read yet."""
+    """A function that returns the ids of the snapshots of both stores that a consumer has not read
+    yet.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,8 @@ def expire_mixed(
 ) -> MixedExpireReport:
     """Expire snapshots of both stores, and remove merged changes that are old enough.
 
-    ``load`` returns the newest metadata of both stores, and its state.
+    ``load`` returns the newest metadata of both stores, and its state. Raise ``UnsupportedError``
+    if the property ``gc.enabled`` of a store is false.
     """
     loaded, state = load()
     for each in (loaded.base, loaded.change):
@@ -101,7 +104,7 @@ def plan_expiry(
 ) -> ExpiryPlan:
     """Return the plan of an expiry of the newest state; only metadata is read.
 
-    ``newest`` returns the newest state when a store is expired; without it ``state`` counts.
+    ``newest`` returns the newest state at the time when a store is expired; None uses ``state``.
     """
     settings = ExpirySettings.of(loaded.base.metadata.properties)
     needed = NeededSnapshots(settings, now_millis, newest or (lambda: state))

@@ -16,7 +16,9 @@ __all__ = ["MixedExpireReport"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixedExpireReport(IcebergExpireReport):
-    """The report of an expiry of both stores, or of its dry run; its numbers are those of both."""
+    """The report of an expiry of both stores, or of its dry run; its numbers are the sums
+    of both.
+    """
 
     earliest_snapshot: None = None
     """None: ``change`` and ``base`` have the oldest snapshot of each store."""

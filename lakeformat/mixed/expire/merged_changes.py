@@ -104,8 +104,9 @@ class _Ages:
         )
 
     def committed(self, sequence: int) -> int:
-        """Return the time, in epoch milliseconds, of the commit with a sequence number; if its
-        snapshot has expired, that of the next one.
+        """Return the time, in epoch milliseconds, of the commit with a sequence number.
+
+        If the snapshot of the commit has expired, return the time of the next commit.
         """
         return self.times[min(bisect_left(self.numbers, sequence), len(self.times) - 1)]
 

@@ -40,7 +40,7 @@ class NeededSnapshots:
     settings: ExpirySettings
     now_millis: int
     load: Callable[[], MixedState]
-    """Returns the newest state of the table."""
+    """A function that returns the newest state of the table."""
 
     def of_change(self, metadata: TableMetadata, expired: Collection[int]) -> set[int]:
         """Return the ids in ``expired`` of snapshots of the change store that must be kept."""
@@ -76,8 +76,9 @@ class NeededSnapshots:
 
 
 def _at_the_beginning(history: Sequence[Snapshot], batch: OpenBatch | None) -> Iterator[Snapshot]:
-    """Yield the base snapshot that an open batch may read: the newest one when it began. If there
-    was none, yield the oldest one, which shows that the base store was empty then.
+    """Yield the base snapshot that an open batch may read: the newest one when the batch began.
+
+    If there was none, yield the oldest snapshot, which shows that the base store was empty then.
     """
     if batch is not None and history:
         before = (each for each in history if each.timestamp_ms <= batch.began_millis)

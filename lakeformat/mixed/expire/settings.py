@@ -23,7 +23,8 @@ class ExpirySettings:
     """The properties of the base store with Amoro's names and defaults; ages in milliseconds."""
 
     change_age: int
-    """The age from which on merged changes are removed, and snapshots of the change store."""
+    """The age from which on merged changes are removed, and snapshots of the change store expire.
+    """
     base_age: int
     """The age from which on snapshots of the base store expire."""
     least: int
@@ -33,7 +34,7 @@ class ExpirySettings:
     is_enabled: bool
     """False if the maintenance of the table must not expire snapshots."""
     keeps_written: bool
-    """True if Amoro's expiry of data needs the newest snapshot that is no optimizing."""
+    """True if Amoro's expiry of data needs the newest snapshot that no optimizing made."""
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> ExpirySettings:

@@ -53,7 +53,9 @@ class LiveFiles:
         )
 
     def deletes(self) -> DeleteFacts:
-        """Return the numbers about deletes: those of the base store, and those of keys."""
+        """Return the numbers about deletes: those of the base store, and the keys deleted in the
+        change store.
+        """
         found = _deletes(self.data)
         positions = [each for each in found if not each.equality_ids]
         keys = [each for each in found if each.equality_ids]

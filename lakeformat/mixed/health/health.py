@@ -45,8 +45,8 @@ a reason in the report.
 class MixedHealthReport(IcebergHealthReport):
     """The health of a Mixed table: the numbers of Iceberg tables, for both stores together.
 
-    Data files are those of the base store and the inserts that are not merged yet. Their deletes
-    count as equality deletes.
+    Data files are the files of the base store and the inserts that are not merged yet. Deletes of
+    the change store count as equality deletes.
     """
 
     merged_files: int
@@ -119,10 +119,10 @@ def check_mixed_health(
 
 
 def score_of_partitions(pending: Sequence[PendingFiles], settings: OptimizingSettings) -> Score:
-    """Return Amoro's score of partitions with these files that need attention.
+    """Return Amoro's score of partitions; ``pending`` are the files of each that need attention.
 
-    ``self-optimizing.minor.trigger.file-count`` many files, and the share
-    ``self-optimizing.major.trigger.duplicate-ratio`` of deletes, give the worst score.
+    Two table properties set what counts as worst: ``self-optimizing.minor.trigger.file-count`` the
+    number of files, and ``self-optimizing.major.trigger.duplicate-ratio`` the share of deletes.
     """
 
     def column(name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

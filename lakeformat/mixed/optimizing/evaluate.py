@@ -46,13 +46,15 @@ class DeleteKind(StrEnum):
 
 
 class FileUse(StrEnum):
-    """The part that an optimizing does with a data file."""
+    """The work that an optimizing does with a data file."""
 
     REWRITE = "rewrite"
     UNDERSIZED = "undersized"
-    """Merged with other undersized segments, if there is enough of them."""
+    """Merged with other undersized segments of its node; a segment alone in its node is not
+    rewritten.
+    """
     DELETES = "deletes"
-    """Its deletes are merged to one file of positions."""
+    """Not rewritten: the deletes of the file are merged to one file of positions."""
     KEEP = "keep"
 
 
@@ -90,8 +92,9 @@ class LastRuns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingFiles:
-    """The files of a partition that still need attention: all but target-sized ones without deletes
-    to merge.
+    """The files of a partition that still need attention.
+
+    These are all files except those of the target size without deletes to merge.
     """
 
     files: int
@@ -168,7 +171,9 @@ def evaluate(
     *,
     keyed: bool = True,
 ) -> PartitionDecision:
-    """Return the decision about a partition with these files."""
+    """Return the decision about a partition with these files; ``keyed`` is False for a table
+    without key.
+    """
     rules = _Rules(settings, last, now_millis, keyed)
     counts = _Counts()
     uses = tuple(rules.add(each, counts) for each in files)

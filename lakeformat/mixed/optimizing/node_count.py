@@ -30,8 +30,8 @@ def node_count(
 ) -> int:
     """Return the number of nodes of the new base files of a partition with these files.
 
-    It is that of the table property, or with ``lake.auto-buckets`` that of the base files, which a
-    major or a full optimizing adapts to the size of the partition.
+    The table property sets the number. With ``lake.auto-buckets`` it is the number of the base
+    files, which a major or full optimizing adapts to the size of the partition.
     """
     stored = [*files]
     current = stored_node_count(stored, settings)

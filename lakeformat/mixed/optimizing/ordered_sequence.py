@@ -2,8 +2,8 @@
 """Selects the changes that an optimizing may merge, so that transactions keep their order.
 
 A change with a low transaction id may have a high sequence number: a batch took its transaction
-first and committed late. If such a change were merged after newer ones, it would bring back their
-old rows.
+first and committed late. If such a change were merged after newer changes, old rows would replace
+their newer rows.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ class ChangeGroup:
 def ordered_sequence(
     groups: Iterable[ChangeGroup], most_files: int, before: int | None = None
 ) -> int | None:
-    """Return the sequence number up to which changes may be merged; None if none may be.
+    """Return the highest sequence number up to which changes may be merged; None if no change may
+    be.
 
-    It is the highest one with at most ``most_files`` files up to it, none of which has a
-    transaction as high as a later file. With ``before`` it is lower than this number; the later
-    files still count, because one of them may have a low transaction.
+    At most ``most_files`` files may have a number up to it, and all of them must have lower
+    transactions than all later files. With ``before`` the result is lower than ``before``; the
+    later files still count, because one of them may have a low transaction.
     """
     ordered = sorted(groups)
     found, files, highest = None, 0, -1

@@ -59,13 +59,15 @@ class PartitionPlan:
     partition: str
     decision: PartitionDecision
     sequences: tuple[int, int] | None
-    """The lowest and the highest sequence number of the changes that would be merged."""
+    """The lowest and the highest sequence number of the changes that would be merged; None without
+    changes.
+    """
     tasks: tuple[OptimizingTask, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class OptimizingPlan:
-    """The plans of all partitions; those that are to be optimized first, the costliest first."""
+    """The plans of all partitions: first the partitions to optimize, the costliest first."""
 
     table: str
     position: str
@@ -99,7 +101,8 @@ def plan_splits(
 ) -> NodesToMerge:
     """Return all nodes with rows, with the changes that one optimizing may merge.
 
-    With ``before`` only changes with a lower sequence number are merged.
+    With ``before`` only changes with a lower sequence number are merged. Raise ``UnsupportedError``
+    if changes cannot be matched with the rows of base files.
     """
     return plan_all_nodes(state, partial(_upto, settings.max_file_count, before))
 
@@ -111,7 +114,7 @@ def plan_optimizing(
     now_millis: int,
     splits: Sequence[NodeSplit] | None = None,
 ) -> OptimizingPlan:
-    """Plan the optimizing of a state; ``splits`` are by default those of ``plan_splits``."""
+    """Plan the optimizing of a state; without ``splits`` the result of ``plan_splits`` is used."""
     groups: dict[str, list[NodeSplit]] = {}
     for split in plan_splits(state, settings).splits if splits is None else splits:
         groups.setdefault(split.partition, []).append(split)
@@ -276,8 +279,9 @@ def _tasks(of: _Decided, kept: Collection[str]) -> Iterator[OptimizingTask]:
 def _by_subtree(
     files: Iterable[PartitionFile], nodes: Mapping[str, TreeNode]
 ) -> list[tuple[TreeNode, list[PartitionFile]]]:
-    """Return the files by the topmost node with files that contains their node, so that two groups
-    share no key.
+    """Return the files by the topmost node that has files and contains the node of the file.
+
+    Two such groups share no key.
     """
     listed = [*files]
     with_files = {nodes[each.path] for each in listed}

@@ -23,11 +23,13 @@ _REFRESH = "base.refresh-interval"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizingSettings:
-    """The properties with their defaults; times are in milliseconds, -1 turns an interval off."""
+    """The properties with their defaults; sizes are in bytes, times in milliseconds, -1 turns an
+    interval off.
+    """
 
     target_size: int = _TARGET_BYTES
     fragment_ratio: int = 8
-    """A file is a fragment if it is not larger than the target size divided by this."""
+    """A file is a fragment if it is not larger than the target size divided by this number."""
     min_target_size_ratio: Decimal = Decimal("0.75")
     """A file is an undersized segment if it is not larger than this part of the target size."""
     minor_file_count: int = 12
@@ -44,9 +46,13 @@ class OptimizingSettings:
     max_file_count: int = 10_000
     """The most files of the change store that one optimizing merges."""
     size_tolerance: int = 0
-    """If set, only file sizes that differ more than this from the target make it necessary."""
+    """If above 0, only the sizes of files decide: the bytes that files lack to ``min_target_size``,
+    as a root mean square, must reach this number.
+    """
     fallback_interval: int = -1
-    """The time after which the tolerance has no effect."""
+    """The time since the last minor optimizing after which the tolerance has no effect; -1 means
+    never.
+    """
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> OptimizingSettings:

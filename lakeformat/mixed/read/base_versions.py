@@ -23,7 +23,7 @@ from lakeformat.types.arrow_memory import array_of
 __all__ = ["BEFORE_ALL", "base_versions"]
 
 BEFORE_ALL = -1
-"""A transaction that is lower than every other one."""
+"""A transaction that is lower than every transaction of a change."""
 
 
 def base_versions(

@@ -28,13 +28,16 @@ class MixedScanPlan:
     delete_files: int
     """The number of files of the change store to read that hold deleted keys."""
     merged_changes: int
-    """Files of the change store that are skipped, because the base store has their rows."""
+    """The number of files of the change store that are skipped, because the base store has their
+    rows.
+    """
     left_out_by_partition: int
     left_out_by_statistics: int
     left_out_by_node: int
-    """Data files skipped because no key of the condition is in their node."""
+    """The number of data files that are skipped, because no key of the condition is in their node.
+    """
     bytes_to_read: int
-    """The total size of these files."""
+    """The total size of the files to read."""
     nodes: int
     """The number of nodes to read, in all partitions; each is a split."""
     merged_nodes: int

@@ -57,9 +57,9 @@ class KeyDeletes:
     ) -> Mask:
         """Return a mask of the rows that are deleted.
 
-        ``transactions`` has the transaction of each row, or is the one of all rows. Without
+        ``transactions`` has the transaction of each row, or one transaction for all rows. Without
         ``offsets`` the rows come after all changes of their transaction, as rows of the base store
-        do. ``versions`` are those of the rows in a table with a version field.
+        do. ``versions`` are the versions of the rows; None in a table without a version field.
         """
         rows, ranks = self._keys.matches(keys)
         own = transactions if isinstance(transactions, int) else transactions[rows]

@@ -39,7 +39,9 @@ class NodeFilter:
 
     @classmethod
     def of(cls, key: Sequence[Field], conditions: Conjunction) -> NodeFilter:
-        """Return the filter for conditions, which must name values of all key columns."""
+        """Return the filter for conditions; any key may be read if they do not list values of all
+        key columns.
+        """
         listed = [_values(field, conditions) for field in key]
         values = [each for each in listed if each is not None]
         if len(values) < len(key) or np.prod([len(each) for each in values]) > _MOST_KEYS:

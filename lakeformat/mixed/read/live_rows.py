@@ -26,7 +26,7 @@ __all__ = ["live_rows"]
 
 _Numbers = NDArray[np.int64]
 ReadFields = Callable[[StoreFile, Sequence[Field]], Iterator[pa.RecordBatch]]
-"""Streams columns of a file of the node."""
+"""A function that streams columns of one file of the node."""
 _FEW_ROWS = BATCH_ROWS // 8
 """Batches of changes with fewer rows are joined before their keys are searched."""
 
@@ -40,12 +40,11 @@ def live_rows(
     *,
     version: Field | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the wanted columns of the live rows of some files; ``version`` is the version field of
-    the table.
+    """Stream the wanted columns of the live rows of some files.
 
     The keys of all rows are read once for each part of the deletes; the other columns are read
     once. Memory holds one part of the deletes, and the positions of the rows that earlier parts
-    delete.
+    delete. ``version`` is the version field of the table; None if it has none.
     """
     rows = _NodeRows(files, tuple(key), version, read)
     for part in parts:
@@ -63,7 +62,7 @@ class _Rows:
 
     batch: pa.RecordBatch
     transactions: int | _Numbers
-    """The transaction of each row, or the one of all rows."""
+    """The transaction of each row, or one transaction for all rows."""
     offsets: _Numbers | None
     """The offsets of changes; None for rows of the base store."""
 
@@ -134,7 +133,7 @@ def _kept(positions: pa.Array, left_out: DeletionVector) -> Mask:
 
 
 def _joined(every: Iterable[_Rows]) -> Iterator[_Rows]:
-    """Yield rows, those of small files together: each search of keys costs some time."""
+    """Yield rows, and join the rows of small files: each search of keys costs some time."""
     held: list[_Rows] = []
     count = 0
     for rows in every:

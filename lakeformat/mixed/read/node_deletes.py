@@ -26,8 +26,9 @@ from lakeformat.tables.scan_report import ScanReport
 __all__ = ["DeletePart", "NodeDeletes", "offsets_of"]
 
 _MOST_BYTES = 32 << 20
-"""The most bytes of keys and offsets in memory, about two million deletes by a number. Their index
-takes up to seven times as much.
+"""The most bytes of keys and offsets in memory: about two million deletes if the key is one number.
+
+Their index takes up to seven times as much.
 """
 
 
@@ -42,7 +43,7 @@ class DeletePart:
 
 @dataclass(slots=True)
 class NodeDeletes:
-    """Reads the deletes of one node after the other; the next node may share some files."""
+    """Reads the deletes of nodes, one node after the other; neighbouring nodes may share files."""
 
     state: MixedState
     report: ScanReport

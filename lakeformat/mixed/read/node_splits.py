@@ -48,7 +48,7 @@ class NodeSplit:
     files: tuple[StoreFile, ...]
     """The files with rows: base files and inserts."""
     deletes: tuple[StoreFile, ...]
-    """The files whose rows are deleted, if they may delete rows of ``files``."""
+    """The files of deleted keys that may delete rows of ``files``."""
     base_versions: tuple[StoreFile, ...] = ()
     """The base files that, by their bounds, may have larger versions than inserts among ``files``;
     empty in a table without a version field."""
@@ -85,7 +85,11 @@ class MixedPlan:
 
 
 def plan_nodes(state: MixedState, conditions: Conjunction) -> MixedPlan:
-    """Plan the splits with rows that may meet all conditions."""
+    """Plan the splits with rows that may meet all conditions.
+
+    Raise ``UnsupportedError`` if deletes cannot be matched with rows, because of several partition
+    specs or of partitions with one path.
+    """
     version = () if state.version is None else (state.version.id,)
     base = plan_files(state.base, conditions, statistics_of=version)
     change = plan_files(state.change, conditions, statistics_of=version)
@@ -129,13 +133,16 @@ def plan_nodes(state: MixedState, conditions: Conjunction) -> MixedPlan:
 
 
 SelectChanges: TypeAlias = Callable[[Sequence[StoreFile]], int | None]
-"""Returns the sequence number up to which changes are read; None if none is read."""
+"""A function that returns the sequence number up to which changes are read; None reads no change.
+"""
 
 
 def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
-    """Plan all nodes with rows, with the changes that are not merged yet and that are selected.
+    """Plan all nodes with rows, with the selected changes that are not merged yet.
 
-    Each node has all of its deletes, also those that are too old to delete a row.
+    Each node has all of its deletes, also those that are too old to delete a row. Raise
+    ``UnsupportedError`` if the table cannot be optimized, for example because a key column had
+    several types.
     """
     stores = (state.base.metadata, state.change.metadata)
     require_one_key_type(stores, state.key, "optimizing")
@@ -164,7 +171,9 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
 
 
 def _require_known_merges(state: MixedState, changes: Iterable[StoreFile]) -> None:
-    """Refuse merged changes if the record has one entry for their partition and another one."""
+    """Raise ``UnsupportedError`` for merged changes of two partitions that share one entry of the
+    record.
+    """
     if any(_NULL in each.partition and _is_merged(state, each) for each in changes):
         stored = change_files(state.change, plan_files(state.change))
         merged = [each for each in stored if _is_merged(state, each)]
@@ -178,8 +187,9 @@ def _is_merged(state: MixedState, change: StoreFile) -> bool:
 
 
 def _require_own_paths(state: MixedState, files: Iterable[StoreFile], effect: str) -> None:
-    """Refuse files of partitions with one path: the record of merged changes has one entry for
-    them.
+    """Raise ``UnsupportedError`` for files of two partitions with one path.
+
+    The record of merged changes has one entry for both.
     """
     known: dict[str, str] = {}
     for each in files:
@@ -193,7 +203,10 @@ def _require_own_paths(state: MixedState, files: Iterable[StoreFile], effect: st
 
 
 def _require_one_path(state: MixedState, files: Iterable[StoreFile]) -> None:
-    """Refuse files of one partition with two paths, which have two records of merged changes."""
+    """Raise ``UnsupportedError`` for files of one partition with two paths.
+
+    The record of merged changes has an entry for each path.
+    """
     known: dict[str, str] = {}
     for each in files:
         if (other := known.setdefault(each.values, each.partition)) != each.partition:
@@ -205,7 +218,10 @@ def _require_one_path(state: MixedState, files: Iterable[StoreFile]) -> None:
 
 
 def _require_one_spec(state: MixedState, plans: Sequence[FilePlan]) -> None:
-    """Refuse files of several partition specs: a delete applies only to its own partition."""
+    """Raise ``UnsupportedError`` for files of several partition specs.
+
+    A delete applies only to its own partition.
+    """
     stores = (state.base, state.change, state.change)
     specs = {
         tuple((each.source_ids, each.transform) for each in spec_of(store.metadata, table).fields)

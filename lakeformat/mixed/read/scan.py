@@ -84,7 +84,10 @@ class MixedScan(Results):
         return [*self._plan.splits]
 
     def read(self, split: NodeSplit) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of one split, from this scan or from one with the same arguments."""
+        """Stream the rows of one split, from this scan or from a scan with the same arguments.
+
+        Raise ``InvalidRequestError`` for a split of other snapshots.
+        """
         if split.snapshot_ids != self._state.snapshot_ids:
             raise InvalidRequestError(
                 f"the split belongs to the snapshots {split.snapshot_ids} of base and change "

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the versions in files of both stores by their bounds in manifests.
 
-A row of the base store hides an insert of its key only if its version is larger. So a base file
-whose versions are all smaller than those of the inserts, or equal, need not be read for that.
+A row of the base store hides an insert of its key only if the version of the row is larger. So a
+base file is not read for this if no version in it is larger than those of the inserts.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class VersionRanges:
     def may_be_larger(
         self, base_files: Iterable[StoreFile], inserts: Sequence[StoreFile]
     ) -> tuple[StoreFile, ...]:
-        """Return the base files that may have a version larger than one of the inserts, of which
-        there is at least one.
+        """Return the base files that may have a larger version than one of the inserts.
+
+        There must be at least one insert.
         """
         of_inserts = [self.by_path[each.path] for each in inserts]
         bounds: list[Any] = [None if each.has_nulls else each.lower for each in of_inserts]

@@ -2,8 +2,8 @@
 """The record of the newest alter in the properties of both stores, and the state between its two
 commits.
 
-The commit of the change store decides that an alter happens; that of the base store follows. Until
-then the columns and properties of the base store are behind, and readers take those that it gets.
+The commit of the change store decides that an alter happens; the commit of the base store follows.
+Between both, readers already use the new columns and properties of the base store.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ __all__ = [
 ]
 
 ALTERED = "lake.altered"
-"""The property with the record of the newest alter. While both stores have the same record, or
-none, both have made it."""
+"""The property with the record of the newest alter.
+
+If both stores have the same record, or none, no alter is pending.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,9 @@ class AlterRecord:
 
     @classmethod
     def of(cls, store: str, properties: Mapping[str, str]) -> AlterRecord | None:
-        """Return the record in the properties of a store; None if it has none. ``store`` is for
-        errors.
+        """Return the record in the properties of a store; None if the store has none.
+
+        Raise ``CorruptTableError``, which names ``store``, for an invalid record.
         """
         text = properties.get(ALTERED)
         if text is None:
@@ -82,8 +85,9 @@ class AlterRecord:
 
 
 def altered_base(base: TableMetadata, change: TableMetadata) -> TableMetadata | None:
-    """Return the base store as an alter leaves it that only the change store has made; None if
-    there is no such alter.
+    """Return the base store as it is after an alter that only the change store has made.
+
+    None if there is no such alter, or if another program has altered the base store in between.
     """
     record = AlterRecord.of(change.location, change.properties)
     if record is None or base.properties.get(ALTERED) == change.properties[ALTERED]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of the base store about each partition: the sequence number of the change store up to
-which its rows are merged, and the time of that.
+"""The record of the base store about each partition: which changes are merged, and when they were.
 
-A base snapshot that changed this has a mark in its summary, and a statistics file with the record;
-later snapshots inherit it.
+The record has the sequence number of the change store up to which its rows are merged, and the time
+of the merge. A base snapshot that changes the record has a mark in its summary, and a statistics
+file with the record; later snapshots inherit the record.
 """
 
 from __future__ import annotations
@@ -58,7 +58,11 @@ NOTHING_MERGED = OptimizedSequences({}, {})
 
 
 def optimized_sequences(base: LoadedMetadata, snapshot: Snapshot | None) -> OptimizedSequences:
-    """Return what the base store records at a snapshot; nothing if it has none."""
+    """Return the record of the base store at a snapshot; it is empty if nothing was ever merged.
+
+    Raise ``CorruptTableError`` for a missing or damaged record, and ``UnsupportedError`` for the
+    form of old versions of Amoro.
+    """
     if snapshot is None:
         return NOTHING_MERGED
     found = [_record(base, snapshot, kind) for kind in (SEQUENCES, TIMES)]
@@ -79,7 +83,7 @@ def is_optimizing(summary: Mapping[str, str]) -> bool:
 def require_possible_sequences(
     base: LoadedMetadata, change: LoadedMetadata, merged: OptimizedSequences
 ) -> None:
-    """Raise ``CorruptTableError`` if a recorded number is none that the change store has used.
+    """Raise ``CorruptTableError`` if the change store has never used a recorded number.
 
     Changes up to the recorded number are not read, so with a number from the future the next writes
     would be lost.

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The properties that make two Iceberg tables one Mixed table, or record a step of their life."""
+"""The properties that make two Iceberg tables one Mixed table, or record an unfinished
+operation.
+"""
 
 from __future__ import annotations
 

@@ -34,8 +34,9 @@ def partition_paths(metadata: TableMetadata, entries: pa.Table) -> list[str]:
 
 
 def partition_values(entries: pa.Table) -> list[str]:
-    """Return a text for each entry that is equal only for equal partitions: a path does not
-    distinguish a null from the text ``null``.
+    """Return a text for each entry that is equal only for equal partitions.
+
+    A path does not distinguish a null from the text ``null``.
     """
     columns = [column.to_pylist() for column in partition_columns(entries)]
     return [repr([column[row] for column in columns]) for row in range(len(entries))]

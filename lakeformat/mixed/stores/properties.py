@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table properties by which the stores of a Mixed table name their role, each other and the
-key.
-"""
+"""The table properties of the stores of a Mixed table: their role, the other store and the key."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ __all__ = [
 TABLE_STORE = "mixed-format.table-store"
 """The role of a store: ``base`` or ``change``."""
 PRIMARY_KEY = "mixed-format.primary-key-fields"
-"""The names of the key columns, with commas."""
+"""The names of the key columns, separated by commas."""
 CHANGE_IDENTIFIER = "mixed-format.change.identifier"
 """The name of the change store, as ``database.table``; only in a base store with a key."""
 RENAMED_TO = "lake.renamed-to"
@@ -49,11 +47,12 @@ VERSION_FIELD = "lake.version-field"
 which Amoro does not know."""
 FORMAT_MARK = {TABLE_FORMAT: "MIXED_ICEBERG"}
 OPTIONAL_KEYS = "lake.optional-key-field-ids"
-"""The ids, with commas, of the key columns that were optional before the table was adopted; only in
-an adopted base store."""
+"""The ids, separated by commas, of the key columns that were optional before the table was adopted.
+
+Only an adopted base store has it.
+"""
 KEPT_UPSERT = "lake.kept-upsert"
-"""``true`` in the base store of a table that had the property of ``UPSERT`` before it was
-adopted."""
+"""``true`` in an adopted base store that had the property ``UPSERT`` before."""
 BASE, CHANGE = "base", "change"
 
 
@@ -63,9 +62,10 @@ def is_keyed_store(properties: Mapping[str, str]) -> bool:
 
 
 def change_store_name(properties: Mapping[str, str], uri: str) -> str | None:
-    """Return the name of the change store beside a base store; None for any other table.
+    """Return the name of the change store that a base store names; None for any other table.
 
-    A Mixed table without a key has only a base store, which is a plain Iceberg table.
+    A Mixed table without a key has only a base store, which is a plain Iceberg table. Raise
+    ``CorruptTableError`` for an invalid name.
     """
     identifier = properties.get(CHANGE_IDENTIFIER)
     if properties.get(TABLE_STORE) != BASE or identifier is None:

@@ -33,8 +33,10 @@ def record_uri(base: LoadedMetadata, snapshot: Snapshot, environment: Environmen
 def delete_unused_records(
     handle: TableHandle, records: Sequence[str], published: Snapshot | None
 ) -> None:
-    """Delete the records of earlier attempts of a commit, if the metadata shows which one is in
+    """Delete the records of earlier attempts of a commit, if the metadata shows which record is in
     use.
+
+    A failure is ignored: the files are then orphans.
     """
     if len(records) < 2 or published is None:
         return

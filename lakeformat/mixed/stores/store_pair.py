@@ -29,19 +29,24 @@ __all__ = ["LoadedPair", "StorePair"]
 
 @dataclass(frozen=True, slots=True)
 class LoadedPair:
-    """The metadata of both stores. That of the change store is the newer one, so that no change
-    is missing that an optimizing has not yet moved to the base store.
+    """The metadata of both stores.
+
+    The change store is loaded last, so no change is missing that an optimizing has not yet moved to
+    the base store.
     """
 
     base: LoadedMetadata
     change: LoadedMetadata
     has_pending_alter: bool = False
-    """True if only one store has made the newest alter. The metadata here is that after the
-    alter."""
+    """True if only one store has made the newest alter; the metadata here is already as after the
+    alter.
+    """
 
     @property
     def key(self) -> tuple[Field, ...]:
-        """The key columns, in the order of the key."""
+        """The key columns, in the order of the key; an invalid property raises
+        ``CorruptTableError``.
+        """
         schema = self.base.metadata.schema
         names = _key_names(self.base)
         found = {each.name: each for each in schema.fields}
@@ -56,8 +61,9 @@ class LoadedPair:
 
     @property
     def version(self) -> Field | None:
-        """The column whose larger value makes a row of a key the newer one; None if transactions
-        alone order the changes.
+        """The column whose larger value makes a row of a key the newer one.
+
+        None if transactions alone order the changes.
         """
         metadata = self.base.metadata
         return version_field(metadata.properties, metadata.schema, self.base.places.uri)
@@ -71,8 +77,10 @@ class StorePair:
     change: MetadataPointer
 
     def load(self) -> LoadedPair:
-        """Return the current metadata of both stores; raise ``CorruptTableError`` if they are no
-        pair.
+        """Return the current metadata of both stores.
+
+        Raise ``CorruptTableError`` if they are not a pair, and ``TableReplacedError`` if the table
+        was detached from its change store.
         """
         found = self._load()
         if _first_difference(found) is not None:  # perhaps an alter ended between both reads
@@ -81,7 +89,9 @@ class StorePair:
         return found
 
     def load_to_change(self) -> LoadedPair:
-        """Return ``load`` for a writer, which first completes an alter that a process has left."""
+        """Return the result of ``load`` for a writer; an alter that another process left is
+        completed first.
+        """
         found = self.load()
         if not found.has_pending_alter:
             return found
@@ -125,7 +135,7 @@ class StorePair:
         role = change.metadata.properties.get(TABLE_STORE)
         if role != CHANGE:
             raise CorruptTableError(
-                f"{self.base.uri} names {self.change.uri} as its change store, but that is none: "
+                f"{self.base.uri} names {self.change.uri} as change store, but that is not one: "
                 f"its property {TABLE_STORE!r} is {role!r}, not {CHANGE!r}. Rename that table, "
                 f"then {self._way_out(base)}"
             )
@@ -146,7 +156,9 @@ class StorePair:
             )
 
     def _require_same_columns(self, pair: LoadedPair) -> None:
-        """Refuse a change of the schema that was made in one store alone, or differently."""
+        """Raise ``CorruptTableError`` if a schema change was made in one store alone, or
+        differently.
+        """
         field = _first_difference(pair)
         if field is None:
             return
@@ -160,7 +172,7 @@ class StorePair:
         )
 
     def _change_name(self, base: LoadedMetadata) -> str:
-        """Return the URI of a missing change store; its name if only a catalog knew the URI."""
+        """Return the URI of a missing change store, or its name if only a catalog knew the URI."""
         try:
             return self.change.uri
         except NotFoundError:
@@ -188,8 +200,10 @@ def _key_names(loaded: LoadedMetadata) -> list[str]:
 
 
 def _first_difference(pair: LoadedPair) -> Field | None:
-    """Return the first column of the base store that differs in the change store, or that the
-    change store lacks.
+    """Return the first column of the base store that the change store lacks, or has with another
+    name or type.
+
+    None if the columns are the same.
     """
     theirs = {each.id: (each.name, each.type) for each in pair.change.metadata.schema.fields}
     for field in pair.base.metadata.schema.fields:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The version field of a Mixed table: a column whose larger value decides which row of a key is
-newer.
+"""The version field of a Mixed table: a column whose larger value makes a row of a key the newer
+one.
 
 Changes of such a table are ordered by version, then by transaction, then by offset. Amoro has no
 such property: its readers know only the last two.
@@ -42,7 +42,10 @@ _SMALLEST = np.iinfo(np.int64).min
 
 
 def version_field(properties: Mapping[str, str], schema: Schema, uri: str) -> Field | None:
-    """Return the version field of a table; None if it has none."""
+    """Return the version field of a table; None if it has none.
+
+    Raise ``CorruptTableError`` if the property names a column that cannot hold versions.
+    """
     name = properties.get(VERSION_FIELD)
     if name is None:
         return None
@@ -59,8 +62,9 @@ def version_field(properties: Mapping[str, str], schema: Schema, uri: str) -> Fi
 def new_version_properties(
     properties: Mapping[str, str], schema: Schema, key: Sequence[str]
 ) -> dict[str, str]:
-    """Return the properties that a new table with these ones needs in addition; raise
-    ``InvalidRequestError`` if its version field cannot order changes.
+    """Return the properties that a new table with ``properties`` needs in addition.
+
+    Raise ``InvalidRequestError`` if its version field cannot order changes.
     """
     if _OF_PAIMON in properties:
         raise InvalidRequestError(
@@ -76,8 +80,9 @@ def new_version_properties(
 
 
 def require_properties_with_version(properties: Mapping[str, str], name: str) -> None:
-    """Raise ``InvalidRequestError`` if a table with the version field ``name`` would lose rows with
-    these properties.
+    """Raise ``InvalidRequestError`` if a table with these properties would lose rows.
+
+    ``name`` is the version field of the table.
     """
     if not bool_property(properties, UPSERT, default=True):
         raise InvalidRequestError(
@@ -109,8 +114,9 @@ def version_numbers(column: pa.Array) -> NDArray[np.int64]:
 
 
 def require_version_of_deletes(column: pa.Array, deletes: NDArray[np.bool_], row: int) -> None:
-    """Raise ``InvalidRequestError`` if a deleted row has no version; ``row`` is the number of the
-    first row.
+    """Raise ``InvalidRequestError`` if a deleted row has no version.
+
+    ``row`` is the number of the first row of ``column``.
     """
     nulls = null_mask(column)
     if nulls is not None and (nulls & deletes).any():

@@ -2,7 +2,8 @@
 """Changes of a Mixed table after a position: commit by commit, at once or as a stream.
 
 Only commits of the change store have changes. An optimizing and a removal of merged changes change
-no row. Any other commit of the base store does, and no store has its changes, so it is refused.
+no row. Any other commit of the base store changes rows, but no store has these changes, so the
+commit is refused.
 """
 
 from __future__ import annotations
@@ -41,7 +42,11 @@ def changes_between(
     upto: WindowEnd | None,
     asked: AskedRows,
 ) -> Rows:
-    """Return the changes after a position, up to and including another, commit by commit."""
+    """Return the changes after a position, up to and including another, commit by commit.
+
+    Raise ``NotFoundError`` if commits between both are missing, and ``UnsupportedError`` for a
+    commit whose changes no store has.
+    """
     first = _position(history, after)
     last = history.head if upto is None else _position(history, upto)
     commits = _with_changes(history, first, last)
@@ -115,7 +120,9 @@ class MixedChangeStream(PositionStream[MixedSnapshot]):
 
 
 def _position(history: MixedHistory, end: WindowEnd) -> Position:
-    """Return the position at one end of a window."""
+    """Return the position at one end of a window; for a time, the position after all commits up to
+    it.
+    """
     if isinstance(end, datetime):
         return position_before(history, to_millis(end) + 1)
     return history.parse(Position.parse(end) if isinstance(end, str) else end)

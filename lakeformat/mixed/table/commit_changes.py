@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the changes of one commit of the change store, in the order of their offsets.
 
-A delete and an insert with one offset and one key are an update. If a late batch has a lower
-transaction than commits before it, its changes of keys that these have changed have no effect, and
-are left out. In a table with a version field, they are left out if their version is not larger, and
-the changes of a commit are in the order of versions.
+A delete and an insert with one offset and one key are an update. A late batch can have a lower
+transaction than commits before it. Then its changes of keys that those commits have changed have no
+effect, and are left out. In a table with a version field, they are left out if their version is not
+larger, and the changes of a commit are in the order of versions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def commit_changes(
     state: TableState, key: Sequence[Field], version: Field | None, asked: AskedRows
 ) -> Iterator[pa.RecordBatch]:
     """Yield the changes of the commit that made the snapshot of ``state``, a state of the change
-    store; memory holds those of one node.
+    store.
+
+    Memory holds the changes of one node.
     """
     assert state.snapshot is not None
     files = [*change_files(state, plan_added_files(state, [state.snapshot]))]
@@ -173,7 +175,7 @@ class _NodeChangesReader:
         return codes, is_known
 
     def _is_blank(self, rows: pa.RecordBatch) -> Mask:
-        """Return a mask of the rows that have no values but those a delete needs."""
+        """Return a mask of the rows that have only the values that a delete needs."""
         found = np.ones(rows.num_rows, np.bool_)
         for name in self.optional & {*rows.schema.names}:
             found &= rows.column(name).is_null().to_numpy(zero_copy_only=False)

@@ -70,9 +70,7 @@ class MixedConsumers(PositionConsumers):
         self._existing(self._history(), consumer_id, place)
 
     def _existing(self, history: MixedHistory, consumer_id: str, place: Position) -> Position:
-        """Return the position; raise ``InvalidRequestError`` if changes cannot be read from
-        there.
-        """
+        """Return the position; raise ``InvalidRequestError`` if changes after it cannot be read."""
         since = history.since(place, None)
         if since.missed or since.rewound:
             why = "of which snapshots have expired" if since.missed else "which it does not have"
@@ -96,8 +94,10 @@ class MixedConsumers(PositionConsumers):
 
 
 def consumers_of_pair(pair: StorePair) -> ConsumersOfTable:
-    """Return the readers for which an expiry keeps snapshots: the consumers of a table, and batches
-    of streams, which are consumers of its change store.
+    """Return the readers for which an expiry keeps snapshots.
+
+    They are the consumers of a table, and the batches of streams, which are consumers of its change
+    store.
     """
 
     def groups() -> Iterator[PositionConsumers]:

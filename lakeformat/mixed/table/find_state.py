@@ -30,8 +30,10 @@ def find_state(
     snapshot: AnyPosition | None = None,
     as_of: Moment | None = None,
 ) -> MixedState:
-    """Return the newest state; with ``snapshot`` or ``as_of`` an earlier one, with the columns that
-    the table had then.
+    """Return the newest state of a table, or with ``snapshot`` or ``as_of`` an earlier state.
+
+    An earlier state has the columns that the table had then. Raise ``NotFoundError`` if the state
+    has expired or never existed.
     """
     if snapshot is None and as_of is None:
         base, change = pair.base.metadata.current_snapshot, pair.change.metadata.current_snapshot
@@ -49,9 +51,11 @@ def find_state(
 
 
 def _require_current_once(state: MixedState, history: MixedHistory) -> None:
-    """Refuse a base snapshot without the changes that it has merged: no reader could see that.
+    """Raise ``NotFoundError`` for a state whose base store has merged changes that its change store
+    lacks.
 
-    It would show a part of a commit, if only some of its partitions are merged.
+    No reader could see such a state. It would show a part of a commit, if only some partitions of
+    the commit are merged.
     """
     change = state.change.snapshot
     number = 0 if change is None else change.sequence_number
@@ -90,7 +94,9 @@ def _store(loaded: LoadedMetadata, snapshot: Snapshot | None, schema: Schema) ->
 
 def _schema_at(pair: LoadedPair, base: Snapshot | None, change: Snapshot | None) -> Schema:
     """Return the schema of the newer of two snapshots, without columns that only the change store
-    has: a change of the schema reaches it first.
+    has.
+
+    A change of the schema reaches the change store first.
     """
     if base is None or (change is not None and change.timestamp_ms > base.timestamp_ms):
         if change is None:

@@ -64,7 +64,7 @@ class MixedSnapshot:
         return self.position.identity
 
     def has_identity(self, identity: str) -> bool:
-        """Return True if an identity is that of this state; the id of an expired snapshot is not
+        """Return True if an identity is that of this state; ids of expired snapshots are not
         compared.
         """
         ids, numbers = identity.split("-"), self.position.numbers
@@ -78,8 +78,9 @@ class MixedSnapshot:
 
     @property
     def commit_kind(self) -> str:
-        """``COMPACT`` for an optimizing or a removal of merged changes, which change no row, else
-        ``APPEND`` or ``OVERWRITE``.
+        """The kind of the commit: ``COMPACT``, ``APPEND`` or ``OVERWRITE``.
+
+        ``COMPACT`` is an optimizing or a removal of merged changes, which change no row.
         """
         is_expiry = self.store == "change" and self.operation == "delete"
         changes_no_row = is_expiry or is_optimizing(self.of_store.summary)
@@ -102,7 +103,8 @@ class MixedSnapshot:
 
     @property
     def delta_record_count(self) -> int:
-        """The number of rows that the commit added to its store minus those that it removed there.
+        """The number of rows that the commit added to its store, less the rows that it removed
+        there.
 
         A delete in the change store adds a row to that store.
         """
@@ -139,7 +141,11 @@ class MixedHistory:
         return self.snapshots[-1].position if self.snapshots else self.beginning
 
     def parse(self, position: AnyPosition) -> Position:
-        """Return a position of this table; a number is the id of a snapshot of either store."""
+        """Return a position of this table; a number is the id of a snapshot of either store.
+
+        Raise ``InvalidRequestError`` for a position of another table or branch, and
+        ``NotFoundError`` for an unknown id.
+        """
         if isinstance(position, int) and position != 0:
             return self._of_snapshot(position).position
         given = Position.parse(position)
@@ -154,10 +160,11 @@ class MixedHistory:
         return Position(given.numbers, MAIN_BRANCH, given.identity, self.uri)
 
     def between(self, after: AnyPosition, upto: AnyPosition | None) -> list[MixedSnapshot]:
-        """Return the snapshots after ``after`` and up to ``upto``, oldest first.
+        """Return the snapshots after ``after`` and up to ``upto``, oldest first; None is the newest
+        position.
 
         Each store is compared by its own number, as clocks of writers may differ: a commit can have
-        an earlier time than one that readers saw before it.
+        an earlier time than a commit that readers saw before.
         """
         first = self.parse(after)
         last = self.head if upto is None else self.parse(upto)
@@ -174,8 +181,10 @@ class MixedHistory:
         return found
 
     def since(self, after: AnyPosition, upto: AnyPosition | None) -> Since[MixedSnapshot]:
-        """Return the snapshots after a position, and signs that a reader at the position missed
-        some.
+        """Return the snapshots after a position and up to ``upto``.
+
+        The result also shows if a reader at the position has missed some, or if the history was
+        replaced.
         """
         given = self.parse(after)
         pairs = [*zip(given.numbers, self.oldest.numbers, strict=True)]
@@ -195,8 +204,8 @@ class MixedHistory:
         return self._require_readable(found)
 
     def state(self, position: AnyPosition) -> MixedSnapshot | None:
-        """Return the newest snapshot at a position; None if it has expired, or does not exist
-        yet.
+        """Return the newest snapshot at a position; None if it has expired or does not
+        exist yet.
         """
         try:
             given = self.parse(position)
@@ -205,7 +214,11 @@ class MixedHistory:
         return self._state(given.numbers)
 
     def at_time(self, as_of: Moment) -> MixedSnapshot:
-        """Return the newest snapshot that the table had at a time."""
+        """Return the newest snapshot that the table had at a time.
+
+        Raise ``NotFoundError`` if the table had no snapshot then, or if one of its stores'
+        snapshots has expired.
+        """
         millis = to_millis(as_of)
         found = [each for each in self.snapshots if each.time_millis <= millis]
         if found:
@@ -252,10 +265,11 @@ class MixedHistory:
         return same is not None and not same.has_identity(position.identity)
 
     def _state(self, numbers: tuple[int, ...]) -> MixedSnapshot | None:
-        """Return the state with the numbers of both stores; None if a snapshot of it has expired.
+        """Return the state with the numbers of both stores; None if one of its snapshots has
+        expired.
 
         A state that readers saw is not in ``snapshots`` if the next commit has an earlier time than
-        a snapshot of it.
+        one of its snapshots.
         """
         listed = [each for each in self.snapshots if each.position.numbers == numbers]
         if listed:
@@ -270,7 +284,9 @@ class MixedHistory:
     def _seen_between(
         self, snapshot: MixedSnapshot, first: tuple[int, ...], last: tuple[int, ...]
     ) -> MixedSnapshot:
-        """Return a snapshot with the position of a reader that has read from ``first`` up to it."""
+        """Return a snapshot with the position of a reader that has read from ``first`` up to this
+        snapshot.
+        """
         places = zip(snapshot.position.numbers, first, last, strict=True)
         numbers = tuple(min(max(mine, low), high) for mine, low, high in places)
         if numbers == snapshot.position.numbers:

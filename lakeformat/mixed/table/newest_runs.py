@@ -13,7 +13,9 @@ __all__ = ["last_runs", "newest_runs", "newest_state"]
 
 
 def last_runs(history: MixedHistory) -> LastRuns:
-    """Return the time of the newest optimizing commit of the base store for both kinds of runs."""
+    """Return the time of the newest optimizing commit of the base store, for minor and for full
+    runs.
+    """
     runs = [
         each.time_millis
         for each in history.snapshots

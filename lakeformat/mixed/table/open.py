@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the table to which an Iceberg table belongs: a Mixed table, if it is one of its stores."""
+"""Opens an Iceberg table, or the Mixed table whose base store it is."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ __all__ = ["open_stored"]
 def open_stored(
     handle: TableHandle, beside: Callable[[str, str], MetadataPointer]
 ) -> MixedTable | IcebergTable:
-    """Return the Mixed table whose base store ``handle`` opens; ``beside`` finds the change store
-    by its name and its database, which is "" if the base store does not name it.
+    """Return the Mixed table whose base store ``handle`` opens; any other table as an Iceberg
+    table.
 
-    A change store alone is read-only. A table without a key has no change store: it is a plain
-    Iceberg table.
+    ``beside`` finds the change store by its name and its database, which is "" if the base store
+    does not name it. A change store alone is read-only. A Mixed table without a key has no change
+    store: it is a plain Iceberg table. Raise ``UnsupportedError`` for a branch other than main, and
+    for an unfinished clone.
     """
     properties = handle.load().metadata.properties
     if properties.get(TABLE_STORE) == CHANGE:

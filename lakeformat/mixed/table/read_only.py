@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One store of a Mixed table as an Iceberg table that cannot be changed.
 
-A plain Iceberg commit gives its files names without a node and a transaction. In the base store
-their rows would count as older than every change; in the change store they make the table
-unreadable. A rollback of the change store removes them again.
+A plain Iceberg commit gives its files names without a node and a transaction. In the base store the
+rows of such files would count as older than every change. In the change store such files make the
+table unreadable, until a rollback of the change store removes them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _StorePointer:
         return self._pointer.load()
 
     def require_writable(self) -> NoReturn:
-        """Raise, because only a writer of Mixed tables can change a store."""
+        """Raise ``UnsupportedError``, because only a writer of Mixed tables can change a store."""
         raise UnsupportedError(
             f"{self.uri} is the {self._store} store of a Mixed table, which plain Iceberg commits "
             "would damage, so it is read-only: write to the Mixed table itself"
@@ -57,7 +57,7 @@ class _StorePointer:
         return nullcontext()
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> NoReturn:
-        """Raise, as ``require_writable`` does."""
+        """Raise ``UnsupportedError``, as ``require_writable`` does."""
         self.require_writable()
 
 
@@ -84,8 +84,9 @@ class _ChangeStore(IcebergTable):
 
 
 def read_only_store(handle: TableHandle, store: str) -> IcebergTable:
-    """Return one store, ``base`` or ``change``, as an Iceberg table that is read-only; the change
-    store can be rolled back while it has files of other programs.
+    """Return one store, ``base`` or ``change``, as a read-only Iceberg table.
+
+    The change store can be rolled back while it has files of other programs.
     """
     return IcebergTable(_unwritable(handle, BASE)) if store == BASE else _ChangeStore(handle)
 

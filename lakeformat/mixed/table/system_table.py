@@ -79,7 +79,11 @@ class MixedSystemTable:
         tag: str | None = None,
         as_of: Moment | None = None,
     ) -> Rows:
-        """Return the rows; ``files`` also for the state at a position or a time."""
+        """Return the rows; ``files`` also for the state at a position or a time.
+
+        Raise ``InvalidRequestError`` for an unknown column, and for an argument that the system
+        table does not take.
+        """
         if tag is not None or (self.name == _SNAPSHOTS and (snapshot, as_of) != (None, None)):
             raise InvalidRequestError(
                 f"${self.name} of a Mixed table takes "

@@ -57,7 +57,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
     @property
     def location(self) -> str:
-        """The URI of the base store, which is that of the table."""
+        """The URI of the base store, which is also the URI of the table."""
         return self._pair.base.uri
 
     @property
@@ -95,8 +95,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         return "has a primary key"
 
     def contradictions(self, wanted: WantedTable) -> list[str]:
-        """Return what differs between this table and the description of a new one, one text
-        each.
+        """Return a text for each difference between this table and the description of a new
+        table.
         """
         from lakeformat.iceberg.create.contradictions import contradictions
 
@@ -138,9 +138,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         return history.head if named is None else history.parse(named)
 
     def snapshot_id_at(self, position: Position) -> int:
-        """Return the id of the newest snapshot of both stores up to a position; 0 at the
-        beginning.
-        """
+        """Return the id of the newest snapshot of both stores up to a position; 0 if none."""
         history = self._history()
         upto = history.between(history.beginning, position)
         return upto[-1].snapshot_id if upto else 0
@@ -148,8 +146,10 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
     ) -> list[Position]:
-        """Return at most ``limit`` positions after ``after`` and up to ``upto`` that a scan can
-        read: the newest ones, oldest first.
+        """Return the newest positions, at most ``limit``, that a scan can read, oldest first.
+
+        They are after ``after`` and up to ``upto``; None means the beginning or the newest
+        position.
         """
         history = self._history()
         found = history.between(history.beginning if after is None else after, upto)
@@ -174,8 +174,10 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         """Scan the merged rows of both stores, at their newest snapshots or at a chosen state.
 
         Of each key, a row survives unless a delete of the key has a larger transaction, or the same
-        and a larger offset. ``where`` is a SQL condition, or one made with ``lake.col``; files of
-        both stores are skipped by it, and with values of the whole key those of other nodes.
+        transaction and a larger offset. ``where`` is a SQL condition, or a condition made with
+        ``lake.col``. Files of both stores without matching rows are skipped. If ``where`` names
+        values of all key columns, files of other nodes are skipped, too.
+
         ``snapshot`` is a position, or the id of a snapshot of either store. ``tag`` and
         ``watermark`` are refused; ``newest`` has no effect.
         """
@@ -224,17 +226,17 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         properties: Mapping[str, str] | None = None,
         **options: Any,
     ) -> WriteReport:
-        """Store rows in one commit of the change store; each replaces the row of its key.
+        """Store rows in one commit of the change store; each row replaces the row of its key.
 
         ``kinds`` is the name of a column, or has one kind for each row: ``+I`` and ``+U`` store the
-        row, ``-U`` and ``-D`` delete the row of its key. The rows are changes in their order, so of
-        one key the last one counts. Rows of a key are replaced within their partition. If the table
-        property ``write.upsert.enabled`` is false, a stored row replaces none: a second row of a
-        key is then a duplicate.
+        row, ``-U`` and ``-D`` delete the row of its key. The rows are changes in their order, so
+        the last row of a key counts. Rows of a key are replaced within their partition. If the
+        table property ``write.upsert.enabled`` is false, a stored row replaces none: a second row
+        of a key is then a duplicate.
 
-        With ``overwrite`` the rows replace those of whole partitions in the base store, by a batch
-        of ``begin`` that takes no ``kinds``. Changes that are committed meanwhile remain. With
-        ``conflict="transaction-order"`` the rows are written by such a batch, too: it begins before
+        With ``overwrite`` the rows replace the rows of whole partitions in the base store, by a
+        batch of ``begin`` that takes no ``kinds``. Changes that are committed meanwhile remain.
+        With ``conflict="transaction-order"`` such a batch writes the rows, too: it begins before
         ``data`` is read.
 
         A repeated call with the same ``commit`` publishes nothing again. If this raises a
@@ -257,8 +259,10 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         commit: CommitId | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> WriteReport:
-        """Store rows as ``write`` does, and replace those of their keys, also if the table property
-        ``write.upsert.enabled`` is false; ``by`` must be the key of the table.
+        """Store rows as ``write`` does, and replace the rows of their keys.
+
+        They are replaced also if the table property ``write.upsert.enabled`` is false. ``by`` must
+        be the key of the table; otherwise raise ``InvalidRequestError``.
         """
         from lakeformat.mixed.write.write_changes import write_changes
 
@@ -288,20 +292,18 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         return stream_batch(stream_table(change_handle(self._pair), self.find_commit), commit)
 
     def find_run(self, user: str) -> RunRecord | None:
-        """Return the record of the last success of a run, by its commit user; None if there is
-        none.
+        """Return the record of the last success of a run, by its commit user; None without a
+        record.
         """
         return self.runs.read(user)
 
     def record_run(self, record: RunRecord) -> None:
-        """Record the success of a run in the directory of the change store; a record is kept for
-        90 days.
-        """
+        """Record the success of a run in the directory of the change store, for 90 days."""
         self.runs.write(record, self._pair.base.environment)
 
     @property
     def runs(self) -> RunRecords:
-        """The records of runs in the table's directory."""
+        """The records of runs in the directory of the change store."""
         from lakeformat.iceberg.own_files import own_directory
         from lakeformat.mixed.write.write_changes import change_handle
         from lakeformat.tables.run_record import RunRecords
@@ -325,7 +327,9 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         )
 
     def __getattr__(self, name: str) -> Any:
-        """Refuse by name what Iceberg tables have and this table has not."""
+        """Raise ``UnsupportedError``, with advice, for an operation of Iceberg tables that this
+        table lacks.
+        """
         if not name.startswith("_") and (name in self.instead or hasattr(IcebergTable, name)):
             raise refuse_operation(self, name)
         raise AttributeError(f"a Mixed table has no attribute {name!r}", name=name, obj=self)

@@ -31,10 +31,11 @@ class TableBatches(TableUpkeep):
     def begin(self) -> MixedBatch:
         """Begin a batch, which reads the table as it is now and commits later.
 
-        Its changes come before those of every commit since now: a row that a stream changes in the
-        meantime remains, although the batch commits last. Use it as a context manager, or call
-        ``abort``. While it runs, optimizing merges only changes before it, and another ``begin``
-        raises ``LockUnavailableError``. The lease of a batch that died is stale after 60 seconds.
+        In the order of transactions, its changes come before all commits after ``begin``. A row
+        that a stream changes in the meantime remains, although the batch commits last. Use the
+        batch as a context manager, or call ``abort``. While it runs, optimizing merges only changes
+        before it, and another ``begin`` raises ``LockUnavailableError``. The lease of a batch that
+        died is stale after 60 seconds.
         """
         from lakeformat.mixed.batch.batch import MixedBatch
 
@@ -93,11 +94,12 @@ class TableBatches(TableUpkeep):
         on_progress: OnUnit | None = None,
     ) -> RowChangeReport:
         """Set columns of the rows that meet a condition, by a batch that begins and commits in this
-        call; ``where=None`` means all rows.
+        call.
 
-        ``set={"price": 1}`` stores one value in each row. A function is called with the old rows,
-        as in ``{"price": lambda rows: pc.add(rows["price"], 1)}``. Columns of the key are refused.
-        Concurrent changes, ``conflict``, ``commit`` and ``dry_run`` are handled as by ``delete``.
+        ``where=None`` means all rows. ``set={"price": 1}`` stores one value in each row. A function
+        is called with the old rows, as in ``{"price": lambda rows: pc.add(rows["price"], 1)}``.
+        Columns of the key are refused. Concurrent changes, ``conflict``, ``commit`` and ``dry_run``
+        are handled as by ``delete``.
         """
         from lakeformat.iceberg.row_changes.run import ChangeRequest
         from lakeformat.mixed.batch.row_changes import RowChange
@@ -114,20 +116,20 @@ class TableBatches(TableUpkeep):
             return batch.update(where, set, commit=commit, on_progress=on_progress)
 
     def truncate(self, *, commit: CommitId | None = None) -> WriteReport:
-        """Delete all rows, by a batch that begins and commits in this call; earlier positions keep
-        them until their snapshots expire.
+        """Delete all rows, by a batch that begins and commits in this call.
 
-        No file is read. Rows that other commits add in the meantime remain.
+        Earlier positions keep the rows until their snapshots expire. No file is read. Rows that
+        other commits add in the meantime remain.
         """
         return self._replace((), "table", commit)
 
     def drop_partitions(
         self, partitions: Iterable[PartitionSpec], *, commit: CommitId | None = None
     ) -> WriteReport:
-        """Delete the rows of partitions, each given by values of some or all partition columns, as
-        ``truncate`` deletes all rows.
+        """Delete the rows of partitions, as ``truncate`` deletes all rows.
 
-        These columns must be partition fields without a transform.
+        Each partition is a dict with values of some or all partition columns. These columns must be
+        partition fields without a transform.
         """
         from lakeformat.tables.arguments import partitions_to_drop
 
@@ -183,7 +185,7 @@ class TableBatches(TableUpkeep):
         *,
         where: Where | None = None,
     ) -> MixedBatch | None:
-        """Begin the batch of a write with these arguments; None if it needs none.
+        """Begin the batch of a write with these arguments; None if the write needs no batch.
 
         Writers in other processes get its transaction, and ``batch.commit`` publishes their files.
         With ``where`` the rows that meet a condition on partition columns are overwritten.

@@ -44,20 +44,19 @@ class TableFollowing(TableUpkeep):
         partitions: Partitions | None = None,
         keys: Sequence[str] | None = None,
     ) -> Rows:
-        """Return the changes after ``after``, up to and including ``upto``, by default the newest,
-        commit by commit.
+        """Return the changes after ``after``, up to and including ``upto``, commit by commit.
 
-        Both are positions, ids of snapshots of either store, or datetimes; ``after=0`` is before
-        the first snapshot. The first column, ``rowkind``, is the kind of each change: ``+I``
-        inserted, ``-D`` deleted, ``-U`` and ``+U`` before and after an update. ``+U`` without
-        ``-U`` stores a row whose old values, if it had any, are not known. ``where`` may use
-        ``rowkind``, too. The changes of a key are in their order, so a reader that applies them by
-        key has the rows of the table.
+        Both are positions, ids of snapshots of either store, or datetimes. ``after=0`` is before
+        the first snapshot; ``upto=None`` is the newest position. The first column, ``rowkind``, is
+        the kind of each change: ``+I`` inserted, ``-D`` deleted, ``-U`` and ``+U`` before and after
+        an update. ``+U`` without ``-U`` stores a row whose old values are not known; there may be
+        no old row. ``where`` may use ``rowkind``, too. The changes of a key are in their order, so
+        a reader that applies them by key has the rows of the table.
 
-        ``mode`` is ``"auto"`` or ``"changelog"``, which are the same. ``keys``, if given, must be
-        the key of the table. Rows are read with the current columns. ``NotFoundError`` means that
+        ``mode`` is ``"auto"`` or ``"changelog"``, which are the same. ``keys`` must be None or the
+        key of the table. Rows are read with the current columns. ``NotFoundError`` means that
         changes have expired, ``UnsupportedError`` that a batch has overwritten rows of the base
-        store: read all rows then, and the changes after that position.
+        store. Then read all rows, and the changes after their position.
         """
         from lakeformat.mixed.table.change_stream import changes_between
 
@@ -100,8 +99,9 @@ class TableFollowing(TableUpkeep):
         return MixedChangeStream(self._pair, StreamStart(mode, snapshot, as_of), asked, consumer)
 
     def snapshot(self, number: AnyPosition) -> MixedSnapshot | None:
-        """Return the newest snapshot at a position, or that of either store with an id; None if it
-        has expired, or does not exist yet.
+        """Return the newest snapshot at a position, or the snapshot of either store with an id.
+
+        None if it has expired or does not exist yet.
         """
         return mixed_history(self._pair.load()).state(number)
 
@@ -114,7 +114,7 @@ class TableFollowing(TableUpkeep):
     ) -> MixedScan:
         """Return a scan of the rows that a stream delivers first if it starts at a snapshot.
 
-        The rows have the columns that the table has now, as the changes after them.
+        The rows have the columns that the table has now, like the changes that follow.
         """
         from lakeformat.iceberg.read.where import row_filter
         from lakeformat.mixed.read.scan import MixedScan

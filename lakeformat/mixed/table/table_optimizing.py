@@ -38,13 +38,13 @@ class TableOptimizing(Table):
         last_minor: Moment | None = None,
         last_full: Moment | None = None,
     ) -> OptimizingPlan:
-        """Return the plan that Amoro's optimizer would make: a decision about each partition with
-        its reason, and tasks with their files.
+        """Return the plan that Amoro's optimizer would make; only metadata is read, and nothing
+        changes.
 
+        The plan has a decision about each partition with its reason, and tasks with their files.
         ``settings`` are by default the table properties. ``last_minor`` and ``last_full`` are the
         times of the newest runs, which only Amoro's service stores; by default the time of the
-        newest optimizing commit of the base store. ``snapshot`` plans an earlier state. Only
-        metadata is read, and nothing changes.
+        newest optimizing commit of the base store. ``snapshot`` plans an earlier state.
         """
         from lakeformat.mixed.optimizing.plan import plan_optimizing
         from lakeformat.mixed.optimizing.settings import OptimizingSettings
@@ -69,7 +69,9 @@ class TableOptimizing(Table):
 
     def plan_compaction(self, *, strategy: str = "minor", **options: Any) -> MixedCompactPlan:
         """Return the tasks that ``compact`` would carry out, with the decision about each
-        partition; only metadata is read.
+        partition.
+
+        Only metadata is read.
         """
         from lakeformat.mixed.compact.plan import plan_merge, require_mixed_strategy
         from lakeformat.mixed.table.newest_runs import newest_runs
@@ -88,8 +90,7 @@ class TableOptimizing(Table):
         on_progress: OnUnit | None = None,
         **options: Any,
     ) -> MixedCompactReport:
-        """Merge changes into the base store, and small files into larger ones; the merged rows do
-        not change.
+        """Merge changes into the base store, and small files into larger ones; no row changes.
 
         ``"minor"`` does what is due by the table properties, as ``plan_optimizing`` shows it: a
         minor, a major or a full optimizing of each partition. ``"full"`` rewrites every partition
@@ -97,8 +98,8 @@ class TableOptimizing(Table):
         the base store, with the record of the merged changes.
 
         Writers are not blocked. If another commit merges changes or adds rows to the same
-        partitions of the base store in the meantime, everything is planned again. A batch of Amoro
-        that has begun, but not committed, is waited for: only changes before it are merged.
+        partitions of the base store in the meantime, everything is planned again. While a batch has
+        begun but not committed, only changes before the batch are merged.
 
         A repeated call with the same ``commit`` publishes nothing again. ``executor`` is
         ``"threads"``, ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``.
@@ -118,7 +119,9 @@ class TableOptimizing(Table):
         )
 
     def other_compactor(self) -> None:
-        """Return None: Amoro's optimizer cannot damage a compaction, nor the other way round."""
+        """Return None: a compaction and an optimizing of Amoro cannot damage each other's
+        results.
+        """
 
     def explain_empty_choice(self, **chosen: Any) -> None:
         """Return None: a compaction of a Mixed table takes no choice of partitions."""

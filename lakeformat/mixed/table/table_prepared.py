@@ -34,13 +34,14 @@ class TablePrepared(TableUpkeep):
         transaction: int | None = None,
         **options: Any,
     ) -> PreparedChangeWriter | PreparedOverwriteWriter:
-        """Return a writer of changes whose messages are committed later, in this process or in
-        another one.
+        """Return a writer of changes whose messages are committed later, in this or another
+        process.
 
         One writer must get all rows of a node, in their order; ``writer_buckets`` finds the node of
-        a key. With ``upsert_by``, which must be the key of the table, a stored row replaces that of
-        its key, also if the table property ``write.upsert.enabled`` is false. For a commit of a
-        batch, pass its ``transaction`` here, and for one with ``overwrite`` the same ``overwrite``.
+        a key. With ``upsert_by``, which must be the key of the table, a stored row always replaces
+        the row of its key. Otherwise the table property ``write.upsert.enabled`` decides. For a
+        commit of a batch, pass its ``transaction`` here. If that commit has ``overwrite``, pass the
+        same ``overwrite`` here.
         """
         from lakeformat.mixed.write.change_writer import OWN_SEQUENCE
         from lakeformat.mixed.write.prepared_changes import PreparedChangeWriter
@@ -69,8 +70,8 @@ class TablePrepared(TableUpkeep):
         properties: Mapping[str, str] | None = None,
         **options: Any,
     ) -> WriteReport:
-        """Publish the changes of prepared files in one commit of the change store, as ``write``
-        does; commit each message only once.
+        """Publish the changes of prepared files in one commit of the change store; commit a message
+        only once.
 
         A message is refused if it belongs to another table, or if it names a file that is outside
         of the directory of data files, missing, or already published. Messages of two writers with
@@ -88,9 +89,9 @@ class TablePrepared(TableUpkeep):
     def abort(self, messages: Iterable[MixedCommitMessage]) -> list[str]:
         """Delete the files of messages that will not be committed.
 
-        Return the URIs of files that could not be deleted. Raise InvalidRequestError if a snapshot
-        has one of the files. Call it only if no commit of these messages is in progress, and not
-        right after ``CommitOutcomeUnknownError``.
+        Return the URIs of files that could not be deleted. Raise ``InvalidRequestError`` if a
+        snapshot has one of the files. Call this only if no commit of these messages is in progress,
+        and not right after ``CommitOutcomeUnknownError``.
         """
         from lakeformat.mixed.write.message import check_messages
         from lakeformat.mixed.write.prepared_changes import abort_changes

@@ -58,10 +58,12 @@ class TableUpkeep(TableOptimizing, OrphanRemoval):
 
         Each step does what is due by the table properties: an optimizing as ``compact()`` runs it,
         an expiry as ``expire_snapshots()``, unless ``table-expire.enabled`` is false, and the
-        removal of orphan files older than three days. After a failed step the next one runs; the
-        report has the error. If ``gc.enabled`` of a store is false, the last two delete nothing.
+        removal of orphan files older than three days. After a failed step the next step runs; the
+        report has the error. If ``gc.enabled`` of a store is false, the expiry and the removal
+        delete nothing.
+
         Consumers are deleted only if they have made no progress since ``expire_consumers``: a time,
-        or an age such as ``"2 d"``.
+        or an age such as ``"2 d"``. None deletes no consumer.
 
         ``obstacles`` of the report lists the remaining problems, each with advice. A ``dry_run``
         changes nothing and reports what each step would do. Repeat an interrupted run to do the
@@ -101,20 +103,20 @@ class TableUpkeep(TableOptimizing, OrphanRemoval):
     ) -> MixedExpireReport:
         """Remove old snapshots of both stores, and changes that the base store has merged.
 
-        Each store keeps its ``retain_min`` newest snapshots, and those made since ``older_than``: a
-        time, or an age such as ``"2 d"``. By default the table properties decide:
+        Each store keeps its ``retain_min`` newest snapshots, and the snapshots made since
+        ``older_than``: a time, or an age such as ``"2 d"``. By default the table properties decide:
         ``snapshot.keep.duration`` (12 hours) for the base store, ``change.data.ttl.minutes`` (7
         days) for the change store, and ``snapshot.keep.min-count`` (1). ``snapshots`` lists ids of
         further snapshots of either store to remove.
 
         Changes are removed if they were merged at least an hour ago, and committed longer than
         ``change.data.ttl.minutes`` ago. Changes since the oldest open batch are kept. So are the
-        snapshots that this batch or a consumer still reads, and those with the record of merged
-        changes.
+        snapshots that this batch or a consumer still reads, and the snapshots with the record of
+        merged changes.
 
         With ``delete_files=False`` no file is deleted. A ``dry_run`` changes nothing; its report
         lists each file that would be deleted, unless ``on_progress`` is given, which then gets the
-        files. If a store has the property ``gc.enabled=false``, the call is refused.
+        files. Raise ``UnsupportedError`` if the property ``gc.enabled`` of a store is false.
         """
         from lakeformat.mixed.expire.expire import MixedExpiryRequest, expire_mixed
         from lakeformat.mixed.table.consumers import consumers_of_pair

@@ -69,7 +69,9 @@ class ChangeWriter(NodeWriter):
     ) -> None:
         """Add rows to store, or to delete if their kind is ``-U`` or ``-D``.
 
-        With ``of_stored`` the rows to delete are those of the table, which may lack a version.
+        ``kinds=None`` stores all rows. With ``of_stored`` the rows to delete are rows of the table,
+        which may lack a version. Raise ``InvalidRequestError`` for a row that does not fit the
+        table, or has no key.
         """
         numbers = range(self.changed_rows, self.changed_rows + batch.num_rows)
         if kinds is None:

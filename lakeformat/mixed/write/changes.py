@@ -57,8 +57,11 @@ class ChangesOf:
         replaces: bool,
         version: Field | None = None,
     ) -> None:
-        """Start; with ``replaces`` an inserted row first deletes the rows with its key. In a table
-        with a ``version`` field it always does, and its delete has its version.
+        """Prepare the changes of batches.
+
+        With ``replaces`` an inserted row first deletes the rows with its key. In a table with a
+        ``version`` field every inserted row does, and the delete has the version of the inserted
+        row.
         """
         self._version = None if version is None else version.name
         self._held: pa.RecordBatch | None = None
@@ -82,8 +85,9 @@ class ChangesOf:
     ) -> Changes:
         """Return the changes of a batch; ``numbers`` has the number of each row, for errors.
 
-        With ``of_stored`` the rows to delete are those of the table, which may lack a version. In a
+        With ``of_stored`` the rows to delete are rows of the table, which may lack a version. In a
         table with a version field a last ``-U`` row belongs to the next batch, unless ``is_end``.
+        Raise ``InvalidRequestError`` for a row without a key, or a delete without a version.
         """
         if self._version is not None:
             rows, kinds, numbers = self._in_whole_pairs(rows, kinds, numbers, is_end=is_end)
@@ -109,8 +113,9 @@ class ChangesOf:
         )
 
     def held_back(self, count: int, first_offset: int) -> Changes | None:
-        """Return the changes of the row that was held back at the end of all ``count`` rows; None
-        if there is none.
+        """Return the changes of the row that was held back at the end of all ``count`` rows.
+
+        None if no row was held back.
         """
         if self._held is None:
             return None
@@ -142,8 +147,10 @@ class ChangesOf:
         return found
 
     def _deletes(self, rows: pa.RecordBatch, retracts: Mask, deleting: Mask) -> pa.RecordBatch:
-        """Return the rows of deletes. One that only makes room for its insert has no values but
-        those of the key and the partition, because the deleted values are unknown.
+        """Return the rows of deletes.
+
+        A delete that only makes room for an insert has only values of the key and the partition,
+        because the deleted values are unknown.
         """
         chosen = _chosen(rows, deleting)
         if retracts[deleting].all():
@@ -171,8 +178,9 @@ def require_keys(rows: pa.RecordBatch, key: Sequence[str], numbers: range) -> No
 
 
 def optional_columns(metadata: TableMetadata, key: Sequence[Field]) -> set[str]:
-    """Return the columns that a delete can lack: those outside of the key and the partition that
-    may be null.
+    """Return the names of the columns that a delete can lack.
+
+    They may be null, and belong neither to the key nor to the partition.
     """
     kept = {each.id for each in key} | _partition_sources(metadata)
     return {
@@ -183,8 +191,9 @@ def optional_columns(metadata: TableMetadata, key: Sequence[Field]) -> set[str]:
 
 
 def equals_the_one_before(column: pa.Array) -> Mask:
-    """Return a mask of the values but the first: True for those equal to the one before; nulls are
-    equal.
+    """Return a mask for all values except the first: True if the value equals the value before.
+
+    Nulls are equal.
     """
     before, after = column.slice(0, len(column) - 1), column.slice(1)
     both_null = pc.and_(before.is_null(), after.is_null())

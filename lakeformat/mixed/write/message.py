@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commit messages of a Mixed table: unpublished files of one writer, which any process can commit.
 
-All rows of a node must have one writer, because of several changes of a key the last one counts.
+All rows of a node must have one writer, so that the last of several changes of a key counts.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class MixedCommitMessage(IcebergCommitMessage):
 
 
 def check_messages(messages: object) -> list[MixedCommitMessage]:
-    """Return the messages as a list; raise ``InvalidRequestError`` if they are not of this
+    """Return the messages as a list; raise ``InvalidRequestError`` for messages of another
     class.
     """
     return require_messages(messages, MixedCommitMessage, _ADVICE)
@@ -108,8 +108,9 @@ def require_one_writer(messages: Sequence[MixedCommitMessage], table: str) -> No
 def entries_of_new_files(
     store: LoadedMetadata, table: str, entries: Sequence[pa.Table]
 ) -> pa.Table:
-    """Return the entries as one table; raise ``InvalidRequestError`` if they have another
-    partition spec than new files of the store.
+    """Return the entries as one table.
+
+    Raise ``InvalidRequestError`` if they have another partition spec than new files of the store.
     """
     found = entries or [no_entries(store)]
     spec_id = store.metadata.default_spec_id

@@ -58,8 +58,10 @@ class _Nodes:
         return cls(key, np.argsort(nodes, kind="stable"), np.bincount(nodes))
 
     def together(self, rows: pa.Table) -> pa.Table:
-        """Return the rows by node. Columns that have only nulls are not copied, nor those that the
-        rows before had, too: the deletes of an upsert have keys and offsets of its inserts.
+        """Return the rows by node.
+
+        Some columns are not copied: those that have only nulls, and those that the rows of the call
+        before had, too. The deletes of an upsert have keys and offsets of its inserts.
         """
         order, columns = array_of(self.order), []
         for column in rows.columns:

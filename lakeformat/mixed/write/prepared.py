@@ -29,7 +29,7 @@ from lakeformat.tables.write_report import WriteReport
 __all__ = ["EarlierCommit", "PreparedNodeWriter", "publish_prepared"]
 
 EarlierCommit: TypeAlias = tuple[LoadedMetadata, PublishedChange]
-"""The store that has the commit of the same identity, and this commit."""
+"""The store with an earlier commit of the same identity, and that commit."""
 
 
 @offer_arguments
@@ -50,11 +50,12 @@ class PreparedNodeWriter(PreparedWriter):
         """Give all rows to the writer of the files."""
 
     def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
-        """Add rows: a pyarrow, pandas or polars object, or an iterable of these.
+        """Add rows: a pyarrow, pandas or polars object, or an iterable of such objects.
 
-        Changes are in their order, of which the last one of a key counts. ``kinds`` is the name of
-        a column, or has one kind for each row, as in ``Table.write``; a writer for an overwrite
-        refuses it. ``checked`` has no effect, because this writer checks all rows.
+        Rows are in their order: the last change of a key counts. ``kinds`` is the name of a column,
+        or has one kind for each row, as in ``Table.write``; a writer for an overwrite refuses
+        ``kinds``. ``checked`` has no effect, because this writer checks all rows. Raise
+        ``InvalidRequestError`` for rows that do not fit the table.
         """
         self._require_unfinished()
         try:
@@ -86,8 +87,8 @@ def publish_prepared(
 ) -> WriteReport:
     """Publish the files of messages in one commit of a store, unless ``earlier`` is this commit.
 
-    ``publish`` gets the manifest entries of the files, and a function that adds the check to a
-    change that none of them is published already. After an error the files are kept.
+    ``publish`` gets the manifest entries of the files, and a function. The function adds a check to
+    a change: no file may be published already. After an error the files are kept.
     """
     entries = checked_entries(store, table, messages)
     if earlier is not None:

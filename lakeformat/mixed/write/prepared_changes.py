@@ -51,9 +51,10 @@ class PreparedChangeWriter(PreparedNodeWriter):
     def __init__(
         self, pair: StorePair, *, replaces: bool | None, transaction: int = OWN_SEQUENCE
     ) -> None:
-        """Start a writer; with ``replaces`` a stored row replaces that of its key. If ``replaces``
-        is None, the table property ``write.upsert.enabled`` decides. ``transaction`` is that of the
-        batch that commits the files.
+        """Start a writer; with ``replaces`` a stored row replaces the row of its key.
+
+        If ``replaces`` is None, the table property ``write.upsert.enabled`` decides.
+        ``transaction`` is the transaction of the batch that commits the files.
         """
         pair.base.pointer.require_writable()
         handle = change_handle(pair)
@@ -83,11 +84,10 @@ def commit_changes(
     properties: Mapping[str, str] | None,
     batch: BatchPlace | None = None,
 ) -> WriteReport:
-    """Publish the changes of prepared files in one commit of the change store, which ends the
-    ``batch``, if any.
+    """Publish the changes of prepared files in one commit of the change store.
 
-    A repeated call with the same ``commit`` publishes nothing again. After an error the files are
-    kept: abort the messages, or commit them again.
+    If ``batch`` is given, the commit ends it. A repeated call with the same ``commit`` publishes
+    nothing again. After an error the files are kept: abort the messages, or commit them again.
     """
     given = checked_properties(properties)
     refuse_replacing(pair, commit)
@@ -128,8 +128,9 @@ def abort_changes(pair: StorePair, messages: Sequence[MixedCommitMessage]) -> li
 
 
 def change_nodes(pair: StorePair) -> WriterNodes:
-    """Return the function that finds the node of a key in new changes; raise ``UnsupportedError``
-    if the table cannot be written.
+    """Return the function that finds the node of a key in new changes.
+
+    Raise ``UnsupportedError`` if the table cannot be written.
     """
     loaded = pair.load_to_change()
     require_changeable(loaded)

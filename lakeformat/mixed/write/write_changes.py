@@ -57,18 +57,20 @@ _WITH_SEQUENCES = 2
 
 @dataclass(frozen=True, slots=True)
 class BatchPlace:
-    """The place of a batch in the order of transactions, and the conditions of its commit."""
+    """The transaction of a batch, and the conditions of its commit."""
 
     transaction: int
     marks: Mapping[str, str]
-    """The members of the summary of its change snapshot."""
+    """The members of the summary of the change snapshot that ends the batch."""
     require: Callable[[Base, pa.Table], None]
-    """Raises if the batch must not add the files with these manifest entries to the change
-    store."""
+    """A function that raises a ``LakeError`` if the batch must not add files to the change store.
+
+    It gets the base of the commit and the manifest entries of the files.
+    """
 
 
 Fill = Callable[[ChangeWriter], None]
-"""Gives the changes of one commit to a writer."""
+"""A function that gives the changes of one commit to a writer."""
 
 
 def write_changes(
@@ -80,10 +82,10 @@ def write_changes(
     commit: CommitId | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> WriteReport:
-    """Store rows by their key, and delete those whose kind is ``-U`` or ``-D``, in one commit.
+    """Store rows by their key, and delete the rows whose kind is ``-U`` or ``-D``, in one commit.
 
-    With ``replaces=None`` the table property decides if a stored row replaces that of its key.
-    A repeated call with the same ``commit`` publishes nothing again. After an error nothing is
+    With ``replaces=None`` the table property decides if a stored row replaces the row of its key. A
+    repeated call with the same ``commit`` publishes nothing again. After an error nothing is
     published and no file is left, except after ``CommitOutcomeUnknownError``.
     """
     return publish_changes(
@@ -104,8 +106,9 @@ def publish_changes(
     properties: Mapping[str, str] | None = None,
     batch: BatchPlace | None = None,
 ) -> WriteReport:
-    """Publish the changes that ``fill`` gives to the writer; those of a ``batch`` have its
-    transaction, and end it.
+    """Publish the changes that ``fill`` gives to the writer, in one commit of the change store.
+
+    The changes of a ``batch`` have its transaction, and end it.
     """
     given = checked_properties(properties)
     refuse_replacing(pair, commit)
@@ -161,8 +164,11 @@ def fill_given(writer: ChangeWriter, data: Any, kinds: Any) -> None:
 
 
 def require_changeable(pair: LoadedPair) -> None:
-    """Raise ``UnsupportedError`` if new changes would have no order, or ``CorruptTableError`` if no
-    reader could merge them.
+    """Check that new changes can be committed and merged.
+
+    Raise ``UnsupportedError`` if they would have no order or no common partition,
+    ``CorruptTableError`` if no reader could merge them, and ``CommitConflictError`` if the table is
+    being detached.
     """
     require_not_detaching(pair.change.metadata)
     _require_sequences(pair)
@@ -174,7 +180,9 @@ def require_changeable(pair: LoadedPair) -> None:
 def added_changes(
     base: Base, entries: pa.Table, batch: BatchPlace | None = None
 ) -> FileChange | None:
-    """Return the change that adds files to the change store; those of a ``batch`` also end it."""
+    """Return the change that adds files to the change store; the files of a ``batch`` also
+    end it.
+    """
     require_not_detaching(base.loaded.metadata)
     if batch is None:
         return ChangedFiles([entries])(base)
@@ -185,7 +193,7 @@ def added_changes(
 
 
 def refuse_replacing(pair: StorePair, commit: CommitId | None) -> None:
-    """Raise ``UnsupportedError`` if a commit is to take the place of an earlier one."""
+    """Raise ``UnsupportedError`` for a commit identity that replaces an earlier commit."""
     if commit is not None and commit.replaces is not None:
         raise UnsupportedError(
             f"a commit to {pair.base.uri}, a Mixed table, cannot replace an earlier one: write the "
@@ -209,8 +217,8 @@ def _require_sequences(pair: LoadedPair) -> None:
 
 
 def _require_possible_record(pair: LoadedPair) -> None:
-    """Raise ``CorruptTableError`` if the base store would take the new changes as merged ones,
-    which no reader reads.
+    """Raise ``CorruptTableError`` if the base store counts new changes as merged: no reader would
+    read them.
     """
     with suppress(UnsupportedError):  # a record in its earlier form: readers name the way out
         merged = optimized_sequences(pair.base, pair.base.metadata.current_snapshot)
@@ -218,7 +226,7 @@ def _require_possible_record(pair: LoadedPair) -> None:
 
 
 def _require_same_partitions(pair: LoadedPair) -> None:
-    """Refuse to write files of a partition spec that the base store does not have."""
+    """Raise ``UnsupportedError`` if the stores have different default partition specs."""
     base, change = (partition_terms(each.metadata) for each in (pair.base, pair.change))
     if base != change:
         raise UnsupportedError(
@@ -230,8 +238,9 @@ def _require_same_partitions(pair: LoadedPair) -> None:
 
 
 def _written(writer: ChangeWriter, fill: Fill) -> pa.Table:
-    """Write the changes to new files and return their manifest entries; after an error no file is
-    left.
+    """Write the changes to new files, and return their manifest entries.
+
+    After an error no file is left.
     """
     try:
         fill(writer)
@@ -242,7 +251,7 @@ def _written(writer: ChangeWriter, fill: Fill) -> pa.Table:
 
 
 def change_report(table: str, published: PublishedChange) -> WriteReport:
-    """Return the report of a write, in which ``rows`` counts the rows that it was given."""
+    """Return the report of a write; ``rows`` counts the rows that the write was given."""
     report, snapshot = write_report(table, published), published.snapshot
     if snapshot is None or WRITTEN_ROWS not in snapshot.summary:
         return report

@@ -29,7 +29,10 @@ class WriterNodes:
     """The table property with the number of nodes."""
 
     def __call__(self, columns: Sequence[pa.Array]) -> NDArray[np.int32]:
-        """Return the index of each key's node; ``columns`` are the columns of the key."""
+        """Return the index of each key's node; ``columns`` are the columns of the key.
+
+        Raise ``InvalidRequestError`` for a column that does not fit its type.
+        """
         mask = bucket_mask(self.count, self.option)
         typed = [
             cast_given(column, field.name, to_arrow_field(field).type)

@@ -141,7 +141,9 @@ def _timestamps(array: pa.Array, precision: int) -> pa.Array:
 
 
 def _times(millis: pa.Array, precision: int) -> pa.Array:
-    """Print times with at least one fractional digit, and without trailing zeros."""
+    """Print times without trailing zeros; a precision above 0 keeps at least one fractional
+    digit.
+    """
     seconds = pc.divide(millis, MILLIS_PER_SECOND)
     clock = _clock(seconds)
     if precision == 0:

@@ -92,7 +92,9 @@ def test_foreign_names_are_null_among_others():
 
 @pytest.mark.parametrize("name", FOREIGN)
 def test_a_foreign_name_is_refused_by_name(name):
-    with pytest.raises(CorruptTableError, match="has not the name of a file of a Mixed table"):
+    with pytest.raises(
+        CorruptTableError, match="does not have the name of a file of a Mixed table"
+    ):
         parse_file_name(name)
 
 
