@@ -20,16 +20,17 @@ class LakeDeleteOperator(LakeJobOperator):
     deleted rows until they expire. The work runs in the task's process; with engine ``spark`` in
     that of the driver.
 
-    :param where: the rows, as a SQL condition on any columns, such as ``"id = 7 AND note IS
-        NULL"``; ``"TRUE"`` selects all rows
+    :param where: a SQL condition on any columns, which selects the rows, such as ``"id = 7 AND note
+        IS NULL"``; ``"TRUE"`` selects all rows
     :param read_snapshot: for Paimon tables, with ``conflict``: the position at which an earlier
         task read the table, such as ``"main/7"``. The rows are searched in this state, and a row
         whose key other commits have changed since is kept. Default: the newest snapshot
-    :param conflict: with ``read_snapshot``, unless the table option ``write.conflict`` has this
-        value. A Mixed table has always this order, without ``read_snapshot``: the task is a batch
-    :param dry_run: only count the rows, and the files that they are in
-    :param on_clear: for a task that is cleared after a success: ``redo`` deletes again, also rows
-        that arrived since; ``skip`` does nothing. Default: ``redo``
+    :param conflict: needed with ``read_snapshot``, unless the table option ``write.conflict`` is
+        ``transaction-order``. Mixed tables always use this order, and take no ``read_snapshot``:
+        the task is a batch
+    :param dry_run: only count the rows, and the files that have these rows
+    :param on_clear: if the task is cleared after a success: ``redo`` deletes again, also rows that
+        arrived since; ``skip`` does nothing. Default: ``redo``
     """
 
     job = "delete"

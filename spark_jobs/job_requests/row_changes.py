@@ -14,37 +14,37 @@ __all__ = ["DeleteRequest", "RowChangeRequest", "UpdateRequest"]
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class RowChangeRequest(CommitRequest):
-    """Keys of the jobs that change the rows which meet a condition."""
+    """Keys that the jobs ``delete`` and ``update`` share."""
 
     where: str
-    """The rows, as a SQL condition on any columns, such as ``"id = 7 OR note IS NULL"``. The
-    condition ``"TRUE"`` selects all rows.
+    """A SQL condition on any columns, which selects the rows, such as ``"id = 7 OR note IS NULL"``;
+    ``"TRUE"`` selects all rows.
     """
     read_snapshot: TablePosition | None = None
     """For Paimon tables, with ``conflict``: the position at which an earlier task read the table,
     such as ``"main/7"``. The rows are searched in this state, and a row whose key other commits
-    have changed since is kept as it is. Without this key the rows are searched in the newest
-    snapshot.
+    have changed since is kept. Default: the newest snapshot.
     """
     conflict: Literal["transaction-order"] | None = None
-    """With ``read_snapshot``, unless the table option ``write.conflict`` has this value. A Mixed
-    table has always this order, without ``read_snapshot``: the job is a batch.
+    """Needed with ``read_snapshot``, unless the table option ``write.conflict`` is
+    ``transaction-order``. Mixed tables always use this order, and take no ``read_snapshot``: the
+    job is a batch.
     """
     dry_run: bool = False
-    """Only count the rows, and the files that they are in."""
+    """Only count the rows, and the files that have these rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeleteRequest(RowChangeRequest):
-    """Delete the rows that meet a condition, in one commit. With the same commit identity they are
-    deleted once.
+    """Delete the rows that meet a condition, in one commit. Jobs with the same commit identity
+    delete the rows once.
     """
 
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateRequest(RowChangeRequest):
-    """Set columns of the rows that meet a condition to new values, in one commit. With the same
-    commit identity they are updated once.
+    """Set columns of the rows that meet a condition to new values, in one commit. Jobs with the
+    same commit identity update the rows once.
     """
 
     set: NewColumnValues

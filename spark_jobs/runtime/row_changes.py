@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The common part of the jobs that change rows by a condition: one call of the table, once."""
+"""The shared part of the jobs that delete or update the rows that meet a condition."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ __all__ = ["change_rows"]
 def change_rows(
     wanted: RowChangeRequest, operation: str, change: Callable[..., RowChangeReport]
 ) -> Outcome:
-    """Call ``change`` with the table and the arguments that ``delete`` and ``update`` share.
+    """Call ``change`` with the table and the arguments that ``delete`` and ``update`` share; return
+    the outcome.
 
-    If no row meets the condition, the job had nothing to do, although a commit identity publishes a
-    snapshot, by which a retry finds that its work is done.
+    The outcome is skipped if no row meets the condition. A job with a commit identity publishes a
+    snapshot even then, by which a retry finds that the work is done. Raise ``NotFoundError`` for a
+    missing table, and ``UnsupportedError`` if its format lacks the operation.
     """
     table: Table = wanted_table(wanted, operation)
     order = table.given_arguments(
