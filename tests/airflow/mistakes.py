@@ -1144,7 +1144,7 @@ MISTAKES = [
         "a position for changes of a table",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.plain", source_table="shop.orders", consumer="c", read_snapshot="main/1")',
-        "task 't': argument 'read_snapshot' needs argument 'source' or 'jdbc_url': leave it out with argument 'source_table'",
+        "task 't': argument 'read_snapshot' needs argument 'source' or 'jdbc_url': leave out 'read_snapshot' with argument 'source_table'",
     ),
     Mistake(
         "an overwrite of one partition by its values",
@@ -1330,7 +1330,7 @@ MISTAKES = [
         "a delete with a position alone",
         "run",
         'LakeDeleteOperator(task_id="t", table="shop.orders", where="id = 1", read_snapshot="main/1")',
-        "InvalidRequestError: read_snapshot needs conflict='transaction-order' on file://HERE/warehouse/shop.db/orders: without it, rows are changed as they are in the newest snapshot. Nothing was changed",
+        "InvalidRequestError: read_snapshot needs conflict='transaction-order' on file://HERE/warehouse/shop.db/orders: without it, rows are changed as they are in the newest snapshot. Nothing was changed; pass both arguments, or leave out read_snapshot",
     ),
     Mistake(
         "a delete in optimistic order",

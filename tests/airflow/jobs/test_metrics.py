@@ -328,7 +328,7 @@ def test_the_page_names_every_metric():
     text = PAGE.read_text()
     named = {*re.findall(r"^\| `lake\.(\w+)`", text, re.M)}
     code = Path(count_outcome.__code__.co_filename).read_text()
-    tables = {*re.findall(r"\"(\w+_(?:in|out|removed|retries)|conflicts)\"", code)}
+    tables = {*re.findall(r"\"(\w+_(?:in|out|changed|removed|retries)|conflicts)\"", code)}
 
     gauges = {"health_score", "unpublished_snapshots"}
     assert named == tables | gauges | {"duration", "skipped", "replayed", "failures"}
