@@ -57,6 +57,8 @@ def look_at_iceberg_table(table: IcebergTable | MixedTable, *, history: bool) ->
     """Return the facts of a table. With ``history``, also read the manifests of all older
     snapshots.
     """
+    from lakeformat.tables.credential_options import shown_options
+
     return IcebergFacts(
         health=table.health(time_travel=history),
         counts_history=history,
@@ -64,7 +66,7 @@ def look_at_iceberg_table(table: IcebergTable | MixedTable, *, history: bool) ->
         format_version=table.format_version,
         columns=_columns(table),
         partition_by=table.partition_by,
-        properties=dict(sorted(table.properties.items())),
+        properties=shown_options(table.properties),
         references=_references(table) if "branches" in table.operations else None,
         consumers=table.consumers.list() if "consumers" in table.operations else (),
         recent=table.snapshots()[: -_RECENT - 1 : -1],

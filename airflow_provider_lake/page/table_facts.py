@@ -93,6 +93,7 @@ def look_at_paimon_table(table: Table, *, history: bool) -> TableFacts:
     """Return the facts of a table. With ``history``, also read all older snapshots."""
     from lakeformat import CommitKind
     from lakeformat.environment import SYSTEM
+    from lakeformat.tables.credential_options import shown_options
 
     read = _newest(table)
     compactions = (each for each in read if each.commit_kind is CommitKind.COMPACT)
@@ -102,7 +103,7 @@ def look_at_paimon_table(table: Table, *, history: bool) -> TableFacts:
         counts_history=history,
         comment=schema.comment,
         columns=_columns(table),
-        options=dict(sorted(schema.options.items())),
+        options=shown_options(schema.options),
         primary_key=tuple(schema.primary_keys),
         partition_by=tuple(schema.partition_keys),
         rows=_rows_of_a_scan(table, health),

@@ -17,6 +17,7 @@ from lakeformat.cli.output import print_json
 from lakeformat.cli.plain_values import plain_rows
 from lakeformat.cli.write_row_files import plain_value, print_table
 from lakeformat.errors import UnsupportedError
+from lakeformat.tables.credential_options import shown_options
 
 __all__ = ["print_iceberg_metadata"]
 
@@ -100,11 +101,9 @@ def _rows(
     tag: str | None,
 ) -> pa.Table:
     if command == "options":
-        options = sorted(table.properties.items())
-        keys, values = [key for key, _ in options], [value for _, value in options]
-        return pa.table(
-            {"key": pa.array(keys, pa.string()), "value": pa.array(values, pa.string())}
-        )
+        options = shown_options(table.properties)
+        columns = {"key": options.keys(), "value": options.values()}
+        return pa.table({name: pa.array(each, pa.string()) for name, each in columns.items()})
     if command in _REFERENCES and "refs" in table.system_tables:
         found: pa.Table = table.system_table("refs").scan().to_arrow()
         return found.filter(pc.equal(found.column("type"), _REFERENCES[command]))

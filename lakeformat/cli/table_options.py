@@ -16,6 +16,7 @@ from lakeformat.cli.warehouse import (
     existing_catalog_of_any_format,
     named_table_of_any_format,
 )
+from lakeformat.tables.credential_options import shown_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,10 +116,12 @@ def _alter(
 
 
 def _options(table: Any) -> Mapping[str, str]:
-    """Return the options of a Paimon table, or the properties of a table of another format."""
+    """Return the options of a Paimon table, or the properties of a table of another format;
+    credentials are hidden.
+    """
     found: Mapping[str, str]
     found = table.properties if hasattr(table, "properties") else table.schema.options
-    return found
+    return shown_options(found)
 
 
 def _shown(value: str | None) -> str:

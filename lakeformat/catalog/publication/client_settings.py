@@ -23,9 +23,9 @@ from lakeformat.catalog.publication.hive_site import with_address
 from lakeformat.errors import UnsupportedError
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.options.commit import PUBLISHED_PREFIX
-from lakeformat.paimon.options.spelling import names_credential
 from lakeformat.publish.targets.wanted import HIVE_CATALOG, REST_CATALOG, SQL_CATALOG
 from lakeformat.storage.shown import without_credentials
+from lakeformat.tables.credential_options import names_credential
 
 __all__ = ["client_settings"]
 

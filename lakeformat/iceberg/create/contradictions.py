@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from lakeformat.iceberg.create.transform_terms import partition_text
 from lakeformat.iceberg.metadata.partition_terms import partition_terms
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.tables.credential_options import shown_option
 from lakeformat.tables.wanted_table import WantedTable, difference
 
 __all__ = ["contradictions"]
@@ -26,7 +27,9 @@ def contradictions(metadata: TableMetadata, key: Sequence[str], wanted: WantedTa
         found.append(difference("partition_by", terms, [*wanted.partition_by]))
     there = {**metadata.properties, "format-version": str(metadata.format_version)}
     return found + [
-        difference(f"option {name!r}", there.get(name), value)
+        difference(
+            f"option {name!r}", shown_option(name, there.get(name)), shown_option(name, value)
+        )
         for name, value in wanted.options.items()
         if there.get(name) != value
     ]

@@ -10,11 +10,11 @@ from typing import Any
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.options.foreign import FOREIGN_OPTIONS
 from lakeformat.paimon.options.option import COLUMN, ColumnOption, Option
+from lakeformat.tables.credential_options import names_credential
 
-__all__ = ["check_own_key", "names_credential", "require_no_credential"]
+__all__ = ["check_own_key", "require_no_credential"]
 
 _SEPARATORS = re.compile(r"[-_.]")
-_CREDENTIALS = frozenset({"credential", "credentials", "passwd", "password", "secret", "token"})
 _LIMITS = ((24, 3), (12, 2), (5, 1))
 """Pairs of a length and a number of edits, longest first.
 
@@ -60,13 +60,6 @@ def require_no_credential(key: str) -> None:
             f"option {key!r} names a credential, and options of a table are stored as plain text "
             "in its schema: give it to the catalog or the connection instead"
         )
-
-
-def names_credential(key: str) -> bool:
-    """Return True if a word in the key, such as ``password``, shows that its value is a
-    credential.
-    """
-    return not _CREDENTIALS.isdisjoint(_folded(key).split("-"))
 
 
 def _of_same_column(option: Option[Any], key: str) -> str | None:

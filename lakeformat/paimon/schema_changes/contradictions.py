@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from lakeformat.paimon.options.profile import with_profile
 from lakeformat.paimon.schema import TableSchema
+from lakeformat.tables.credential_options import shown_option
 from lakeformat.tables.wanted_table import WantedTable, difference
 
 __all__ = ["contradictions"]
@@ -39,7 +40,7 @@ def contradictions(schema: TableSchema, wanted: WantedTable) -> list[str]:
             if there[name] != given
         ),
         *(
-            difference(f"option {key!r}", current, value)
+            difference(f"option {key!r}", shown_option(key, current), shown_option(key, value))
             for key, (current, value) in differing.items()
         ),
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$options``: the options that the table sets."""
+"""``$options``: the options that the table sets; credentials are hidden."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from lakeformat.paimon.system_tables.declaration import column, declare
 from lakeformat.paimon.system_tables.source import Source
+from lakeformat.tables.credential_options import shown_options
 
 __all__ = ["OPTIONS"]
 
@@ -17,7 +18,8 @@ class _SetOption(NamedTuple):
 
 
 def _options(source: Source) -> list[_SetOption]:
-    return [_SetOption(*item) for item in sorted(source.handle.options.to_dict().items())]
+    shown = shown_options(source.handle.options.to_dict())
+    return [_SetOption(*item) for item in shown.items()]
 
 
 OPTIONS = declare(

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of tables whose values are credentials: recognised by their keys, hidden in output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import overload
+
+from lakeformat.storage.shown import without_credentials
+
+__all__ = ["names_credential", "shown_option", "shown_options"]
+
+_SEPARATORS = re.compile(r"[-_.]")
+_CREDENTIALS = frozenset({"credential", "credentials", "passwd", "password", "secret", "token"})
+_KEYS = re.compile(r"(^|-)(access|account|api|encryption|private|shared)-?key(-|$)|authorization")
+"""More words that are only hidden: a table may have an option with such a key."""
+_HIDDEN = "***"
+
+
+def names_credential(key: str) -> bool:
+    """Return True if a word in the key, such as ``password``, shows that its value is a
+    credential.
+    """
+    return not _CREDENTIALS.isdisjoint(_folded(key).split("-"))
+
+
+@overload
+def shown_option(key: str, value: str) -> str: ...
+@overload
+def shown_option(key: str, value: str | None) -> str | None: ...
+def shown_option(key: str, value: str | None) -> str | None:
+    """Return the value of an option for output: ``***`` for a credential, and an address without
+    user and password. None, an option that is not set, is returned unchanged.
+    """
+    if value is None:
+        return None
+    if names_credential(key) or _KEYS.search(_folded(key)) is not None:
+        return _HIDDEN
+    return without_credentials(value)
+
+
+def shown_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Return options in the order of their keys, with the values of ``shown_option``."""
+    return {key: shown_option(key, value) for key, value in sorted(options.items())}
+
+
+def _folded(key: str) -> str:
+    return _SEPARATORS.sub("-", key.lower())
