@@ -200,8 +200,8 @@ def _named(
 
 
 def _row_of_width(path: str, columns: int, dialect: TextDialect) -> int | None:
-    """Return the number of the first row that does not have ``columns`` values; None if all rows
-    have.
+    """Return the number of the first row that does not have ``columns`` values; None if every row
+    does.
 
     Rows count from 1, without the header. Arrow's error lacks the number.
     """

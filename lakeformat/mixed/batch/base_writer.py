@@ -35,7 +35,7 @@ class RepeatedKeysError(InvalidRequestError):
 
     def __init__(self, rows: int, examples: str, table: str) -> None:
         self.rows = rows
-        """The number of these rows."""
+        """The number of rows with a repeated key."""
         self.examples = examples
         """Some of the keys, with the number of their rows."""
         super().__init__(

@@ -97,9 +97,7 @@ def end_batch(pair: StorePair, *, dry_run: bool) -> EndedBatches:
 
 
 def _stop_overwrites(pair: StorePair) -> None:
-    """Make an empty commit to the base store, so that the commit of an overwrite that has been
-    prepared meets a conflict.
-    """
+    """Make an empty commit to the base store, so that a prepared overwrite meets a conflict."""
 
     def change(base: Base) -> FileChange | None:
         empty = ChangedFiles(is_recorded=True)(base)

@@ -132,8 +132,10 @@ def overwritten_by(snapshot: Snapshot) -> set[int]:
 
 
 def published_transactions(base: TableMetadata, change: TableMetadata) -> set[int]:
-    """Return the transactions of the batches that have published an overwrite, or changes of which
-    the commit records the end of the batch.
+    """Return the transactions of the batches that have published their rows.
+
+    These are the overwrites, and the commits to the change store that have new files and record the
+    end of a batch.
     """
     with_files = (
         each

@@ -42,8 +42,10 @@ def node_count(
 
 
 def stored_node_count(files: Iterable[StoreFile], settings: OptimizingSettings) -> int:
-    """Return the number of nodes of a partition with these files now: with ``lake.auto-buckets``
-    that of its base files, else that of the table property.
+    """Return the number of nodes that a partition with these files has now.
+
+    With ``lake.auto-buckets`` it is the number of the base files, otherwise that of the table
+    property.
     """
     masks = [each.node.mask for each in files if settings.auto_buckets and not each.in_change]
     return min(max(masks) + 1, _MOST) if masks else settings.base_buckets

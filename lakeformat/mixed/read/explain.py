@@ -37,7 +37,7 @@ class MixedScanPlan:
     """The number of data files that are skipped, because no key of the condition is in their node.
     """
     bytes_to_read: int
-    """The total size of the files to read."""
+    """The total size of the files to read, without ``version_bytes``."""
     nodes: int
     """The number of nodes to read, in all partitions; each is a split."""
     merged_nodes: int
@@ -48,7 +48,7 @@ class MixedScanPlan:
     """The number of base files whose keys and versions are read once more, because they may have
     larger versions than inserts of their node; 0 in a table without a version field."""
     version_bytes: int
-    """The total size of these base files, of all columns; not part of ``bytes_to_read``."""
+    """The total size of the files in ``version_files``, with all columns."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers as a dict."""
