@@ -89,8 +89,15 @@ class Warehouse:
     def restore(self) -> None:
         """Begin a trial."""
 
+    def rows_of_catalog(self) -> bytes:
+        """Return the content of the database of a catalog; nothing if it has none."""
+        return b""
+
     def trials(self, scenario) -> Iterator[Trial[bool]]:
-        """Run a scenario, a function of a catalog, into sampled faults; yield each trial."""
+        """Run a scenario, a function of a catalog, into sampled faults; of the trials that left the
+        same, yield the first.
+        """
+        seen = set()
 
         def run(storage: CrashableStorage, acknowledged: list[bool]) -> None:
             self.restore()
@@ -98,7 +105,10 @@ class Warehouse:
             acknowledged.append(True)
 
         for trial in sampled_faults(run, start=self.start):
-            yield trial.run()
+            files = frozenset(trial.run().reopened().files().items())
+            if (left := hash((files, self.rows_of_catalog(), *trial.acknowledged))) not in seen:
+                seen.add(left)
+                yield trial
 
 
 class SqlWarehouse(Warehouse):
@@ -119,6 +129,9 @@ class SqlWarehouse(Warehouse):
     def restore(self) -> None:
         self._file = self._folder / f"{next(self._numbers)}.db"
         self._file.write_bytes(self._before)
+
+    def rows_of_catalog(self) -> bytes:
+        return self._file.read_bytes()
 
     def catalog(self, storage: CrashableStorage) -> IcebergCatalog:
         world = simulated(len(storage.files()) + 100)

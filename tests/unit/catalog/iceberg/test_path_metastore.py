@@ -6,6 +6,9 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog.iceberg import IcebergCatalog
+from lakeformat.testing import CrashableStorage
+from lakeformat.testing.faults import Fault, FaultKind
+from tests.crash.mixed_catalogs import COLUMNS, path_catalog
 from tests.unit.catalog.iceberg.small_table import ids_of, make_small_table
 
 
@@ -71,3 +74,22 @@ def test_databases_are_created_and_dropped(catalog, tmp_path):
         catalog.drop_database("files")
     with pytest.raises(lake.InvalidRequestError, match="has 1 table: orders"):
         catalog.drop_database("shop")
+
+
+@pytest.mark.parametrize("operation", ["list", "exists"])
+def test_a_storage_that_does_not_answer_hides_no_table(operation):
+    storage = CrashableStorage()
+    catalog = path_catalog(storage)
+    catalog.create_database("db")
+    catalog.create_table("db.t", COLUMNS)
+    calm = storage.reopened()
+    path_catalog(calm).list_tables("db")
+    [*_, call] = [each for each in calm.log if each.operation == operation]
+    assert call.path.startswith("wh/db/t/")
+    for work in (
+        lambda catalog: catalog.list_tables("db"),
+        lambda catalog: catalog.drop_table("db.t", purge=True, missing_ok=True),
+    ):
+        failing = storage.reopened(Fault(call.number, FaultKind.FAIL_BEFORE))
+        with pytest.raises(lake.UnavailableError, match="fail_before"):
+            work(path_catalog(failing))
