@@ -20,7 +20,7 @@ class OutputLog:
     """The output of a process, read while it grows.
 
     The folder stores the number of bytes that are in the log. So another process continues after
-    them: a restarted triggerer, or the task after the end of the process.
+    these bytes: a restarted triggerer, or the task after the end of the process.
     """
 
     def __init__(self, folder: RunFolder, output: JobOutput) -> None:

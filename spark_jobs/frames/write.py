@@ -203,8 +203,8 @@ def _overwritten(
     if where is not None and (mode != "overwrite" or partitions is not None):
         got = f"mode={mode!r}" if mode != "overwrite" else f"partitions={partitions!r}"
         raise lake.InvalidRequestError(
-            f"where={where!r} selects the rows that mode='overwrite' replaces, instead of "
-            f"'partitions', got {got}: leave out one of them"
+            f"where={where!r} needs mode='overwrite' without 'partitions', got {got}: correct "
+            "this argument, or leave out 'where'"
         )
     if mode == "append":
         return None
