@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.paimon.binary_row import FramedRows, decode_row, unframe_row
-from lakeformat.paimon.metadata.simple_stats import SimpleStats, may_contain_partition
+from lakeformat.paimon.metadata.simple_stats import MOST_TESTED, SimpleStats, may_contain_any
 from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.tables.arguments import PartitionSpec
@@ -27,9 +27,6 @@ from lakeformat.types.types import STRING, DataField, DataType
 from lakeformat.types.values import values_from_arrow
 
 __all__ = ["PartitionFilter", "some_partitions", "these_partitions"]
-
-_LOOKED_UP = 100
-"""If a filter has more partitions than this, it skips no manifest: testing each would cost more."""
 
 _Values: TypeAlias = Mapping[int, pa.Array]
 """One value (an array of length 1) for each chosen partition column, by the column's position."""
@@ -61,10 +58,8 @@ class PartitionFilter:
         fields = partition_fields(self.schema)
         types = [field.type for field in fields]
         if self.rows is not None:
-            return len(self.rows) > _LOOKED_UP or any(
-                may_contain_partition(stats, row.as_py(), types) for row in self.rows
-            )
-        if self.is_everything or len(self.specs) > _LOOKED_UP:
+            return may_contain_any(stats, self.rows, types)
+        if self.is_everything or len(self.specs) > MOST_TESTED:
             return True
         return any(_may_meet(spec, stats, types) for spec in self.specs)
 

@@ -14,14 +14,11 @@ from lakeformat.paimon.metadata.manifest import ManifestColumns, live_rows, read
 from lakeformat.paimon.metadata.manifest_columns import columns_of
 from lakeformat.paimon.metadata.manifest_columns.columns import Mask
 from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
-from lakeformat.paimon.metadata.simple_stats import may_contain_partition
+from lakeformat.paimon.metadata.simple_stats import may_contain_any
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.partition import partition_fields
 
 __all__ = ["BaseFiles", "in_partitions"]
-
-_LOOKED_UP = 100
-"""For more partitions than this, all manifests are read: testing each manifest would cost more."""
 
 
 class BaseFiles:
@@ -89,8 +86,6 @@ def in_partitions(handle: TableHandle, partitions: pa.Array) -> BaseFiles:
         return found
 
     def may_hold(manifest: ManifestMeta) -> bool:
-        return len(rows) > _LOOKED_UP or any(
-            may_contain_partition(manifest.partition_stats, row, types) for row in rows
-        )
+        return may_contain_any(manifest.partition_stats, rows, types)
 
     return BaseFiles(handle, wanted, may_hold)

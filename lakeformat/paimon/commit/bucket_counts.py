@@ -20,14 +20,11 @@ from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.manifest import ManifestColumns, read_manifests
 from lakeformat.paimon.metadata.manifest_columns import columns_of
 from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
-from lakeformat.paimon.metadata.simple_stats import may_contain_partition
+from lakeformat.paimon.metadata.simple_stats import may_contain_any
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.partition import partition_fields
 
 __all__ = ["BucketCounts", "require_current_counts"]
-
-_LOOKED_UP = 100
-"""For more partitions than this, all manifests are read: testing each manifest would cost more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +75,7 @@ class BucketCounts:
                 return
             found = manifests_of(self.who.handle.storage, self.who.handle.layout, head, kind)
             for manifest in reversed(found):
-                stats = manifest.partition_stats
-                if len(wanted) > _LOOKED_UP or any(
-                    may_contain_partition(stats, row, types) for row in wanted
-                ):
+                if may_contain_any(manifest.partition_stats, wanted, types):
                     yield manifest
 
     def _totals_in(self, manifest: ManifestMeta) -> dict[bytes, int]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,14 +17,19 @@ from lakeformat.types.values import Value, values_from_arrow
 __all__ = [
     "EMPTY_ROW",
     "EMPTY_STATS",
+    "MOST_TESTED",
     "SIMPLE_STATS_FIELDS",
     "SimpleStats",
+    "may_contain_any",
     "may_contain_partition",
     "partition_stats",
 ]
 
 EMPTY_ROW = bytes(12)
 """A framed binary row without fields: its arity 0 as int32, then a header of eight zero bytes."""
+
+MOST_TESTED = 100
+"""The largest number of partitions that are compared with the bounds of each manifest."""
 
 SIMPLE_STATS_FIELDS = [
     {"name": "_MIN_VALUES", "type": "bytes"},
@@ -95,6 +100,20 @@ def may_contain_partition(stats: SimpleStats, partition: bytes, types: Sequence[
         None not in (value, least, most) and (value < least or value > most)
         for value, least, most in values
     )
+
+
+def may_contain_any(
+    stats: SimpleStats, partitions: Collection[bytes] | pa.Array, types: Sequence[DataType]
+) -> bool:
+    """Return False if all ``partitions``, which are framed binary rows, are outside the bounds.
+
+    More than ``MOST_TESTED`` partitions are not tested, and the result is True: to test each for
+    each manifest would cost more than to read all manifests.
+    """
+    if len(partitions) > MOST_TESTED:
+        return True
+    rows = partitions.to_pylist() if isinstance(partitions, pa.Array) else partitions
+    return any(may_contain_partition(stats, row, types) for row in rows)
 
 
 def _bounds(column: pa.Array, data_type: DataType) -> tuple[Value, Value]:

@@ -15,7 +15,7 @@ from lakeformat.paimon.handle import TableHandle, has_hash_index, is_unaware
 from lakeformat.paimon.metadata.manifest import ManifestColumns, live_rows, read_manifests
 from lakeformat.paimon.metadata.manifest_list import manifests_of
 from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
-from lakeformat.paimon.metadata.simple_stats import may_contain_partition
+from lakeformat.paimon.metadata.simple_stats import may_contain_any
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.partition import partition_fields, partition_path
@@ -24,9 +24,6 @@ from lakeformat.rows.groups import Positions
 from lakeformat.types.count_text import counted
 
 __all__ = ["SequenceNumbers"]
-
-_LOOKED_UP = 100
-"""Up to this number of partitions, manifests are filtered; for more, reading all is faster."""
 
 
 class SequenceNumbers:
@@ -124,10 +121,7 @@ class SequenceNumbers:
         manifests = [
             manifest
             for manifest in manifests_of(handle.storage, handle.layout, snapshot)
-            if len(partitions) > _LOOKED_UP
-            or any(
-                may_contain_partition(manifest.partition_stats, row, types) for row in partitions
-            )
+            if may_contain_any(manifest.partition_stats, partitions, types)
         ]
         read = read_manifests(handle.storage, handle.layout, manifests)
         wanted = pa.array(list(partitions), pa.large_binary())
