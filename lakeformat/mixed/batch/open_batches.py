@@ -27,6 +27,7 @@ from lakeformat.tables.moment import moment_text
 __all__ = [
     "BEGIN",
     "CHANGE_LIFETIME",
+    "END_BATCH",
     "LEASE",
     "MINUTE_MILLIS",
     "TRANSACTION",
@@ -54,6 +55,8 @@ _NEW_FILES = ("added-data-files", "added-delete-files")
 """The members of the summary of a snapshot that count its new files."""
 CHANGE_LIFETIME = "change.data.ttl.minutes"
 """The table property for the age up to which changes are kept, so that no batch can last longer."""
+END_BATCH = "`lake end-batch TABLE` ends a batch of this library that hangs"
+"""Advice for messages about an open batch that other work waits for."""
 _LIFETIME_MINUTES = 7 * 24 * 60
 MINUTE_MILLIS = 60_000
 _LONGEST_MINUTES = 100 * 366 * 24 * 60

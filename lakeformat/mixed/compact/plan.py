@@ -11,7 +11,7 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.read.file_splits import plan_splits as plan_file_splits
 from lakeformat.iceberg.read.plan import TableState, plan_files
 from lakeformat.iceberg.row_changes.matched_rows import FileToChange, files_to_change
-from lakeformat.mixed.batch.open_batches import OpenBatch, oldest_open_batch
+from lakeformat.mixed.batch.open_batches import END_BATCH, OpenBatch, oldest_open_batch
 from lakeformat.mixed.file_names import FileKind
 from lakeformat.mixed.optimizing.evaluate import LastRuns
 from lakeformat.mixed.optimizing.node_count import node_count
@@ -175,7 +175,7 @@ class MixedCompactPlan:
         """A sentence about changes that are not merged now; None if no change waits."""
         if self.waits_for is None:
             return self.obstacle
-        return f"newer changes wait for the batch with {self.waits_for}"
+        return f"newer changes wait for the batch with {self.waits_for}: {END_BATCH}"
 
     @property
     def obstacle(self) -> str | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
+from lakeformat.mixed.batch.open_batches import END_BATCH
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
@@ -56,7 +57,7 @@ class MixedExpireReport(IcebergExpireReport):
                 "are deleted when its older snapshots expire"
             )
         if self.open_batch:
-            yield f"kept all changes since the oldest open batch, {self.open_batch}"
+            yield f"kept all changes since the oldest open batch, {self.open_batch}: {END_BATCH}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as a dict, without the list of files."""

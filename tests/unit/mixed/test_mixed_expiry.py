@@ -91,6 +91,10 @@ def test_an_open_batch_finds_the_state_and_the_changes_of_its_beginning(aged, tm
     aged.set({"change.data.ttl.minutes": "300"})
     report = aged.table.expire_snapshots(older_than="1 s")
     assert report.open_batch is not None
+    assert report.lines[-1] == (
+        f"kept all changes since the oldest open batch, {report.open_batch}: `lake end-batch "
+        "TABLE` ends a batch of this library that hangs"
+    )
     assert f"transaction {batch}, begun at " in report.lines[-1]
     found = aged.table.scan(snapshot=seen).to_arrow().to_pylist()
     assert [tuple(each.values()) for each in found] == at_begin
