@@ -133,12 +133,12 @@ def missing_manifests(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find manifests that the table references and that are missing: no row can be read without
-    them.
+    """Find missing manifests of a table: while one is missing, no row can be read.
 
     With --remove the files of the remaining manifests can be read again; the rows of the missing
-    manifests are lost. `lake rollback` to an intact snapshot or tag keeps them, but loses the later
-    commits. Without --remove nothing changes, and the exit code is 1 if a manifest is missing.
+    manifests are lost. `lake rollback` to an intact snapshot or tag restores these rows, but loses
+    the later commits. Without --remove nothing changes, and the exit code is 1 if a manifest is
+    missing.
 
     An example: lake missing-manifests shop.orders
     """

@@ -76,7 +76,7 @@ def test_a_line_of_json_that_is_no_object_is_refused_by_its_number(read, content
     ("name", "content", "told"),
     [
         ("rows.csv", "k,s\n1,a\nx,b\n", "row 2, column 'k': .*'x'"),
-        ("rows.csv", "k,s\n1,\udcff\n", "not UTF-8 .row 1, column 's'.: give"),
+        ("rows.csv", "k,s\n1,\udcff\n", "not UTF-8 .row 1, column 's'.: set"),
         ("rows.csv", "k,moment\n1,2024-01-01 10:00:00\n", "row 1, column 'moment'.*zone offset"),
         (
             "rows.json",

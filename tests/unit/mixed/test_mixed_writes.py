@@ -80,7 +80,7 @@ def test_a_pair_of_which_only_the_change_store_was_created_is_completed(catalog,
     table.write(rows((1, "x", "a")))
     assert contents(table) == [(1, "x", "a")]
     shutil.rmtree(tmp_path / "db/t")
-    with pytest.raises(lake.AlreadyExistsError, match=r"'db.t_change_' exists, and is not the emp"):
+    with pytest.raises(lake.AlreadyExistsError, match=r"'db.t_change_' has the name of the change"):
         created(catalog)
 
 
