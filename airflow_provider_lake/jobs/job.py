@@ -265,9 +265,8 @@ class LakeJobMixin(CheckedArguments):
         stock: Any = self  # every operator has a log
         stock.log.info("%s: %s", *self._subject().values(), _sentence_of(result))
         if result["skipped"] and self.skip_if_noop:
-            if (
-                result["snapshot_id"] is not None
-            ):  # else a cleared task would find it and do nothing
+            if result["snapshot_id"] is not None:
+                # A snapshot without changes: without the record a cleared task would only find it.
                 self._record_success(result, context)
             self._report(result)
             raise AirflowSkipException(result["reason"])
