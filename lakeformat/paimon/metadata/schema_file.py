@@ -255,7 +255,10 @@ def _checked(members: Mapping[str, Any]) -> TableSchema:
         raise ValueError("its types are nested too deeply") from None
     numbers = (schema.id, schema.version, schema.time_millis, schema.highest_field_id, *ids)
     if not all(type(number) is int and 0 <= number < 1 << 63 for number in numbers):
-        raise ValueError("a number is negative, too large or not a whole number")
+        raise ValueError(
+            "its id, version, timeMillis, highestFieldId or the id of a field is negative, too "
+            "large or not a whole number"
+        )
     for text in _texts(schema):
         if not isinstance(text, str):
             raise ValueError(f"{text!r} is not text")

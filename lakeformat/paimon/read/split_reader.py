@@ -15,6 +15,7 @@ from lakeformat.paimon.merge.engine import MergeEngine
 from lakeformat.paimon.merge.looked_up import supersedes
 from lakeformat.paimon.merge.merge_setup import merge_engine, merge_order, read_engine
 from lakeformat.paimon.merge.order import MergeOrder
+from lakeformat.paimon.merge.sections import is_interleaved
 from lakeformat.paimon.merge.streams import batch_rows_of, merge_runs
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.read.data_files import DataFiles
@@ -88,7 +89,7 @@ class SplitReader:
         engine, order = read_engine(self.schema), merge_order(self.schema)
         needed = engine.needs([*self._looked_at, *order.sequence])
         fields = self._fields([*order.keys, *needed, *order.sequence])
-        numbered = _is_interleaved(section)
+        numbered = is_interleaved([[entry.file for entry in run] for run in section])
         reader = RunReader(
             self.files,
             fields,
@@ -159,16 +160,6 @@ class SplitReader:
     def _fields(self, names: Sequence[str]) -> tuple[DataField, ...]:
         by_name = {field.name: field for field in self.schema.fields}
         return tuple(by_name[name] for name in dict.fromkeys(names))
-
-
-def _is_interleaved(section: Sequence[Sequence[ManifestEntry]]) -> bool:
-    """Return True if the ranges of sequence numbers of two runs overlap; runs are oldest first."""
-    newest: int | None = None
-    for run in section:
-        if newest is not None and min(e.file.min_sequence_number for e in run) <= newest:
-            return True
-        newest = max(entry.file.max_sequence_number for entry in run)
-    return False
 
 
 def _without_retracts(tables: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:

@@ -69,17 +69,17 @@ def _bring_back(handle: TableHandle, target: Origin) -> None:
     Call this before any other snapshot is deleted.
     """
     if target.tag is None:
-        target.require_kept(handle, "the rollback to it")
+        target.require_kept(handle, "the rollback")
         return
     storage, path = handle.storage, handle.layout.snapshot(target.snapshot.id)
     try:
         content = snapshot_content(storage, handle.layout, target.tag)
     except NotFoundError:
-        target.require_kept(handle, "the rollback to it")
+        target.require_kept(handle, "the rollback")
         raise
     create_or_find(storage, path, content)
     try:
-        target.require_kept(handle, "the rollback to it")
+        target.require_kept(handle, "the rollback")
     except LakeError:
         storage.delete(path)
         raise
@@ -107,7 +107,7 @@ def _fence(
     else:
         unique = cut.fence_off(target.snapshot.id, strays)
     try:
-        Origin(target.snapshot).require_kept(handle, "the rollback to it")
+        Origin(target.snapshot).require_kept(handle, "the rollback")
         yield
     except LakeError:
         with suppress(LakeError):

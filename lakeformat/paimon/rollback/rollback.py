@@ -115,7 +115,7 @@ def _as_latest(
         plan = plan_return(handle, head, target)
     except CorruptTableError as damage:
         require_newest(handle, head, target)
-        target.require_kept(handle, "the rollback to it")  # then its files may be missing
+        target.require_kept(handle, "the rollback")  # then its files may be missing
         raise CorruptTableError(
             f"{sentence(damage)} The rollback compares snapshot {target.snapshot.id} with the "
             f"newest, {head.id}. If only snapshots after {target.snapshot.id} are damaged, delete "
