@@ -39,7 +39,11 @@ def create_pair(folder: Path, properties: Mapping[str, str] | None = None) -> Mi
     catalog = lake.open_catalog(str(folder), format="iceberg")
     catalog.create_database("bench")
     made = catalog.create_table(
-        "bench.t", SCHEMA, format="mixed", primary_key=["k"], options=dict(properties or {})
+        "bench.t",
+        SCHEMA,
+        format="mixed",
+        primary_key=["k"],
+        options={"base.file-index.hash-bucket": "4", **(properties or {})},
     )
     assert isinstance(made, MixedTable)
     return made

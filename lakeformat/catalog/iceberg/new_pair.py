@@ -19,7 +19,9 @@ from lakeformat.iceberg.arrow_types import to_arrow_field
 from lakeformat.iceberg.metadata.partition_terms import partition_terms
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.table.table import IcebergTable
+from lakeformat.mixed.batch.base_writer import BASE_BUCKETS
 from lakeformat.mixed.key_hash import require_hashable
+from lakeformat.mixed.optimizing.settings import AUTO_BUCKETS
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from lakeformat.mixed.stores.properties import (
     BASE,
@@ -89,6 +91,8 @@ def make_pair(
     _require_sequences(given.format_version)
     if UPSERT not in given.properties:
         shared[UPSERT] = "true"  # so that Amoro's writers keep keys unique, too
+    if not {AUTO_BUCKETS, BASE_BUCKETS} & given.properties.keys():
+        shared[AUTO_BUCKETS] = "true"
     shared |= new_version_properties(given.properties, given.schema, key)
     described = describe({**shared, TABLE_STORE: CHANGE})
     require_hashable([each for each in given.schema.fields if each.name in key])

@@ -11,13 +11,14 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.properties import bool_property, int_property
 from lakeformat.mixed.tree_node import bucket_mask
 
-__all__ = ["OptimizingSettings"]
+__all__ = ["AUTO_BUCKETS", "OptimizingSettings"]
 
 _PREFIX = "self-optimizing."
 _TARGET_BYTES, _OPEN_FILE_BYTES = 128 << 20, 4 << 20
 _BUCKETS = 4
 _BASE_BUCKETS = "base.file-index.hash-bucket"
-_AUTO_BUCKETS = "lake.auto-buckets"
+AUTO_BUCKETS = "lake.auto-buckets"
+"""The table property that lets the number of nodes of base files follow the size of a partition."""
 _REFRESH = "base.refresh-interval"
 
 
@@ -71,7 +72,7 @@ class OptimizingSettings:
                 properties, f"{_PREFIX}full.rewrite-all-files", default=True
             ),
             base_buckets=buckets,
-            auto_buckets=bool_property(properties, _AUTO_BUCKETS, default=False),
+            auto_buckets=bool_property(properties, AUTO_BUCKETS, default=False),
             base_refresh_interval=_interval(properties, _REFRESH, -1),
             open_file_cost=int_property(properties, "read.split.open-file-cost", _OPEN_FILE_BYTES),
             max_file_count=_whole(properties, "max-file-count", 10_000),

@@ -12,6 +12,7 @@ import pytest
 from lakeformat.mixed.file_names import parse_file_name
 from lakeformat.mixed.optimizing.node_count import next_node_count
 from tests.unit.mixed.aged_table import HOUR, AgedTable
+from tests.unit.mixed.named_rows import NAMES, names, new_catalog
 
 SIZE = {"self-optimizing.target-size": "800", "lake.auto-buckets": "true"}
 """A node should have 8 files of this size."""
@@ -120,6 +121,28 @@ def test_fragments_in_each_of_several_nodes_are_not_rewritten_again(tmp_path: Pa
     assert not aged.merge().snapshot_ids
     assert not aged.table.compact(strategy="minor", executor="serial").snapshot_ids
     assert aged.rows() == sorted(rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({}, "true"),
+        ({"lake.auto-buckets": "false"}, "false"),
+        ({"base.file-index.hash-bucket": "8"}, None),
+    ],
+)
+def test_a_new_table_has_automatic_buckets_unless_its_number_is_given(options, found, tmp_path):
+    catalog = new_catalog(tmp_path)
+    made = catalog.create_table("db.t", NAMES, format="mixed", primary_key=["id"], options=options)
+    for store in (made.base, made.change):
+        assert store.properties.get("lake.auto-buckets") == found
+    made.write(names(_1="a", _2="b"))
+    made.compact(strategy="full", executor="serial")
+    made.write(names(_3="c"))
+    made.compact(strategy="full", executor="serial")
+    paths = [each.file.path for each in made.base.scan().splits()]
+    numbers = {parse_file_name(each).node.mask + 1 for each in paths}
+    assert numbers == {1 if found == "true" else int(options.get("base.file-index.hash-bucket", 4))}
 
 
 def number_of(aged: AgedTable, partition: str) -> int:
