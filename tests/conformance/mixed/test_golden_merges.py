@@ -11,6 +11,11 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.iceberg.read.plan import plan_files
+from lakeformat.iceberg.read.scan import Scan
+from lakeformat.mixed.file_names import FileKind
+from lakeformat.mixed.read.store_files import change_files
+from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from tests.golden.iceberg_values import json_rows, sorted_rows
 from tests.golden.mixed import MIXED_TABLES, MixedTable, mixed_table
 
@@ -125,6 +130,23 @@ def test_the_system_table_of_files_describes_each_file_as_amoro_does(name):
         assert position_deletes == {
             each["path"] for each in step["base_files"] if each["type"] not in kinds
         }, step["label"]
+
+
+@pytest.mark.parametrize("name", MIXED_TABLES)
+def test_each_row_of_the_change_store_has_the_place_in_the_order_that_amoro_reads(name):
+    """Its transaction, its offset and its kind, with the values of its columns."""
+    golden = mixed_table(name)
+    state = opened(golden).scan()._state.change
+    scan = Scan(state, None, None)
+    fields = tuple(e for e in state.schema.fields if e.id != FILE_OFFSET.id)
+    ours = []
+    for file in change_files(state, plan_files(state)):
+        batches = [*scan.read_fields(file.split, (*fields, FILE_OFFSET))]
+        for row in json_rows(pa.Table.from_batches(batches), (*fields, FILE_OFFSET)):
+            row["_transaction_id"] = file.transaction
+            row["_change_action"] = "INSERT" if file.kind is FileKind.INSERT else "DELETE"
+            ours.append({**row, "file": golden.relative(file.path)})
+    assert sorted_rows(ours) == sorted_rows(golden.expected["change_rows"])
 
 
 def test_a_split_is_read_alone_by_another_process():
