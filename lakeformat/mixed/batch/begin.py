@@ -189,7 +189,7 @@ def begin_batch(pair: StorePair) -> BegunBatch:
     handle = change_handle(pair)
     require_changeable(pair.load_to_change())
     environment = handle.environment
-    lease = take_lease(leases_of(pair), pair.base.uri, environment)
+    lease = take_lease(leases_of(pair), pair.base.load().places, environment)
     try:
         # Under the lease, so no older batch overwrites the base store after this. Before the batch
         # begins, so the base store has no newer changes than the batch.

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from lakeformat.environment import Environment
 from lakeformat.errors import LakeError, LockUnavailableError
+from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.own_files import own_directory
 from lakeformat.mixed.batch.lease_files import LeaseFiles
 from lakeformat.mixed.stores.store_pair import StorePair
@@ -112,7 +113,7 @@ class Lease:
                 )
 
 
-def take_lease(leases: Leases, table: str, environment: Environment) -> Lease:
+def take_lease(leases: Leases, table: FilePlaces, environment: Environment) -> Lease:
     """Take the lease of a table; raise ``LockUnavailableError`` while another batch holds it."""
     now = environment.now_millis()
     newest = leases.newest()
@@ -122,25 +123,25 @@ def take_lease(leases: Leases, table: str, environment: Environment) -> Lease:
     stored = StoredLease(number, environment.new_id(), now + LEASE_MILLIS)
     if not leases.take(stored):
         raise LockUnavailableError(
-            f"another batch on {table} took the lease at the same moment. Only one batch can run "
-            "at a time: retry after it has ended"
+            f"another batch on {table.uri} took the lease at the same moment. Only one batch can "
+            "run at a time: retry after it has ended"
         )
     lease = Lease(leases, stored, environment)
     lease.keep_renewing()
     return lease
 
 
-def _held_text(table: str, place: str, held: StoredLease, now_millis: int) -> str:
-    until = moment_text(held.expires_millis)
+def _held_text(table: FilePlaces, place: str, held: StoredLease, now_millis: int) -> str:
+    until, end = moment_text(held.expires_millis), f"`lake end-batch {table.argument}`"
     if held.expires_millis - now_millis <= LEASE_MILLIS + _CLOCKS_MILLIS:
         return (
-            f"a batch runs on {table}: it holds the lease {place} until {until} and may renew it. "
-            "Only one batch can run at a time: retry after it has ended. If it hangs, "
-            "`lake end-batch TABLE` ends it, and its commit is then refused"
+            f"a batch runs on {table.uri}: it holds the lease {place} until {until} and may renew "
+            "it. Only one batch can run at a time: retry after it has ended. If it hangs, "
+            f"{end} ends it, and its commit is then refused"
         )
     return (
-        f"no batch can begin on {table}: the lease {place} of the owner {held.owner!r} ends at "
+        f"no batch can begin on {table.uri}: the lease {place} of the owner {held.owner!r} ends at "
         f"{until}, but a batch takes a lease for {LEASE_MILLIS // 1000} s only. So it is forged, "
         "or a machine with a wrong clock has written it. If no batch runs, end it with "
-        "`lake end-batch TABLE`; with --dry-run this command only shows the lease"
+        f"{end}; with --dry-run this command only shows the lease"
     )
