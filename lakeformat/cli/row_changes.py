@@ -29,7 +29,7 @@ WhereOption = Annotated[
     typer.Option(metavar="SQL", help="""The rows, such as "id = 7 AND note IS NULL"."""),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Only count the rows, and the files that they are in.")
+    bool, typer.Option("--dry-run", help="Only count the rows, and the files that have these rows.")
 ]
 
 

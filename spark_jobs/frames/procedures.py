@@ -48,7 +48,7 @@ class Procedure:
     @property
     def meaning(self) -> str:
         """The description of the procedure in one sentence."""
-        return (self.does.__doc__ or "").strip()
+        return " ".join((self.does.__doc__ or "").split())
 
 
 def _partitions(text: str) -> list[dict[str, str]]:
