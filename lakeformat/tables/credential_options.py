@@ -11,9 +11,13 @@ from lakeformat.storage.shown import without_credentials
 
 __all__ = ["names_credential", "shown_option", "shown_options"]
 
-_SEPARATORS = re.compile(r"[-_.]")
+_SEPARATORS = re.compile(r"[-_.]|(?<=[a-z0-9])(?=[A-Z])")
+"""A word of a key ends before a mark, and before a capital as in ``accessKeySecret``."""
 _CREDENTIALS = frozenset({"credential", "credentials", "passwd", "password", "secret", "token"})
-_KEYS = re.compile(r"(^|-)(access|account|api|encryption|private|shared)-?key(-|$)|authorization")
+_KEYS = re.compile(
+    r"(^|-)(access|account|api|encryption|private|shared)-?key(-|$)"
+    r"|authorization|connection-?string|jaas-config|passphrase|password|secret"
+)
 """More words that are only hidden: a table may have an option with such a key."""
 _HIDDEN = "***"
 
@@ -46,4 +50,4 @@ def shown_options(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _folded(key: str) -> str:
-    return _SEPARATORS.sub("-", key.lower())
+    return _SEPARATORS.sub("-", key).lower()
