@@ -54,11 +54,17 @@ def page() -> str:
     ]
     for area, numbers in AREAS.items():
         text += ["", f"## {area}", "", *lines]
-        text += [_line(row) for row in ROWS if int(row.number.rstrip("ab")) in numbers]
+        inside = [row for row in ROWS if _number(row) in numbers]
+        # A letter follows its number.
+        text += [_line(row) for row in sorted(inside, key=lambda row: (_number(row), row.number))]
     return "\n".join(text) + "\n"
 
 
+def _number(row: Row) -> int:
+    return int(row.number.rstrip("ab"))
+
+
 def _line(row: Row) -> str:
-    shown = [f"`{test.rpartition('::')[2]}`" for test in row.tests]
+    shown = [f"`{test}`" for test in row.tests]
     shown += [f"missing: {row.later}"] if row.later else []
     return f"| {row.number}: {row.fault} | {row.truth} | {'; '.join(shown)} |"

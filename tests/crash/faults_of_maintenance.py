@@ -237,7 +237,8 @@ ROWS = (
     Row(
         "72",
         "orphan removal during a very long write",
-        "the files of the write are known and kept",
+        "the files are kept if `in_use` or `running_since` names the write, or if its newest file "
+        "is young",
         (
             f"{_ORPHANS}test_the_files_of_a_write_that_takes_days_stay_if_they_are_known",
             "tests/unit/paimon/orphans/test_orphans.py::test_a_writer_that_is_still_at_work_keeps_all_its_files",
@@ -268,7 +269,7 @@ ROWS = (
     Row(
         "76",
         "a partition expires while it is written",
-        "the writer gets an error; no other partition changes",
+        "a compaction is refused; new rows are kept; no other partition changes",
         (
             f"{_PARTITIONS}test_a_compaction_of_a_partition_that_expires_meanwhile_is_told_who_was_first",
             "tests/unit/paimon/partitions/test_partition_expiry.py::test_a_partition_somebody_writes_to_meanwhile_is_looked_at_again",
@@ -325,7 +326,7 @@ ROWS = (
     Row(
         "83",
         "migration or cloning is killed",
-        "the source is complete; a retry does no harm",
+        "the source is unchanged; a retry completes it",
         (
             f"{_TRANSFER}test_a_clone_is_not_there_or_whole_and_repeating_it_ends_it",
             f"{_TRANSFER}test_a_migration_comes_in_once_and_whole_and_the_source_stays_as_it_is",
@@ -354,9 +355,11 @@ ROWS = (
     Row(
         "86",
         "an old run is cleared and run again",
-        "another run has another commit user; the same run finds its commit",
+        "a failed task finds its commit; a task that succeeded does its work again; another run "
+        "has another commit user",
         (
             "tests/airflow/jobs/test_identity.py::test_other_work_is_another_user",
+            "tests/airflow/jobs/test_cleared_tasks.py::test_every_clear_does_the_work_again",
             f"{_MESSAGES}test_the_same_identity_makes_the_second_time_harmless",
         ),
     ),
