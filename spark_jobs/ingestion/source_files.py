@@ -58,8 +58,8 @@ class SourceFiles:
     """Names and types of columns that differ between the files and the table."""
 
     def columns(self) -> pa.Schema:
-        """Return the columns that the files have together, with the names that they have in the
-        table; casts are not applied.
+        """Return each column that at least one file has, with its name in the table; casts are not
+        applied.
         """
         found = self._inferred(pa.schema([]))
         names = self.mapping.names(found.names)

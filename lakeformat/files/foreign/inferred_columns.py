@@ -56,7 +56,7 @@ def infer_columns(
     known: pa.Schema = _NO_COLUMNS,
     to_cast: Collection[str] = (),
 ) -> pa.Schema:
-    """Return the columns that the files have together, without the columns in ``known``.
+    """Return each column that at least one file has, without the columns in ``known``.
 
     Columns in ``to_cast`` may have any type that holds their values; in CSV files they are STRING.
     ``opener`` returns a function that opens the file, or None for a file on this machine. Raise

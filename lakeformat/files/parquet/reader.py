@@ -164,8 +164,8 @@ def _without_far(
             if _is_far(batch.column(name), in_seconds.column(name)):
                 raise UnsupportedError(
                     f"column {name!r} holds INT96 timestamps before 1677 or after 2262, which this "
-                    "version cannot read: rewrite the table with another engine, in which the "
-                    "column has the type TIMESTAMP(6)"
+                    "version cannot read: copy the rows with another engine, such as Spark, to a "
+                    "table in which the column is TIMESTAMP(6)"
                 )
         yield batch
 

@@ -28,8 +28,9 @@ __all__ = [
 
 
 def newest_schemas(metadata: TableMetadata) -> list[Schema]:
-    """Return all schemas of a table: the current schema, then all schemas with the highest id
-    first.
+    """Return the current schema of a table, then all its schemas in descending order of their ids.
+
+    So the current schema is in the list twice.
     """
     older = sorted(metadata.schemas, key=lambda schema: schema.schema_id, reverse=True)
     return [metadata.schema, *older]

@@ -52,9 +52,9 @@ def entries(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
 
 
 def partitions(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
-    """Return each partition with its rows, files and newest change.
+    """Return one row for each partition that has files: its counts and its newest change.
 
-    A table without partitions has one row; ``snapshot=None`` gives no rows.
+    All files of a table without partitions are one row. ``snapshot=None`` gives no rows.
     """
     found = _counted(loaded, live_entries(_all_entries(loaded, snapshot)))
     found = found.drop_columns(["dv_count"])

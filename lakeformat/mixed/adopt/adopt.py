@@ -227,8 +227,9 @@ def _require_no_branch(metadata: TableMetadata) -> None:
     if others:
         raise InvalidRequestError(
             f"{metadata.location} has the branch {others[0]!r} and cannot be adopted, because a "
-            "Mixed table has no branches to read or write: forward main to it or delete it first, "
-            "with table.branches"
+            "Mixed table has no branches: delete it with table.branches.delete("
+            f"{others[0]!r}). To keep its commits, first call table.branches.fast_forward("
+            f"{others[0]!r})"
         )
 
 

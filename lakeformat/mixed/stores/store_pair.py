@@ -148,11 +148,12 @@ class StorePair:
             )
         versions = [each.metadata.properties.get(VERSION_FIELD) for each in (base, change)]
         if versions[0] != versions[1]:
+            shown = ["none" if each is None else repr(each) for each in versions]
             raise CorruptTableError(
                 f"the stores of the Mixed table {self.base.uri} have different version fields: "
-                f"{versions[0]!r} in the base store, {versions[1]!r} in {self.change.uri}. The "
-                f"property {VERSION_FIELD!r} is set when a table is created, and cannot be changed "
-                "later: undo the change in that store"
+                f"{shown[0]} in the base store, {shown[1]} in {self.change.uri}. The property "
+                f"{VERSION_FIELD!r} is set when a table is created, and must not be changed later. "
+                "With the program that changed it, give both stores the value of the creation"
             )
 
     def _require_same_columns(self, pair: LoadedPair) -> None:

@@ -376,8 +376,10 @@ def _refuse_untracked(
         return
     if not compaction.is_empty or data.table.is_delete.any():
         raise UnsupportedError(
-            f"{handle.uri} tracks row ids ('row-tracking.enabled'): this version can add rows to "
-            "it and replace whole partitions; rewrite its files with another engine"
+            f"the commit rewrites files or deletes rows of {handle.uri}, which tracks row ids "
+            "('row-tracking.enabled'), and this version would lose these ids. Nothing was "
+            "published. Commit only new rows, replace whole partitions with overwrite=, or make "
+            "this change with another engine"
         )
 
 

@@ -72,8 +72,8 @@ class StalledConsumer:
         )
 
     def advice(self, table: str) -> str:
-        """Return what to do: restart the reader, or run a command that moves or deletes the
-        consumer.
+        """Return what to do: restart the reader, or run a command that deletes the consumer. A
+        damaged consumer must be set to a snapshot, or its file deleted.
         """
         name = shlex.quote(self.id)
         if self.damage is not None:
@@ -85,7 +85,7 @@ class StalledConsumer:
 
     def advice_to_maintain(self, table: str) -> str:
         """Return what to do: restart the reader, or run a maintenance that also deletes the
-        consumer.
+        consumer. A damaged consumer must be set to a snapshot, or its file deleted.
         """
         if self.damage is not None:
             return self.advice(table)

@@ -62,11 +62,12 @@ def require_branch(storage: Storage, layout: TableLayout) -> None:
     if storage.directory_exists(layout.metadata_root):
         if not storage.exists(layout.unfinished_branch(layout.branch)):
             return
+        uri = storage.uri(layout.root)
         raise NotFoundError(
-            f"branch {layout.branch!r} of {storage.uri(layout.root)} is being created, renamed or "
-            "deleted, or such a call was interrupted. If a program still works on the branch, "
-            "wait. If not, repeat the interrupted call; a branch that was being created can be "
-            "deleted"
+            f"branch {layout.branch!r} of {uri} is being created, renamed or deleted, or such a "
+            "call was interrupted. If a program still works on the branch, wait. If not, repeat "
+            f"the interrupted call. `lake branch delete {uri} {layout.branch}` removes a branch "
+            "whose creation or deletion was interrupted"
         )
     names = [branch.name for branch in branches(storage, layout)]
     there = f"its branches are {', '.join(map(repr, names))}" if names else "it has no branch"

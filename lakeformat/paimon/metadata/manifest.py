@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests: ``manifest/manifest-<uuid>-<n>``, each with data files that a commit added or
-deleted.
+"""Manifests: ``manifest/manifest-<uuid>-<n>``, each with entries of data files that commits added
+or deleted.
 """
 
 from __future__ import annotations

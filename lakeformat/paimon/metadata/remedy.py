@@ -16,7 +16,10 @@ class Remedy(StrEnum):
         "writers and move the file out of the directory, so that the snapshot before it is the "
         "newest again. A rollback cannot do that, because it reads the file"
     )
-    SCHEMA = "restore the file from a backup: without it, data of the schema in its name is lost"
+    SCHEMA = (
+        "restore the file from a backup. Without a backup, data files of the schema with the id in "
+        "its name cannot be read"
+    )
     TAG = (
         "restore the file from a backup. Without a backup: move the file out of the directory, and "
         "create the tag again if its snapshot still exists. If not, the files that only the tag "
