@@ -180,7 +180,8 @@ def _report(
         reason = f"branch {branch!r} is at {shown} already; no action needed"
     else:
         verb = "would return" if dry_run else "returned"
-        reason = f"branch {branch!r} {verb} to {shown}; {left} kept until they expire"
+        expires = "it expires" if len(newer) == 1 else "they expire"
+        reason = f"branch {branch!r} {verb} to {shown}; {left} kept until {expires}"
     return RollbackReport(
         table=handle.uri,
         target=number,

@@ -81,22 +81,32 @@ def _since_first_try(metadata: TableMetadata, branch: str, commit: CommitId) -> 
 
     Raise ``CommitUndecidableError`` after the last one if such snapshots may have expired.
     """
-    head = metadata.references.get(branch)
+    head, heads = metadata.references.get(branch), _heads_of(commit)
     since, parent_id, is_before = commit.first_try_millis, None, False
     for snapshot in metadata.ancestry(None if head is None else head.snapshot_id):
         if since is not None and snapshot.timestamp_ms < since - CLOCK_SKEW_MILLIS:
             return
         yield snapshot
-        is_before = is_before or str(snapshot.snapshot_id) == commit.first_try_head
         parent_id = snapshot.parent_id
+        # If only the head itself has expired, all snapshots since are there.
+        is_before = is_before or not heads.isdisjoint({str(snapshot.snapshot_id), str(parent_id)})
     if parent_id is not None and since is not None and not is_before:
         raise CommitUndecidableError(
             f"{commit} is not in the snapshots of {metadata.location}, but snapshot {parent_id} "
             "and older ones have expired since its first attempt: its snapshot may be one of them. "
             "Nothing was published now. Check if its rows are in the table; if they are missing, "
             "commit with another user. Keep snapshots longer than retries take "
-            "('history.expire.max-snapshot-age-ms')"
+            "('history.expire.max-snapshot-age-ms'; in a Mixed table 'change.data.ttl.minutes' and "
+            "'snapshot.keep.duration')"
         )
+
+
+def _heads_of(commit: CommitId) -> set[str]:
+    """Return the ids in ``first_try_head``; that of a Mixed table has the ids of both stores, as
+    ``3-7``.
+    """
+    found = commit.first_try_head
+    return set() if found is None else {found, *found.split("-")} - {""}
 
 
 def _identifier(snapshot: Snapshot) -> int:

@@ -69,6 +69,7 @@ def test_a_commit_that_may_have_expired_is_undecidable():
     with pytest.raises(CommitUndecidableError, match=r"but snapshot 1 and older ones have expired"):
         found(metadata, began)
     assert found(metadata, replace(began, first_try_head="2")) is None
+    assert found(metadata, replace(began, first_try_head="1")) is None  # the first one since is 2
     assert found(metadata, CommitId("a", 0)) is None
 
 
