@@ -367,7 +367,10 @@ def test_text_that_is_not_utf8_is_refused_by_file_with_what_to_do(tmp_path, name
     (tmp_path / name).write_text(content, encoding="latin-1")
     source = find_source(f"{tmp_path}/{name}", None)
 
-    with pytest.raises(lake.InvalidRequestError, match=rf"{name}: it is not UTF-8 .*give its"):
+    with pytest.raises(
+        lake.InvalidRequestError,
+        match=rf"{name}: it is not UTF-8 .*set encoding to its own, such as latin-1",
+    ):
         list(read_files(source.paths, source.format, source.columns()))
     with pytest.raises(lake.InvalidRequestError, match=name):
         list(read_files(source.paths, source.format, pa.schema([("a", pa.string())])))
