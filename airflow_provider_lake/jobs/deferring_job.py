@@ -207,8 +207,8 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         if folder.process is None:
             _log.warning(
                 "this machine does not know the process of this task: the machine was restarted, "
-                "or the task runs on another machine now. The task does its work in its slot; no "
-                "commit is made twice"
+                "or the task runs on another machine now. The task repeats its work, and holds its "
+                "worker slot meanwhile; no commit is made twice"
             )
             self._keeps_slot = True
             return self._run(request, context)

@@ -126,7 +126,10 @@ class LakeJobMixin(CheckedArguments):
         would wait and then kill the process.
         """
         if self._works_here:
-            raise LakeTaskKilled(f"task {self.task_id!r} was asked to end")
+            raise LakeTaskKilled(
+                f"Airflow ended task {self.task_id!r}, for example because it was marked as "
+                "failed. To repeat its work, clear it"
+            )
 
     @cached_property
     def lake_hook(self) -> LakeHook:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits until a consumer has read almost all snapshots."""
+"""Waits until a consumer has read all snapshots, or all but a given number."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake end-batch``: ends a batch of a Mixed table that hangs, or whose lease has a wrong time."""
+"""``lake end-batch``: ends a batch that hangs, so that another one of the table can begin."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ def end_batch(
 ) -> None:
     """End the batch that runs on a Mixed table, so that another batch can begin.
 
-    The commit of the ended batch is refused. A batch whose process died ends by itself after 60
-    seconds. Use this command if a batch hangs, or if its lease has a wrong time.
+    The commit of the ended batch raises LockUnavailableError. This command is for a batch that
+    hangs, or whose lease ends too late because the clock of its machine was wrong. It is not needed
+    for a batch whose process died: 60 seconds later the next batch or compaction ends it.
 
-    An example: lake end-batch /data/warehouse/shop/orders --dry-run
+    An example: lake end-batch /data/warehouse/shop/orders
     """
     found: Any = named_table_of_any_format(context, table)
     found.require("end_batch")

@@ -129,10 +129,10 @@ def short_type(kind: pa.DataType) -> pa.DataType | None:
 
 
 def short_decimals(values: pa.Array, wanted: pa.DataType) -> pa.Array | None:
-    """Return decimals for a column of type ``wanted`` as 64-bit decimals.
+    """Return the values of a column of decimals as 64-bit decimals; ``wanted`` is its type.
 
-    Return None if a value does not fit, if ``wanted`` has no 64-bit form, or if ``values`` has
-    another type.
+    Return None if a value has too many digits, if ``wanted`` has no 64-bit form, or if ``values``
+    are neither of type ``wanted`` nor of its 64-bit form. The caller then checks each value.
     """
     short = short_type(wanted)
     if short is None or values.type not in (short, wanted):

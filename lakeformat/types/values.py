@@ -205,9 +205,10 @@ def _atomic_for_arrow(value: Any, data_type: AtomicType) -> Any:
         if rest:
             raise ValueError(f"a timestamp is {rest} ns finer than the type")
     elif data_type.name is TypeName.TIME and not 0 <= value < MILLIS_PER_DAY:
-        raise ValueError(f"millisecond of the day is out of range: {value}")
+        raise ValueError(f"a time must be 0 to {MILLIS_PER_DAY - 1} ms after midnight, got {value}")
     elif data_type.name is TypeName.TIME_MICROS and not 0 <= value < 1000 * MILLIS_PER_DAY:
-        raise ValueError(f"microsecond of the day is out of range: {value}")
+        most = 1000 * MILLIS_PER_DAY - 1
+        raise ValueError(f"a time must be 0 to {most} µs after midnight, got {value}")
     elif data_type.name is TypeName.FLOAT:
         struct.pack("<f", value)  # raises where Arrow would make infinity
     elif data_type.name is TypeName.VARIANT:

@@ -107,7 +107,8 @@ def _kept(name: str, uri: str | None, result: JobResult, options: Mapping[str, s
 
 def _request(given: str, secrets: Mapping[str, Mapping[str, str]]) -> JsonObject:
     """Return the request in an argument or a file, with the secret options from the environment.
-    Raise ``InvalidRequestError`` if it is not a JSON object, or has these options as well.
+    Raise ``InvalidRequestError`` if the request is not a JSON object, or if it has options that are
+    also in the environment.
     """
     try:
         request = json.loads(read_request_text(given, secrets.get(_CATALOG_OPTIONS)))

@@ -42,12 +42,13 @@ class TableBatches(TableUpkeep):
         return MixedBatch(self._pair)
 
     def end_batch(self, *, dry_run: bool = False) -> EndedBatches:
-        """End the batch that runs on the table, from any process: its commit is then refused.
+        """End the batch that runs on the table, from any process.
 
-        A batch whose process died ends by itself after 60 seconds. Call this if a batch hangs, or
-        if its lease has a wrong time. Batches of Amoro are not ended. A ``dry_run`` changes
-        nothing; its report has the transaction and the lease of the batch. Raise
-        ``LockUnavailableError`` if another batch begins at the same moment.
+        The commit of the ended batch raises ``LockUnavailableError``. Call this if a batch hangs,
+        or if its lease ends too late because the clock of its machine was wrong. If the process of
+        a batch died, the next batch or compaction ends it after 60 seconds. Batches of Amoro are
+        not ended. A ``dry_run`` changes nothing; its report has the transaction and the lease of
+        the batch. Raise ``LockUnavailableError`` if another batch begins at the same moment.
         """
         from lakeformat.mixed.batch.end_batch import end_batch
 

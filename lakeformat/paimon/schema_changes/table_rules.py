@@ -96,8 +96,9 @@ def _check_buckets(schema: TableSchema) -> None:
         return
     if bucket == POSTPONE_BUCKET and not schema.primary_keys:
         raise InvalidRequestError(
-            "option 'bucket' is '-2', which postpones rows of primary-key tables; give the table "
-            "a primary key or another number of buckets"
+            "option 'bucket' is '-2', but the table has no primary key: only primary-key tables "
+            "can postpone the choice of a bucket. Give the table a primary key, or set 'bucket' "
+            "to -1"
         )
     if not keys and not schema.primary_keys:
         raise InvalidRequestError(

@@ -49,9 +49,9 @@ _MICROS_DIGITS = 6
 def can_cast(stored: DataType, wanted: DataType, *, explicit: bool = True) -> bool:
     """Return True if a schema change may change a column from one type to the other.
 
-    ``explicit=False`` allows only Java's implicit casts, of which some lose digits or a time of
-    day. A few allowed casts have no result in Java either: for them ``cast_array`` raises
-    ``UnsupportedError``.
+    ``explicit=False`` allows only the casts that Java makes implicitly; some of them lose digits or
+    a time of day. Java allows a few casts that it cannot compute. They are allowed here, too, but
+    ``cast_array`` raises ``UnsupportedError`` for them.
     """
     if stored.nullable and not wanted.nullable and not explicit:
         return False

@@ -102,7 +102,7 @@ REFUSED = [
         r"primary key \(dt\) has partition columns only",
     ),
     (options(bucket="4"), "set 'bucket-key'"),
-    (options(bucket="-2"), "postpones rows of primary-key tables"),
+    (options(bucket="-2"), "only primary-key tables can postpone the choice of a bucket"),
     (options(bucket_key="id"), "'bucket-key' needs a number of buckets"),
     (options(bucket="4", bucket_key="nix"), "names 'nix', but the table has no such column"),
     (options(bucket="4", bucket_key="tags"), "names 'tags', but it is .*ARRAY"),

@@ -31,8 +31,9 @@ _EMPTY = -1
 _LARGEST_INT32 = 2**31 - 1
 
 Bodies = dict[str, dict[str, bytes | None]]
-"""The bytes of each index, by column and index type; None for an index without a body.
+"""The bytes of each index, by column and index type.
 
+None stands for an index without bytes, which proves that the column has only nulls in the file.
 The values of one key of a MAP have the column name ``column[key]``.
 """
 _Places = list[tuple[str, str, int, int]]

@@ -246,7 +246,7 @@ def test_waiting_rows_alone_can_be_asked_for(catalog):
 
 
 def test_append_tables_cannot_postpone(catalog):
-    with pytest.raises(lake.InvalidRequestError, match="postpones rows of primary-key tables"):
+    with pytest.raises(lake.InvalidRequestError, match="but the table has no primary key"):
         catalog.create_table("shop.orders", COLUMNS, options={"bucket": "-2"})
 
 
