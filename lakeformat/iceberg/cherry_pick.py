@@ -168,7 +168,7 @@ def _earlier(handle: TableHandle, metadata: TableMetadata, source: Snapshot) -> 
             raise InvalidRequestError(
                 f"the wap.id {wap_id!r} of snapshot {number} was published before by snapshot "
                 f"{each.snapshot_id} of {handle.uri}, so its rows may be there already: compare "
-                "both, and pass the id of a snapshot without this wap.id to publish more"
+                "the rows of both. A wap.id is published once: stage other rows with another one"
             )
     return None
 

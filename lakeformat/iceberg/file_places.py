@@ -29,8 +29,7 @@ class FilePlaces:
     """The location in the metadata: the URI of ``root``."""
     external_roots: ExternalRoots = NO_ROOTS
     catalog_name: str | None = None
-    """The name in the catalog that named the metadata file; None if the table was opened by its
-    directory."""
+    """The name of the table in its catalog; None if the table was opened by its directory."""
 
     @property
     def argument(self) -> str:

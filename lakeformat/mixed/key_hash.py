@@ -152,9 +152,11 @@ def _of_strings(column: pa.Array) -> _Codes:
 def _polynomials(
     units: _Words, starts: _Words, ends: _Words, *, from_end: bool = False, start: int = 0
 ) -> _Codes:
-    """Return ``start * 31**n`` and the sum of the n units of each value, times powers of 31.
+    """Return a hash of each value, as Java calculates it: ``start * 31**n`` plus its n units, each
+    times a power of 31.
 
-    The last unit has the power 0, with ``from_end`` the first one. Values follow each other.
+    The last unit has the power 0; with ``from_end`` the first unit has. ``units`` has the units of
+    one value after the other, from ``starts`` to ``ends``.
     """
     sizes = ends - starts
     powers = np.full(int(sizes.max(initial=0)) + 1, _FACTOR, np.uint32)

@@ -24,9 +24,9 @@ class KeptSnapshot:
 
     snapshot: Snapshot
     is_next: bool
-    """True if the snapshot before it in the history is also its predecessor in the table.
+    """True if the snapshot right before it in the table is published, too.
 
-    Then its delta manifests list all changes.
+    Then its delta manifests list all changes between both.
     """
 
 

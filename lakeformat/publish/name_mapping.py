@@ -85,11 +85,12 @@ def _mapping(kinds: Sequence[Type]) -> list[dict[str, Any]]:
 
 
 def _owner(ids: Sequence[int], alive: Collection[int]) -> int:
-    """Return the id of the field that a name in a file means.
+    """Return the id of the field to which a name is mapped.
 
-    ``ids`` are all fields that had the name, and ``alive`` the fields of the newest schema. For
-    several fields return a dropped field, or an id that no field has, so that no value is returned
-    in another field. The name is mapped at all because PyIceberg refuses files with unknown names.
+    ``ids`` are all fields that had the name, and ``alive`` the fields of the newest schema. If
+    several fields had the name, return a dropped field, or an id that no field has. Then no reader
+    returns the values of one field in another. A name without a mapping would make PyIceberg refuse
+    the file.
     """
     if len(ids) == 1:
         return ids[0]

@@ -139,7 +139,7 @@ class _Publication:
             if lost > _MOST_LOST:
                 raise CommitConflictError(
                     f"other publications of {handle.uri} were first in each of {lost} attempts; "
-                    "run `lake publish` again"
+                    f"run `lake publish {handle.argument}` again"
                 )
         return self._report(None)
 

@@ -118,7 +118,7 @@ class _Copier:
     left: list[PlannedFile] = field(default_factory=list)
     parts: dict[tuple[str, _Frame], list[_Source]] = field(default_factory=dict)
     places: dict[str, int] = field(init=False)
-    """The row of each data file in ``entries``, by its URI."""
+    """The index of each data file's row in ``entries``, by the URI of the file."""
     known: dict[_Frame, tuple[Field, ...] | None] = field(default_factory=dict)
     """For each footer the columns of the file; None if they differ from the current columns."""
 

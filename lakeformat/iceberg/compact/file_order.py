@@ -32,7 +32,9 @@ class FileOrder:
 
     rows: RowOrder
     with_partitions: RowOrder
-    """The same order within each partition, for a group with files of several partitions."""
+    """The rows by partition, and in the same order within each partition. Used for a group with
+    files of several partitions.
+    """
     sort_order_id: int
     """The id of the table's sort order that the new files have; 0 if the order is not one of the
     table's.

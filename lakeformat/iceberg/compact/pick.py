@@ -18,8 +18,8 @@ from lakeformat.types.count_text import counted
 __all__ = ["FileGroup", "expected_files", "file_groups"]
 
 _MOST_ABOVE_TARGET = 1.1
-"""Remaining rows get no small file of their own while the other new files are below the target size
-times this factor.
+"""A small remainder gets no file of its own if the other new files then have, on average, less than
+the target size times this factor.
 """
 
 

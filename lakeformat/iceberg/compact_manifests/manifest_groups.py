@@ -102,7 +102,10 @@ def _group(
 
 
 def _share_partitions(manifests: pa.Table, order: Positions) -> bool:
-    """Return True if entries in ``order`` come from alternating manifests."""
+    """Return True if sorting by partition mixes the entries of different manifests.
+
+    ``order`` is the order of the entries by partition.
+    """
     counts = pc.add(manifests.column("added_files_count"), manifests.column("existing_files_count"))
     numbers = np.repeat(np.arange(len(manifests)), counts.to_numpy())
     if len(numbers) != len(order):  # the list has other counts than the manifests

@@ -54,8 +54,8 @@ def compact_deletes(
     ``convert_equality`` also replaces equality deletes by position deletes. ``rewrite_all`` also
     rewrites position deletes that need no merging. A repeated call with the same ``commit``
     publishes nothing again. After a conflict everything is planned again; ten conflicts in a row
-    raise ``CommitConflictError``. Raise ``UnsupportedError`` if the number of rows of a data file
-    with equality deletes to replace is not stored.
+    raise ``CommitConflictError``. Raise ``UnsupportedError`` if equality deletes must be replaced
+    for a data file whose number of rows the manifest does not store.
     """
     work = _DeleteCompaction(handle, convert_equality, rewrite_all, commit)
     if dry_run:

@@ -57,8 +57,8 @@ class DeletePlan:
         return (each for each in file.split.deletes if self.with_keys or not each.equality_ids)
 
     def numbers(self) -> dict[str, int]:
-        """Return the sequence number of the new delete files of each partition, by the partition's
-        scope.
+        """Return the sequence number of the new delete files of each partition, by the ``scope`` of
+        its data files.
 
         It is the number of the newest replaced delete file, so that the new files apply to the same
         data files.

@@ -71,8 +71,8 @@ def overdue_share(settings: HealthSettings, snapshots: HistoryFacts) -> float:
     """Return the number of snapshots that should have expired, divided by the number of all
     snapshots.
 
-    Return 0 if at most 10 snapshots, or a third of all, should have expired, or if the property
-    ``gc.enabled`` forbids expiry.
+    Return 0 if at most 10 snapshots, or at most a third of all snapshots, should have expired.
+    Return 0 also if the property ``gc.enabled`` forbids expiry.
     """
     kept = snapshots.count - snapshots.overdue
     is_tolerated = (

@@ -70,9 +70,9 @@ class Snapshot:
         if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
             raise CorruptTableError(
                 f"the summary of snapshot {self.snapshot_id} has {name!r} = {text[:40]!r}, which "
-                f"is not a whole number of at most {_MOST_DIGITS} digits, so the report of its "
-                "commit is unknown: the metadata file is damaged or forged. Compare it with its "
-                "predecessor in the metadata log, and restore the better one from a backup"
+                f"is not a whole number of at most {_MOST_DIGITS} digits, so the counts of its "
+                "commit are unknown: the metadata file is damaged or forged; restore it from a "
+                "backup"
             )
         return int(text)
 

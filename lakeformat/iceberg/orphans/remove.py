@@ -66,7 +66,7 @@ class OrphanOptions:
         """Return the age limit: ``older_than``, or else the earlier of three days ago and
         ``running_since``.
 
-        Raise ``InvalidRequestError`` for a limit that ``allow_younger`` would have to accept.
+        Raise ``InvalidRequestError`` for a limit that needs ``allow_younger=True``.
         """
         found = find_floor(
             now_millis,

@@ -167,8 +167,8 @@ class DeleteIndex:
             if file.content_offset < 0 or file.content_size <= 0:
                 raise CorruptTableError(
                     f"a manifest lists the deletion vector of {file.data_file} at byte "
-                    f"{file.content_offset} of {file.path} with {file.content_size} bytes; "
-                    f"{RESTORE}"
+                    f"{file.content_offset} of {file.path} with {file.content_size} bytes, which "
+                    f"is no part of a file; {RESTORE}"
                 )
             self._vectors[file.data_file] = file
             return _DeletesBySequence()

@@ -30,15 +30,16 @@ _OF_NULL = np.uint64(0xA0761D6478BD642F)
 _SHIFT = np.uint64(32)
 _BITS = 64
 _MOST_AT_A_PLACE = 32
-"""The most keys at one place of an index by number.
+"""An index by the keys themselves, which are numbers, has at most this many keys with the same
+first bits.
 
-If a place has more, because a few keys are far away from the rest, the keys are indexed by hash.
+If it would have more, because a few keys are far away from the rest, the keys are indexed by hash.
 """
 _GREATEST = np.uint64(2**64 - 1)
 _PLACES_PER_KEY = 8
-"""The least number of entries per known word in the table of known words.
+"""The table of known words has at least this many entries for each word.
 
-So only about one in eight rows with an unknown word passes this table.
+So only about one in eight unknown words passes the table.
 """
 
 
@@ -158,7 +159,7 @@ def _highest(words: _Words, sequence_numbers: _Positions) -> tuple[_Positions, _
 
 @dataclass(frozen=True, slots=True)
 class _Spread:
-    """Spreads the words of a range over all words, in the same order.
+    """Scales the words of a range to all 64 bits; their order is kept.
 
     Rows in the order of their keys then search the index from its start to its end. That is much
     faster than a search at random places.
@@ -187,7 +188,7 @@ class _Spread:
         return mask
 
     def __call__(self, words: _Words) -> _Words:
-        """Spread words that are in the range."""
+        """Return scaled words; the given words must be in the range."""
         spread: _Words = (words - self.least) << self.shift
         return spread
 

@@ -43,8 +43,8 @@ def new_deletes(
 ) -> NewDeletes:
     """Write the deletes of matched rows; after any exception no file is left.
 
-    Older deletes that apply to only one of the data files are merged into the new deletes. Position
-    delete files of a whole partition do not include them.
+    Deletion vectors, and position delete files for single data files, also include the older
+    deletes that apply to their data file alone. Position delete files for a partition do not.
     """
     if not matched:
         return NewDeletes()

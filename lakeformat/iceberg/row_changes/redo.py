@@ -93,7 +93,9 @@ def _added_by(snapshots: Sequence[Snapshot], entries: pa.Table) -> pa.Table:
 def _first_that_may_meet(
     keys: PredicateFilter, entries: pa.Table, metadata: TableMetadata
 ) -> int | None:
-    """Return the id of a snapshot that added a file whose rows may have one of the keys."""
+    """Return the id of a snapshot that added a file whose rows may have one of the keys; None if
+    there is none.
+    """
     if not len(entries):
         return None
     spec = metadata.spec_of(entries["spec_id"][0].as_py())

@@ -43,7 +43,7 @@ _DELETES = 1
 
 
 def is_serializable(properties: Mapping[str, str], operation: str) -> bool:
-    """Return True if a commit of rows that the operation would change is a conflict.
+    """Return True if rows that another commit adds are a conflict when they meet the condition.
 
     The property ``write.<operation>.isolation-level`` decides: ``serializable``, the default, or
     ``snapshot``. Raise ``InvalidRequestError`` for another value.

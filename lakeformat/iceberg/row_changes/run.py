@@ -96,7 +96,7 @@ class PreparedChange:
     finds it.
     """
     once: Callable[[Produce], Produce] = lambda produce: produce
-    """Adds a check to the change: no file in ``given`` may be published already."""
+    """Returns the change with one more check: no file in ``given`` may be published already."""
 
 
 def run_change(
@@ -333,8 +333,8 @@ class _FirstRows:
     def __call__(self, base: Base) -> FileChange | None:
         if base.parent is not None:
             raise CommitConflictError(
-                f"the change of rows of {self.table} was planned without any rows, but another "
-                "commit has added some meanwhile. Repeat the call, which plans again"
+                f"the change of rows of {self.table} was planned when the table was empty, but "
+                "another commit has added rows since. Repeat the call, which plans again"
             )
         return ChangedFiles(() if self.entries is None else [self.entries], is_recorded=True)(base)
 

@@ -38,15 +38,15 @@ class TableReferences(TableHistory):
     def cherry_pick(
         self, snapshot: AnyPosition | None = None, *, wap_id: str | None = None
     ) -> CherryPickReport:
-        """Publish a snapshot that is not in the history of the branch, staged or of another branch.
+        """Publish a staged snapshot, or a snapshot of another branch, on this branch.
 
         ``snapshot`` is its id; ``wap_id`` is the ``wap.id`` with which its writer staged it. If its
         parent is the newest snapshot, the branch moves to it. Otherwise the files that it appended
-        are added in a new snapshot. A snapshot or ``wap.id`` is published only once: a repeated
-        call changes nothing.
+        are added in a new snapshot. A repeated call changes nothing.
 
-        Raise ``NotFoundError`` if the snapshot does not exist, and ``UnsupportedError`` if it does
-        more than append files and its parent is not the newest snapshot.
+        Raise ``NotFoundError`` if the snapshot does not exist, and ``InvalidRequestError`` if the
+        branch already has another snapshot with its ``wap.id``. Raise ``UnsupportedError`` if the
+        snapshot does more than append files and its parent is not the newest snapshot.
         """
         from lakeformat.iceberg.cherry_pick import cherry_pick
 

@@ -25,7 +25,9 @@ from lakeformat.types.arrow_memory import array_of
 __all__ = ["PartitionedRows", "Splitter", "source_values"]
 
 _ROOM = 1 << 62
-"""Above this limit, partition numbers are renumbered before they are multiplied again."""
+"""The limit of the count of possible partitions: above it, the partition numbers are renumbered
+without gaps, so that 64 bits are enough.
+"""
 
 
 @dataclass(frozen=True, slots=True)

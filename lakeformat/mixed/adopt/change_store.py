@@ -83,8 +83,8 @@ def first_free_number(base: LoadedMetadata, plan: FilePlan) -> int:
     """Return the largest transaction that the table has from an earlier change store; 0 if it never
     had one.
 
-    New changes need larger numbers. A delete with a lower number would delete no row of a base file
-    whose name has a larger one. The begin of a batch would be taken for an older, ended batch.
+    New changes need larger numbers. Otherwise a delete would delete no row of a base file whose
+    name has a larger transaction, and a new batch could count as an older batch that has ended.
     """
     paths = [path for table in plan.entries for path in table.column("file_path").to_pylist()]
     names = name_columns(pa.array(paths, pa.string())).field("transaction")

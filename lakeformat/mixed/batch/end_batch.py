@@ -54,8 +54,8 @@ def end_batch(pair: StorePair, *, dry_run: bool) -> EndedBatches:
     """End all batches of this library on a table, also a batch that still runs: its commit is
     refused.
 
-    An empty commit to each store ends a batch. So a commit of the batch that has passed the check
-    of its lease meets a conflict, checks it again, and is refused.
+    An empty commit to each store ends a batch. If the batch has already checked its lease, its
+    commit meets a conflict, checks the lease again, and is refused.
 
     Raise ``LockUnavailableError`` if another batch begins at the same moment.
     """
@@ -74,8 +74,8 @@ def end_batch(pair: StorePair, *, dry_run: bool) -> EndedBatches:
             StoredLease(held.number + 1, environment.new_id(), 0)
         ):
             raise LockUnavailableError(
-                f"another batch on {pair.base.uri} has taken the lease after {place} at the same "
-                "moment, so no batch was ended: repeat the call to end that batch"
+                f"another batch on {pair.base.uri} took over the lease {place} at the same moment, "
+                "so no batch was ended: repeat the call to end that batch"
             )
         end_dead_batches(pair)
         if transactions:

@@ -54,7 +54,9 @@ _ENDED = "lake.ended-transactions"
 _NEW_FILES = ("added-data-files", "added-delete-files")
 """The members of the summary of a snapshot that count its new files."""
 CHANGE_LIFETIME = "change.data.ttl.minutes"
-"""The table property for the age up to which changes are kept, so that no batch can last longer."""
+"""The table property for the age up to which changes are kept; a batch that runs longer counts as
+dead.
+"""
 END_BATCH = "`lake end-batch TABLE` ends a batch of this library that hangs"
 """Advice for messages about an open batch that other work waits for."""
 _LIFETIME_MINUTES = 7 * 24 * 60

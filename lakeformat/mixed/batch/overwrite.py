@@ -310,7 +310,7 @@ def refuse_kinds(kinds: Any) -> None:
 def _partitions(
     base: TableMetadata, entries: tuple[pa.Table, ...], changes: list[StoreFile]
 ) -> set[str]:
-    """Return the paths of partitions.
+    """Return the paths of the partitions of manifest entries and of changes.
 
     Raise ``UnsupportedError`` if two partitions have one path, because the record has one entry for
     both.

@@ -252,12 +252,12 @@ def plan_merge(load: LoadState, strategy: str, now_millis: int) -> MixedCompactP
 def _merged_alone(
     nodes: NodesToMerge, plan: OptimizingPlan, strategy: str, settings: OptimizingSettings
 ) -> dict[str, int]:
-    """Return the highest sequence number of lone deletes, by partition; partitions with other
-    changes are left out.
+    """Return the highest sequence number of lone deletes, which delete no row, by partition;
+    partitions with other changes are left out.
 
-    A minor compaction records lone deletes together with other work, or if there are many.
-    Otherwise they would count against the most files that one optimizing merges, and would never be
-    removed.
+    A minor compaction records lone deletes as merged together with other work, or if there are
+    many. Otherwise they would use up the number of files that one optimizing merges, and would
+    never be removed.
     """
     is_due = plan.type is not None or strategy == "full"
     if not is_due and len(nodes.lone_deletes) < settings.minor_file_count:

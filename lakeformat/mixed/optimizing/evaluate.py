@@ -87,7 +87,7 @@ class LastRuns:
     minor: int = 0
     full: int = 0
     base_optimized: int = 0
-    """The time recorded for the partition in the base store."""
+    """The time of the newest optimizing of the partition, from the record of the base store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,10 @@ _MOST = 256
 _FILES = 8
 """The number of files of the target size that a node should have."""
 _GROW, _SHRINK = 1.5, 0.25
-"""The number of nodes is doubled above, and halved below, these multiples of ``_FILES`` target
-sizes for each node.
+"""A node should have the bytes of ``_FILES`` files of the target size.
+
+If it has more than ``_GROW`` times as many, the number of nodes is doubled; below ``_SHRINK`` times
+as many it is halved.
 """
 
 

@@ -47,8 +47,9 @@ class OptimizingSettings:
     max_file_count: int = 10_000
     """The most files of the change store that one optimizing merges."""
     size_tolerance: int = 0
-    """If above 0, only the sizes of files decide: the bytes that files lack to ``min_target_size``,
-    as a root mean square, must reach this number.
+    """If above 0, only the sizes of files decide. A file lacks the bytes between its size and
+    ``min_target_size``. A partition is due only if the root mean square of the lacking bytes is
+    at least this number.
     """
     fallback_interval: int = -1
     """The time since the last minor optimizing after which the tolerance has no effect; -1 means

@@ -43,7 +43,7 @@ class MixedScanPlan:
     merged_nodes: int
     """The number of nodes whose rows must be compared with deletes."""
     largest_node_deletes_bytes: int
-    """The largest size of the files with the deletes of one node, of all columns."""
+    """The total size of the files with deletes of one node, for the node with the most bytes."""
     version_files: int
     """The number of base files whose keys and versions are read once more, because they may have
     larger versions than inserts of their node; 0 in a table without a version field."""

@@ -85,8 +85,8 @@ def require_possible_sequences(
 ) -> None:
     """Raise ``CorruptTableError`` if the change store has never used a recorded number.
 
-    Changes up to the recorded number are not read, so with a number from the future the next writes
-    would be lost.
+    Changes up to the recorded number are not read, so with a number that is too high the next
+    writes would be lost.
     """
     newest = change.metadata.last_sequence_number
     for partition, number in merged.sequences.items():
@@ -112,7 +112,7 @@ def _record(base: LoadedMetadata, snapshot: Snapshot, kind: str) -> dict[str, in
             f"no snapshot of {base.places.uri} from {snapshot.snapshot_id} back to "
             f"{oldest.snapshot_id} records which changes are merged ({kind}), and older ones have "
             "expired, so its rows cannot be merged correctly: restore the metadata file from a "
-            "backup, and expire base snapshots only with Amoro"
+            "backup, and expire snapshots only with `lake expire` or Amoro"
         )
     return {}
 

@@ -85,10 +85,11 @@ def publish_prepared(
     transaction: int,
     publish: Callable[[pa.Table, Callable[[Produce], Produce]], PublishedChange],
 ) -> WriteReport:
-    """Publish the files of messages in one commit of a store, unless ``earlier`` is this commit.
+    """Publish the files of messages in one commit of a store.
 
-    ``publish`` gets the manifest entries of the files, and a function. The function adds a check to
-    a change: no file may be published already. After an error the files are kept.
+    If ``earlier`` is given, the commit is published already, and nothing is published again.
+    ``publish`` commits. It gets the manifest entries of the files, and a function that adds a check
+    to a change: no file may be published already. After an error the files are kept.
     """
     entries = checked_entries(store, table, messages)
     if earlier is not None:

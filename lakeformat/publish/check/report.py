@@ -17,8 +17,8 @@ class ReaderCheck:
 
     reader: str
     outcome: Literal["equal", "differ", "failed", "known limit", "not installed", "not checked"]
-    """The result in one word. ``known limit`` means that the reader cannot read such tables: its
-    error or its other rows are no problem of the table.
+    """The result. ``known limit`` means that the reader cannot read such tables: its error or its
+    other rows are no problem of the table.
     """
     rows: int | None = None
     """The number of rows that the reader returned; None if it could not read the table."""

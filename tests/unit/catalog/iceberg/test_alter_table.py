@@ -79,7 +79,7 @@ def test_a_change_that_changes_nothing_publishes_nothing(catalog):
         (lake.add_column("n", "INT", after="di"), "'n' cannot be moved after 'di': the other col"),
         (lake.drop_column("id"), "'id' cannot be dropped, because it identifies rows"),
         (lake.drop_column("at.tags.element.n"), "because it is the only column there"),
-        (lake.drop_column("at.tags.element"), "'at.tags' is not a struct, so it has no field"),
+        (lake.drop_column("at.tags.element"), "'at.tags' is not a struct: only fields of a struct"),
         (lake.drop_column("share.x"), "there is no column 'share.x'"),
         (
             lake.rename_column("share", "Price"),
