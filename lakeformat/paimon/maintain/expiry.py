@@ -70,7 +70,9 @@ def _goes_on(report: ExpireReport) -> bool:
 
 
 def _ignored(_: object) -> None:
-    """Do nothing. With a listener, a dry run does not keep every file in its report."""
+    """Do nothing; with a listener such as this function, a dry run keeps no list of files in its
+    report.
+    """
 
 
 def _reason(reports: Sequence[ExpireReport]) -> str:
@@ -105,7 +107,9 @@ def _reason(reports: Sequence[ExpireReport]) -> str:
 
 
 def _files(reports: Sequence[ExpireReport]) -> str:
-    """Return number and size of the deleted files; metadata files are also counted alone."""
+    """Return the number and the size of the deleted files as text, with the number of metadata
+    files among them.
+    """
     total = sum(each.deleted.total for each in reports)
     of_rows = sum(each.deleted.files.get(kind, 0) for each in reports for kind in _OF_ROWS)
     held = size(sum(each.deleted.bytes for each in reports))

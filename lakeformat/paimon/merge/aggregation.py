@@ -43,7 +43,11 @@ class Aggregation:
 
     @classmethod
     def of_schema(cls, schema: TableSchema) -> Aggregation:
-        """Return the engine with the function that the table's options give each column."""
+        """Return the engine with the function that the table's options give each column.
+
+        Raise InvalidRequestError if a function does not support the type of its column, and
+        UnsupportedError if its package is not installed.
+        """
         options = schema.table_options
         functions: dict[str, AggregateFunction] = {}
         sequence = {name.strip() for name in options.sequence_field}

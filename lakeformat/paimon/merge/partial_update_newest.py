@@ -19,7 +19,7 @@ NOWHERE = -1
 """The position of a source row that does not exist; the merged value is then null."""
 _BITS = 8
 _STEPS = 8
-"""The number of rows per key that are checked one after the other; then all are compared at
+"""The number of newest rows of each key that are checked one by one; older rows are compared all at
 once.
 """
 

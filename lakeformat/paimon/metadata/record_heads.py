@@ -106,7 +106,7 @@ def _heads(
 def _by_first_bytes(known: Iterable[RecordHead], schema: Any) -> Mapping[bytes, list[RecordHead]]:
     """Return the records that were read with ``schema``, by their first bytes.
 
-    Shorter records are left out: they cost little to decode.
+    Records of less than ``_FIRST_BYTES`` bytes are left out: decoding them again costs little.
     """
     found: dict[bytes, list[RecordHead]] = {}
     for each in known:

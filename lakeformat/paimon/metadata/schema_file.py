@@ -166,8 +166,8 @@ def alter_schema(
     which it refuses the changes.
 
     If another writer writes a schema first, the changes are applied to that schema. Raise
-    CommitConflictError after 20 such attempts, or if another program renamed or dropped the table
-    meanwhile. In this case the new schema file is deleted.
+    CommitConflictError after 20 such attempts. If another program renamed or dropped the table
+    meanwhile, delete the new schema file and raise CommitConflictError.
     """
     from lakeformat.paimon.schema_changes.apply import apply_changes
 

@@ -73,8 +73,9 @@ EMPTY_STATS = SimpleStats()
 
 
 def partition_stats(partitions: pa.Array, types: Sequence[DataType]) -> SimpleStats:
-    """Return exact bounds and null counts of the partition columns of ``partitions``, framed binary
-    rows.
+    """Return exact bounds and null counts of the partition columns.
+
+    ``partitions`` are framed binary rows.
     """
     if not types:
         return EMPTY_STATS

@@ -24,10 +24,10 @@ def by_storage_clock(
 ) -> AgeFloor:
     """Adjust the age limit to the storage's clock, so that files of a running write are kept.
 
-    If the storage's clock is behind the clock of this machine, the age is measured by the storage's
-    clock. ``is_explicit`` means that the caller gave an age or the start of the oldest write.
-    Otherwise files written since one day before the newest commit are kept. Without ``may_write``,
-    as in a dry run, only the file of the newest snapshot shows the storage's clock.
+    If the storage's clock is behind the clock of this machine, the limit is earlier by the
+    difference. With ``is_explicit`` the caller has set the limit; otherwise files written since one
+    day before the newest commit are kept, too. Without ``may_write``, as in a dry run, only the
+    file of the newest snapshot shows the storage's clock.
     """
     snapshot = None if newest is None else handle.layout.snapshot(newest.id)
     now, changed = _file_times(handle, snapshot, may_write=may_write)

@@ -87,9 +87,10 @@ def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingMa
 def _look(
     handle: TableHandle, *, dry_run: bool
 ) -> tuple[MissingManifestsReport, Snapshot | None, ManifestColumns | None]:
-    """Return the report, the newest snapshot, and the files that remain; None if no manifest is
-    missing.
+    """Return the report, the newest snapshot, and the files that remain without the missing
+    manifests.
 
+    The snapshot is None for a table without commits; the files are None if no manifest is missing.
     Raise CorruptTableError if a newer snapshot was published meanwhile.
     """
     head = latest_snapshot(handle.storage, handle.layout)

@@ -29,8 +29,8 @@ class Readers:
     executor: Executor | None = None
 
     def are_elsewhere(self, things: int) -> bool:
-        """Return True if the executor reads ``things`` items: at least 16, because tasks start
-        slowly.
+        """Return True if an executor was given, and ``things``, the number of items, is at least
+        16: tasks start slowly.
         """
         return self.executor is not None and things >= _WORTH_SENDING
 

@@ -93,7 +93,10 @@ def live_partitions(handle: TableHandle, snapshot: Snapshot | None) -> list[Live
 def chosen(
     handle: TableHandle, found: list[LivePartition], specs: Collection[PartitionSpec]
 ) -> list[LivePartition]:
-    """Return the partitions that match one of the specs."""
+    """Return the partitions that match one of the specs.
+
+    Raise InvalidRequestError for an unknown column, or for a value that its column cannot hold.
+    """
     meant = some_partitions(handle.schema, specs)
     mask = meant.mask(pa.array([partition.row for partition in found], pa.large_binary()))
     return [partition for partition, is_meant in zip(found, mask, strict=True) if is_meant]

@@ -38,7 +38,7 @@ class ExpirePartitionsReport(Report):
     dry_run: bool
     strategy: str
     older_than: str
-    """The local time of this machine; partitions older than this time expire."""
+    """The time limit as text, in the local time of this machine: older partitions expire."""
     expired: tuple[ExpiredPartition, ...]
     """The expired partitions, in the order of their deletion."""
     left: int

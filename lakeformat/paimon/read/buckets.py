@@ -61,7 +61,7 @@ def has_unique_rows(schema: TableSchema) -> bool:
 
 
 def _is_visible(schema: TableSchema, entry: ManifestEntry, level_zero: bool) -> bool:
-    """Return True if a batch read reads the file; files of postponed rows are never read.
+    """Return True if a batch read reads the file; files of postponed rows are excluded.
 
     Raise CorruptTableError if the bucket number is not valid.
     """

@@ -123,7 +123,8 @@ def _in_bucket_order(
 def _packs(
     schema: TableSchema, units: Sequence[tuple[ManifestEntry, ...]]
 ) -> Iterator[list[tuple[ManifestEntry, ...]]]:
-    """Yield packs of neighbouring units, each at most ``source.split.target-size`` large.
+    """Yield packs of neighbouring units of at most ``source.split.target-size``; a larger unit is a
+    pack of its own.
 
     The files of a unit are never separated.
     """

@@ -267,8 +267,9 @@ def require_newest(handle: TableHandle, head: Snapshot, target: Origin) -> None:
 def _overtaken(handle: TableHandle, head: Snapshot, target: Origin) -> CommitConflictError:
     return CommitConflictError(
         f"the rollback of {handle.uri} to snapshot {target.snapshot.id} was planned when snapshot "
-        f"{head.id} was the newest, but another program changed that meanwhile: nothing was "
-        "changed. Check the newest snapshot, and repeat the rollback if it may remove its rows, too"
+        f"{head.id} was the newest, but another program committed or rolled back meanwhile. "
+        "Nothing was changed: check the newest snapshot, and repeat the rollback if it may remove "
+        "the rows of that snapshot, too"
     )
 
 

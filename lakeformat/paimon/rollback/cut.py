@@ -95,8 +95,8 @@ def _fence(
     An expiry announces its snapshots before it looks for fences. So either the expiry finds this
     fence, or the check here finds that the expiry deletes the target. If the block fails, for
     example because the disk is full, no snapshot was deleted. Then the fence is deleted, because it
-    would block the expiry that frees space. The fence is kept if the hint already names the target,
-    after a tag restored the target.
+    would block the expiry that frees space. The fence is kept if readers already take the
+    target for the newest snapshot: LATEST names it, and the file with the next number is missing.
     """
     if not strays:
         yield

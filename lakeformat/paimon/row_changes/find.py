@@ -86,8 +86,8 @@ def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[
 
 
 def positioned_rows(handle: TableHandle, unit: ChangeUnit) -> PositionedRows:
-    """Return the deletion vectors of the unit; its ``last`` has the positions of the rows read
-    last.
+    """Return a reader of the unit's deletion vectors, whose ``last`` has the positions of the rows
+    in the last batch.
     """
     manifest = unit.snapshot.index_manifest
     source = "" if manifest is None else handle.storage.uri(handle.layout.manifest(manifest))

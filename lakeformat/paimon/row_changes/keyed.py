@@ -28,7 +28,7 @@ __all__ = [
     "write_keyed_rows",
 ]
 
-_OVERWRITE = "overwrite the table, or their partitions, without these rows"
+_OVERWRITE = "overwrite the table, or the partitions of these rows, without the rows"
 
 
 def require_deletable(handle: TableHandle) -> None:

@@ -15,7 +15,7 @@ __all__ = ["OwnRowsWriter"]
 
 
 class OwnRowsWriter(TableWriter):
-    """A writer for rows with all columns that were read from the same table."""
+    """A writer for rows that were read from the same table, with all of their columns."""
 
     def __init__(self, handle: TableHandle, as_of: WrittenAsOf | None = None) -> None:
         super().__init__(handle, is_committed_here=True, find_keys=find_keys, as_of=as_of)

@@ -349,7 +349,10 @@ def _position(
         *([ColumnPosition(ColumnPlace.BEFORE, before)] if before is not None else []),
     ]
     if len(chosen) > 1:
-        raise InvalidRequestError(f"{_shown(column)} can have only one position, got {len(chosen)}")
+        raise InvalidRequestError(
+            f"{_shown(column)} can have only one position, got {len(chosen)}: pass only one of "
+            "first, last, after and before"
+        )
     return chosen[0] if chosen else None
 
 

@@ -90,7 +90,7 @@ def _edited(
             return replace(data_type, value=_edited(value, path, depth + 1, edit))
     raise InvalidRequestError(
         f"there is no {shown(path[: depth + 1])}: {shown(path[:depth])} is {_named(data_type)}; "
-        f"the next step is {ELEMENT!r} for an ARRAY, {VALUE!r} for a MAP, and a field for a ROW"
+        f"the path needs {ELEMENT!r} for an ARRAY, {VALUE!r} for a MAP, and a field for a ROW"
     )
 
 

@@ -67,7 +67,9 @@ def check_setting(options: Mapping[str, str], key: str, value: str, *, has_snaps
     ``options`` are the options of the table before the change.
     """
     if key in NEVER:
-        raise InvalidRequestError(f"option {key!r} cannot be changed; make a new table instead")
+        raise InvalidRequestError(
+            f"option {key!r} cannot be changed in an existing table; create a new table"
+        )
     if has_snapshots:
         _check_immutable(key)
         if key == "bucket":
@@ -80,7 +82,9 @@ def check_setting(options: Mapping[str, str], key: str, value: str, *, has_snaps
 def check_removal(options: Mapping[str, str], key: str, *, has_snapshots: bool) -> None:
     """Raise InvalidRequestError if the option cannot be reset to its default."""
     if key in NEVER:
-        raise InvalidRequestError(f"option {key!r} cannot be changed; make a new table instead")
+        raise InvalidRequestError(
+            f"option {key!r} cannot be changed in an existing table; create a new table"
+        )
     if not has_snapshots:
         return
     _check_immutable(key)
@@ -131,6 +135,6 @@ def _check_flag(options: Mapping[str, str], key: str, value: str) -> None:
             return
         raise InvalidRequestError(
             f"option {key!r} cannot change from {before} to {after}: without a full compaction "
-            "rows could be read twice; compact the table in full, and then set "
-            "'deletion-vectors.modifiable' to 'true' first"
+            "rows could be read twice. Compact the table in full, set "
+            "'deletion-vectors.modifiable' to 'true', and repeat this change"
         )

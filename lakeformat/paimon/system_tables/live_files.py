@@ -56,12 +56,16 @@ class LiveFiles:
         )
 
     def name(self, row: int, what: str) -> str:
-        """Return, for an error message, the value ``what`` of the file at position ``row``."""
+        """Return the name of a value for error messages: ``what``, the data file at ``row``, and
+        its manifest.
+        """
         return name_of_file(self.source, self.columns, row, what)
 
 
 def name_of_file(source: Source, columns: ManifestColumns, row: int, what: str) -> str:
-    """Return, for an error message, the value ``what`` of the file at position ``row``."""
+    """Return the name of a value for error messages: ``what``, the data file at ``row``, and its
+    manifest.
+    """
     [entry] = columns.entries(np.array([row]))
     snapshot = source.snapshot
     where = source.name if snapshot is None else find_manifest(source.handle, snapshot, entry)

@@ -68,14 +68,17 @@ class TableCommits(TableReads):
         key, the merge engine ``deduplicate``, and the snapshots since ``read_snapshot``. None: the
         table option ``write.conflict`` decides.
 
+        The snapshot stores ``properties``, and the larger one of ``watermark`` (an event time in
+        epoch milliseconds) and the table's watermark.
+
         If ``commit`` was published before, nothing is written and the rows are not compared. An
         append table raises InvalidRequestError for another number of rows, if ``data`` shows the
         number without being read. Rows of a primary-key table are added to level 0, as with
         ``write-only``. Where reads skip level 0 (``first-row``, deletion vectors), the rows become
         visible by a compaction.
 
-        If this raises a ``LakeError``, nothing was published and no file is left behind. The
-        exception is ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
+        After a ``LakeError`` nothing was published and no file is left behind, except after
+        ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
         """
         if unknown:
             from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message

@@ -31,7 +31,7 @@ class TableExpiry(TableReads):
         dry_run: bool = False,
         on_progress: OnRemoval | None = None,
     ) -> ExpireReport:
-        """Remove old snapshots with the files only they need; the newest is always kept.
+        """Remove old snapshots with the files that only they need; the newest is always kept.
 
         At least ``retain_min`` and at most ``retain_max`` of the newest are kept. Between those, a
         snapshot expires if it was replaced before ``older_than``: a time, or an age such as ``"2

@@ -131,7 +131,8 @@ class TableReads:
         """Return the position ``limit`` snapshots after ``after``, or the newest if there are
         fewer.
 
-        If the table was rolled back, the newest position may be before ``after``.
+        ``limit=None`` returns the newest. If the table was rolled back, the newest position may be
+        before ``after``.
         """
         newest = self.position()
         if limit is None:

@@ -210,8 +210,10 @@ class SystemTable(ReadOnlyTable):
     ) -> SystemScan:
         """Return a scan of the metadata of the table.
 
-        Metadata that depends on a snapshot is that of the chosen snapshot. Raise
-        InvalidRequestError if a snapshot is chosen for other metadata.
+        Metadata of a snapshot is that of the chosen snapshot. Without a choice, it is that of the
+        snapshot which the table options ``scan.*`` choose, or of the newest; ``newest`` ignores
+        these options. Raise InvalidRequestError if a snapshot is chosen for other metadata, and
+        NotFoundError if it does not exist.
         """
         from lakeformat.paimon.read.shown_state import find_shown_state
         from lakeformat.paimon.read.time_travel import find_snapshot

@@ -163,9 +163,10 @@ class TableUpkeep(TableReads):
         ``full`` compacts every bucket completely, ``minor`` does what is due, repeatedly. ``where``
         and ``partitions`` choose partitions. ``idle`` chooses partitions without writes for that
         time (``"1 h"``) and compacts them in full. ``buckets`` chooses buckets. Writers are not
-        blocked; units that conflict are planned again. ``executor`` is ``"threads"``, one bucket
-        per CPU at a time, ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``.
-        ``on_progress`` is called after each unit.
+        blocked. A unit of work is a bucket of a primary-key table, or some files of an append
+        table; units that conflict with a commit are planned again. ``executor`` is ``"threads"``,
+        one unit per CPU at a time, ``"serial"``, or an object such as
+        ``spark_jobs.SparkExecutor``. ``on_progress`` is called after each unit.
 
         ``order_by`` sorts rows without a primary key, so that queries open fewer files:
         ``order_strategy`` is ``"order"``, column after column, ``"zorder"`` or ``"hilbert"``.

@@ -76,9 +76,10 @@ def create_due(
 
 
 def _batch(handle: TableHandle, dry_run: bool) -> list[DueTag]:
-    """Create the tag of today, or move it, to the newest snapshot, and return it.
+    """Create the tag of today on the newest snapshot, or move it there, and return it in a list.
 
-    Return an empty list if the tag already has the newest snapshot.
+    A dry run changes nothing. Return an empty list without a snapshot, or if the tag already has
+    the newest one.
     """
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:

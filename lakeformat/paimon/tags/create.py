@@ -98,7 +98,8 @@ def replace_with(
     """Move a tag to another snapshot, or change the time after which it expires.
 
     Nothing is deleted: files that only the old snapshot needed become orphans. Raise NotFoundError
-    if there is no such tag, and without ``force`` InvalidRequestError if the tag is in use.
+    if there is no such tag. Raise InvalidRequestError without ``force`` if a tag to move is in use,
+    and always if the expiry needs it to protect a rollback.
     """
     require_allowed(handle, Operation.TAG)
     before = read_tag(handle.storage, handle.layout, name)

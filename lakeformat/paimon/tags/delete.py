@@ -48,8 +48,9 @@ def delete(
     """Delete tags, and the files that no snapshot, branch or other tag refers to.
 
     First, an interrupted deletion is finished. ``force`` also deletes tags in use; files that other
-    snapshots, tags or branches need are kept. Without ``force``, InvalidRequestError is raised for
-    a tag in use; without ``missing_ok``, NotFoundError for a missing tag. The report uses ``why``
+    snapshots, tags or branches need are kept. Raise InvalidRequestError without ``force`` for a tag
+    in use, and always for a tag without which an expiry could delete files that a rollback
+    restored. Raise NotFoundError without ``missing_ok`` for a missing tag. The report uses ``why``
     as the reason, and ``none`` if there is no tag to delete.
     """
     require_allowed(handle, Operation.TAG)
@@ -87,10 +88,11 @@ def _missing(handle: TableHandle, names: Sequence[str]) -> set[str]:
 
 
 def _chosen(handle: TableHandle, name: str, gone: Collection[str], *, force: bool) -> Tag | None:
-    """Return the tag to delete; None if the tag is missing, and its name is among the allowed ones.
+    """Return the tag to delete; None if the tag is missing, and the caller allows that for its
+    name.
 
-    Raise NotFoundError for any other missing tag, and without ``force`` InvalidRequestError for a
-    tag in use.
+    Raise NotFoundError for any other missing tag. Raise InvalidRequestError without ``force`` for a
+    tag in use, and always for a tag that the expiry needs to protect a rollback.
     """
     tag = read_tag_if_present(handle.storage, handle.layout, name)
     if tag is None and name not in gone:

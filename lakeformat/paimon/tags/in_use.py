@@ -91,7 +91,7 @@ def require_unneeded(handle: TableHandle, tag: Tag, doing: str) -> None:
 def require_found_again(handle: TableHandle, tag: Tag) -> None:
     """Raise InvalidRequestError if the expiry of this library needs the tag to protect a rollback.
 
-    ``force`` does not skip this check.
+    Callers make this check even with ``force``.
     """
     if not is_protection(tag.name) or is_over(handle, tag):
         return

@@ -107,13 +107,19 @@ class TableTags:
     ) -> TagReport:
         """Move a tag to another snapshot; without arguments to the newest.
 
-        If a branch began at the tag, InvalidRequestError is raised unless ``force`` is set.
+        Raise NotFoundError if there is no such tag. Raise InvalidRequestError without ``force`` if
+        a branch began at the tag or the tag protects a rollback, and always if this library's
+        expiry needs that tag.
         """
         origin = find_origin(self._handle, snapshot=snapshot, tag=tag)
         return replace_with(self._handle, name, origin, retain=retain, force=force, dry_run=dry_run)
 
     def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> TagReport:
-        """Rename a tag; raise AlreadyExistsError if another tag has the new name."""
+        """Rename a tag.
+
+        Raise NotFoundError if there is no such tag, and AlreadyExistsError if another tag has the
+        new name.
+        """
         return rename(self._handle, name, new_name, dry_run=dry_run)
 
     @renamed_argument("tell", "on_progress")
@@ -127,10 +133,11 @@ class TableTags:
     ) -> DeletionReport:
         """Delete tags and the files that only these tags needed.
 
-        A tag at which a branch began, or that protects a rollback, raises InvalidRequestError
-        without ``force``. A missing tag raises NotFoundError without ``missing_ok``, before any tag
-        is deleted. ``on_progress`` is called with each file that is deleted, or planned by a dry
-        run, and the reason. The next deletion removes files that could not be deleted.
+        Without ``force``, a tag at which a branch began, or that protects a rollback, raises
+        InvalidRequestError. If this library's expiry needs that tag, the error is raised even with
+        ``force``. A missing tag raises NotFoundError without ``missing_ok``, before any tag is
+        deleted. ``on_progress`` is called with each file that is deleted, or planned by a dry run,
+        and the reason. The next deletion removes files that could not be deleted.
         """
         return delete(
             self._handle,

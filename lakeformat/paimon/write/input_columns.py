@@ -137,9 +137,7 @@ def _in_full(schema: pa.Schema) -> pa.Schema:
 
 
 def _as_numbers(given: pa.Array, target: pa.Field) -> pa.Array | None:
-    """Return the column as dictionary indices or 64-bit decimals; None if it cannot be passed
-    so.
-    """
+    """Return the column as dictionary indices or 64-bit decimals; None if neither is possible."""
     if pa.types.is_decimal(target.type):
         return short_decimals(given, target.type)
     return given if _is_small_dictionary(given) else None

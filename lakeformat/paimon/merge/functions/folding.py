@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State of functions that join values, such as collections, instead of choosing one of them.
+"""The state of functions that join values, such as ``collect``, instead of choosing one value.
 
 An add is only recorded. Before any other operation, and at the end, all recorded values are joined
 at once. So a merge that has only adds needs one reduction.

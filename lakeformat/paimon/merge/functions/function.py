@@ -39,11 +39,10 @@ class Accumulator(Protocol):
         ...
 
     def add_late(self, keys: Positions, rows: Positions) -> None:
-        """Add to the state of each key the value of its row, which is older than the state, as Java
-        does.
+        """Add to the state of each key the value of its row, which is older than the state.
 
-        Most functions then combine the row first and the state second. Some, such as ``collect``,
-        combine them as if the row was newer.
+        Most functions combine the row first and the state second. As in Java, some, such as
+        ``collect``, combine them as if the row were newer.
         """
         ...
 
@@ -54,13 +53,14 @@ class Accumulator(Protocol):
         ...
 
     def reset(self, keys: Positions, rows: Positions) -> None:
-        """Set the state of each key to the value of its row; other memory of the function is
-        kept.
+        """Set the state of each key to the value of its row.
+
+        Other memory is kept, such as the mark of ``first_value`` that a key has had a row.
         """
         ...
 
     def clear(self, keys: Positions) -> None:
-        """Set the state of each key to NULL; other memory of the function is kept."""
+        """Set the state of each key to NULL; other memory is kept, as by ``reset``."""
         ...
 
     def result(self) -> pa.Array:

@@ -53,7 +53,8 @@ class ForeignOption:
     only: Trait | None = None
     """Only tables with this trait are affected; None: all tables."""
     apart: bool = False
-    """True if a check outside of this class refuses the operations, as other options decide, too.
+    """True if a check outside of this class refuses operations, because that also depends on other
+    options.
 
     Then ``forbids`` always returns False.
     """

@@ -205,7 +205,8 @@ class _Pruner:
     def _usable(
         self, conditions: Sequence[ColumnTest], covered: Sequence[DataField]
     ) -> list[ColumnTest]:
-        """Return the conditions on columns in ``covered`` whose type has not changed since.
+        """Return the conditions on columns that have the same type in ``covered`` as in the table
+        now.
 
         Columns are compared by field id, because they may have been renamed.
         """

@@ -304,7 +304,9 @@ def test_a_commit_that_overtakes_a_rollback_as_latest_is_kept(monkeypatch):
         return create(storage, path, content)
 
     monkeypatch.setattr(MemoryStorage, "create", with_rival)
-    with pytest.raises(lake.CommitConflictError, match="another program changed that meanwhile"):
+    with pytest.raises(
+        lake.CommitConflictError, match="another program committed or rolled back meanwhile"
+    ):
         rows.table.rollback(snapshot=2, as_latest=True)
     assert rows.table.tags.list() == []
     assert unneeded(rows.table) == set()
@@ -331,7 +333,9 @@ def test_a_newest_snapshot_that_goes_during_a_rollback_is_a_conflict(monkeypatch
         return plan or planned(*arguments)
 
     monkeypatch.setattr("lakeformat.paimon.rollback.rollback.plan_return", with_rival)
-    with pytest.raises(lake.CommitConflictError, match="another program changed that meanwhile"):
+    with pytest.raises(
+        lake.CommitConflictError, match="another program committed or rolled back meanwhile"
+    ):
         rows.table.rollback(tag="kept")
     assert [tag.name for tag in rows.table.tags.list()] == ["kept"]
     assert value(rows.table, where="k = 1") == ("v4" if newer else "v3")
