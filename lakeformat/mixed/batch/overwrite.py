@@ -7,7 +7,7 @@ the partitions are replaced, and newer ones remain, whichever was committed firs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -207,8 +207,11 @@ class OverwriteChange:
         files = self.replaced.files(metadata, self.entries)
         made = files(base)
         assert made is not None
-        changes = [*self._replaced_changes(change, files)]
+        changes, others = self._changes(change, files)
         touched = _partitions(metadata, (*made.removed_files, self.entries), changes)
+        for each in others:
+            if each.partition in touched:  # the record would take its changes as merged
+                raise _two_partitions(metadata, each.partition)
         known = optimized_sequences(base.loaded, base.parent)
         self._require_changes(change, known, touched, changes)
         now, transaction = base.snapshot.timestamp_ms, self.batch.transaction
@@ -225,8 +228,10 @@ class OverwriteChange:
             statistics=write_record(base.loaded, base.snapshot, record, uri),
         )
 
-    def _replaced_changes(self, change: LoadedMetadata, files: ChangedFiles) -> Iterator[StoreFile]:
-        """Yield the live files of the change store in the replaced partitions."""
+    def _changes(
+        self, change: LoadedMetadata, files: ChangedFiles
+    ) -> tuple[list[StoreFile], list[StoreFile]]:
+        """Return the live files of the change store: those in replaced partitions, and the rest."""
         metadata = change.metadata
         state = TableState(change.places, metadata, metadata.current_snapshot, metadata.schema)
         plan = plan_files(state)
@@ -240,7 +245,9 @@ class OverwriteChange:
                 found = files.choice.mask(metadata, spec_of(metadata, entries), entries).to_pylist()
             paths = entries.column("file_path").to_pylist()
             chosen.update(path for path, is_chosen in zip(paths, found, strict=True) if is_chosen)
-        yield from (each for each in change_files(state, plan) if each.path in chosen)
+        stored = [*change_files(state, plan)]
+        replaced = [each for each in stored if each.path in chosen]
+        return replaced, [each for each in stored if each.path not in chosen]
 
     def _require_no_other_overwrite(self, base: Base) -> None:
         """Raise ``CommitConflictError`` if another batch has, or may have, overwritten rows.
@@ -323,12 +330,16 @@ def _partitions(
             found.setdefault(path, set()).add(values)
     for path, several in found.items():
         if len(several) > 1:
-            raise UnsupportedError(
-                f"{base.location} has two partitions {path!r}, one with a null and one with a "
-                "value whose text is 'null'. Amoro records the merged changes of both under this "
-                "name, so they cannot be overwritten: pass the changed rows to batch.write()"
-            )
+            raise _two_partitions(base, path)
     return {*found}
+
+
+def _two_partitions(base: TableMetadata, path: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"{base.location} has two partitions {path!r}, one with a null and one with a value whose "
+        "text is 'null'. Amoro records the merged changes of both under this name, so they cannot "
+        "be overwritten: pass the changed rows to batch.write()"
+    )
 
 
 def _require_inside(

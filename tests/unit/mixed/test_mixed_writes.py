@@ -256,6 +256,21 @@ def test_a_null_and_the_text_null_are_different_partitions(catalog, tmp_path):
         plan_nodes(state, [ColumnTest("p", Op.EQUAL, "null")])
 
 
+@pytest.mark.parametrize("stored", [[None], [None, "null"]])
+def test_the_text_null_is_not_overwritten_beside_changes_of_nulls(catalog, stored, tmp_path):
+    """The record would take the changes of both partitions as merged."""
+    table = created(catalog, primary_key=["k"])
+    table.write(rows(*((key, part, "old") for key, part in enumerate(stored))))
+    for overwritten in ({"p": "null"}, "partitions"):
+        with pytest.raises(lake.UnsupportedError, match="has two partitions 'p=null', one with a"):
+            table.write(rows((7, "null", "new")), overwrite=overwritten)
+    assert not [*(tmp_path / "db/t").rglob("*.parquet")]
+    with table.begin() as batch:
+        batch.write(rows((7, "null", "new")))
+    table.write(rows((8, "y", "new")), overwrite={"p": "y"})
+    assert table.scan().count() == len(stored) + 2
+
+
 def test_partitions_have_the_names_of_amoros_record(catalog):
     types = {"at": pa.timestamp("us"), "t": pa.time64("us"), "d": pa.float64()}
     schema = pa.schema([("k", pa.int64()), *types.items()])
