@@ -79,9 +79,16 @@ class RowChange:
 
 
 def count_rows(state: MixedState, change: RowChange, request: ChangeRequest) -> RowChangeReport:
-    """Return the report of a dry run: the number of rows that would be changed."""
-    change.bind(state)
+    """Return the report of a dry run: the number of rows that would be changed.
+
+    Raise ``InvalidRequestError`` for arguments that do not fit the table or its rows.
+    """
+    update, version = change.bind(state), state.version
     scan = change.scan(state)
+    if update is not None and version is not None and version.name in update.assignments.values:
+        for old in scan.to_batches():
+            new = update(old).cast(old.schema)
+            require_no_smaller_version(old.column(version.name), new.column(version.name))
     return _report(state, request, scan, rows=scan.count())
 
 

@@ -115,8 +115,10 @@ def test_a_batch_and_a_stream_are_ordered_by_version_first(catalog):
 def test_an_update_by_a_condition_may_not_make_a_version_smaller(catalog):
     table = created(catalog)
     table.write(rows((1, "a", 5)))
-    with pytest.raises(lake.InvalidRequestError, match=r"version 4 in a row that has 5"):
-        table.update("id = 1", {"version": 4, "name": "x"})
+    for dry_run in (True, False):
+        with pytest.raises(lake.InvalidRequestError, match=r"version 4 in a row that has 5"):
+            table.update("id = 1", {"version": 4, "name": "x"}, dry_run=dry_run)
+    assert table.update("id = 1", {"version": 6, "name": "x"}, dry_run=True).rows == 1
     table.update("id = 1", {"version": 6, "name": "x"})
     table.write(rows((1, "late", 5)))
     assert contents(table) == {1: "x"}
