@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _MUCH_KEYS = 0.1
-"""The share of the rows from which on equality deletes are costly, by their number of keys.
+"""Equality deletes are costly if their keys are more than this share of the table's rows.
 
 Then it is cheaper to replace the deletes by positions than to compare the keys in each read.
 """

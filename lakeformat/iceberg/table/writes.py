@@ -168,7 +168,8 @@ class TableWrites(TableHistory):
     def find_commit(self, commit: CommitId) -> WriteReport | None:
         """Return the report of an earlier commit to this branch; None if it is not published.
 
-        Raise ``CommitUndecidableError`` if the snapshots since its first attempt have expired.
+        Raise ``CommitUndecidableError`` if snapshots since its first attempt have expired, and
+        ``InvalidRequestError`` if its user has already published a higher identifier.
         """
         from lakeformat.iceberg.write.append import earlier_commit
         from lakeformat.iceberg.write.report import write_report
@@ -181,9 +182,10 @@ class TableWrites(TableHistory):
 
         In ``with table.stream_batch(CommitId("my-stream", 7)) as commit``, ``commit`` is None if
         the batch is already published. Otherwise use ``commit`` for the commit of the batch. When
-        the block ends without an exception, the batch is recorded as published. Identifiers of
-        batches must ascend. While the block runs, a consumer with the name of the stream keeps the
-        snapshots.
+        the block ends without an exception, the batch is recorded as published. While the block
+        runs, a consumer with the name of the stream keeps the snapshots. Identifiers of batches
+        must ascend: raise ``InvalidRequestError`` for a batch that is older than the newest one and
+        not published.
         """
         from lakeformat.iceberg.table.batches import stream_table
         from lakeformat.tables.batch_log import stream_batch

@@ -174,12 +174,14 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         """Scan the merged rows of both stores, at their newest snapshots or at a chosen state.
 
         Of each key, a row survives unless a delete of the key has a larger transaction, or the same
-        transaction and a larger offset. ``where`` is a SQL condition, or a condition made with
-        ``lake.col``. Files of both stores without matching rows are skipped. If ``where`` names
-        values of all key columns, files of other nodes are skipped, too.
+        transaction and a larger offset. In a table with a version field, a larger version decides
+        first. ``where`` is a SQL condition, or a condition made with ``lake.col``. Files of both
+        stores without matching rows are skipped. If ``where`` names values of all key columns,
+        files of other nodes are skipped, too.
 
-        ``snapshot`` is a position, or the id of a snapshot of either store. ``tag`` and
-        ``watermark`` are refused; ``newest`` has no effect.
+        ``snapshot`` is a position, or the id of a snapshot of either store; ``newest`` has no
+        effect. Raise ``NotFoundError`` if the chosen state has expired or never existed, and
+        ``UnsupportedError`` for a ``tag`` or a ``watermark``.
         """
         from lakeformat.iceberg.read.where import row_filter
         from lakeformat.mixed.read.scan import MixedScan
@@ -202,6 +204,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
     def system_table(self, name: str) -> MixedSystemTable | IcebergTable:
         """Return a system table: ``"snapshots"`` or ``"files"`` of both stores, or one store,
         ``"base"`` or ``"change"``, as a read-only Iceberg table.
+
+        Raise ``NotFoundError`` for any other name.
         """
         from lakeformat.mixed.table.system_table import MixedSystemTable
 
@@ -237,7 +241,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         With ``overwrite`` the rows replace the rows of whole partitions in the base store, by a
         batch of ``begin`` that takes no ``kinds``. Changes that are committed meanwhile remain.
         With ``conflict="transaction-order"`` such a batch writes the rows, too: it begins before
-        ``data`` is read.
+        ``data`` is read. Both raise ``LockUnavailableError`` while another batch runs.
 
         A repeated call with the same ``commit`` publishes nothing again. If this raises a
         ``LakeError``, nothing was published and no file is left, except after
@@ -273,7 +277,11 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         )
 
     def find_commit(self, commit: CommitId) -> WriteReport | None:
-        """Return the report of an earlier write with this identity; None if it is not found."""
+        """Return the report of an earlier write with this identity; None if it is not found.
+
+        Raise ``CommitUndecidableError`` if snapshots since its first attempt have expired, and
+        ``InvalidRequestError`` if its user has already published a higher identifier.
+        """
         from lakeformat.mixed.batch.batch import find_write
 
         return find_write(self._pair, commit)
@@ -282,8 +290,9 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         """Publish one batch of a stream exactly once, even if it is repeated much later.
 
         In ``with table.stream_batch(CommitId("my-stream", 7)) as commit``, ``commit`` is None if
-        the batch is already published. Otherwise write with ``commit``. Identifiers of batches must
-        ascend. The record of the newest batch is in the directory of the change store.
+        the batch is already published. Otherwise write with ``commit``. The record of the newest
+        batch is in the directory of the change store. Identifiers of batches must ascend: raise
+        ``InvalidRequestError`` for a batch that is older than the newest one and not published.
         """
         from lakeformat.iceberg.table.batches import stream_table
         from lakeformat.mixed.write.write_changes import change_handle

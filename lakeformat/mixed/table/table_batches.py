@@ -68,7 +68,9 @@ class TableBatches(TableUpkeep):
 
         A row that another commit changes in the meantime keeps that change, so the only
         ``conflict`` is ``"transaction-order"``, the default. A repeated call with the same
-        ``commit`` publishes nothing again. ``dry_run`` only counts the rows.
+        ``commit`` publishes nothing again. ``dry_run`` only counts the rows. Raise
+        ``LockUnavailableError`` while another batch runs, and ``InvalidRequestError`` for a
+        condition that does not fit the table.
         """
         from lakeformat.iceberg.row_changes.run import ChangeRequest
         from lakeformat.mixed.batch.row_changes import RowChange
@@ -99,8 +101,9 @@ class TableBatches(TableUpkeep):
 
         ``where=None`` means all rows. ``set={"price": 1}`` stores one value in each row. A function
         is called with the old rows, as in ``{"price": lambda rows: pc.add(rows["price"], 1)}``.
-        Columns of the key are refused. Concurrent changes, ``conflict``, ``commit`` and ``dry_run``
-        are handled as by ``delete``.
+        Raise ``InvalidRequestError`` for a column of the key, or a value that does not fit.
+        Concurrent changes, ``conflict``, ``commit``, ``dry_run`` and other batches are handled as
+        by ``delete``.
         """
         from lakeformat.iceberg.row_changes.run import ChangeRequest
         from lakeformat.mixed.batch.row_changes import RowChange
@@ -120,7 +123,8 @@ class TableBatches(TableUpkeep):
         """Delete all rows, by a batch that begins and commits in this call.
 
         Earlier positions keep the rows until their snapshots expire. No file is read. Rows that
-        other commits add in the meantime remain.
+        other commits add in the meantime remain. Raise ``LockUnavailableError`` while another batch
+        runs.
         """
         return self._replace((), "table", commit)
 

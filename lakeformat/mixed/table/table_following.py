@@ -87,7 +87,7 @@ class TableFollowing(TableUpkeep):
         deliver all merged rows of a state first, and then the changes since then. ``latest``,
         ``from-snapshot`` with ``snapshot=``, and ``from-timestamp`` with ``as_of=`` deliver only
         changes. With a ``consumer`` the stream resumes after the last acknowledged commit. The rows
-        have the form of ``changes``.
+        have the form of ``changes``, and reading them raises the errors of ``changes``.
         """
         from lakeformat.mixed.table.change_stream import MixedChangeStream
         from lakeformat.tables.stream import StreamStart

@@ -71,7 +71,7 @@ class TableOptimizing(Table):
         """Return the tasks that ``compact`` would carry out, with the decision about each
         partition.
 
-        Only metadata is read.
+        Only metadata is read. Errors as in ``compact``.
         """
         from lakeformat.mixed.compact.plan import plan_merge, require_mixed_strategy
         from lakeformat.mixed.table.newest_runs import newest_runs
@@ -103,7 +103,9 @@ class TableOptimizing(Table):
 
         A repeated call with the same ``commit`` publishes nothing again. ``executor`` is
         ``"threads"``, ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``.
-        ``on_progress`` is called after each task.
+        ``on_progress`` is called after each task. Raise ``InvalidRequestError`` for an unknown
+        strategy, and ``UnsupportedError`` if the base store does not have version 2 of the Iceberg
+        format.
         """
         from lakeformat.mixed.compact.compact import compact_mixed
         from lakeformat.mixed.table.newest_runs import newest_runs

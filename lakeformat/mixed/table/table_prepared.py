@@ -73,10 +73,10 @@ class TablePrepared(TableUpkeep):
         """Publish the changes of prepared files in one commit of the change store; commit a message
         only once.
 
-        A message is refused if it belongs to another table, or if it names a file that is outside
-        of the directory of data files, missing, or already published. Messages of two writers with
-        rows of one node are refused, too. After an error the files are kept: call ``abort``, or
-        commit them again.
+        Raise ``InvalidRequestError`` if a message belongs to another table, or names a file that is
+        outside of the directory of data files, missing, or already published. Raise
+        ``UnsupportedError`` if two messages have rows of one node. After an error the files are
+        kept: call ``abort``, or commit them again.
         """
         from lakeformat.mixed.write.message import check_messages
         from lakeformat.mixed.write.prepared_changes import commit_changes
