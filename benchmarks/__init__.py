@@ -1,3 +1,3 @@
-"""Questions about speed and memory; each compares this library with a floor or a peer in one
-run.
+"""Questions about speed and memory. Each compares this library, in one run, with another library
+(the peer) or with the unavoidable part of the work (the floor).
 """

@@ -1,4 +1,5 @@
-"""Measures how fast the library is, compared with a floor or a peer in the same run.
+"""Measures how fast the library is. Each question compares it, in the same run, with another
+library (the peer) or with the unavoidable part of the work (the floor).
 
 Without a question it asks all of them. Each answer is a report and a plot in benchmarks/results.
 Exit code: 0 all questions were answered, 1 the candidates of a question gave different results, 2

@@ -1,5 +1,5 @@
-"""Measures what the provider adds to the import of a DAG file, each in a fresh process, with every
-version of Airflow that is installed.
+"""Measures what the provider adds to the import of a DAG file, with each installed version of
+Airflow. Each import runs in a fresh process.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 ``python -m benchmarks.before_after EARLIER [QUESTION ...]`` measures the candidates of questions in
 another checkout of the repository, such as ``git worktree add --detach ../earlier v0.1.0``, and
 prints a table in Markdown. The earlier tree makes the data. Both trees use the packages of this
-Python. A process keeps freed memory if the commands of its checkout do so.
+Python. A process of a tree that has ``keep_freed_memory`` calls it first, as its commands do.
 """
 
 from __future__ import annotations

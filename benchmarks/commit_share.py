@@ -1,7 +1,7 @@
 """Measures the storage's share of a commit's time, on local disk and on a bucket on loopback.
 
 ``python -m benchmarks.commit_share [COMMITS]`` makes that many commits to a table of 10,000 files
-on either storage, and writes ``results/commit_share.md``. The remaining time is the library's own.
+on each storage, and writes ``results/commit_share.md``. The remaining time is the library's own.
 """
 
 from __future__ import annotations

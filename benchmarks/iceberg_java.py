@@ -1,4 +1,4 @@
-"""Iceberg's Java library in a Spark of two threads, to compare with.
+"""Iceberg's Java library in a Spark of two threads, as the peer of benchmarks.
 
 ``bin/javapeer.py`` fetches it, as for ``bin/test java``.
 """

@@ -1,4 +1,4 @@
-"""Publishes snapshot 2 of a sample table in each round, on what snapshot 1 published."""
+"""Publishes snapshot 2 of a sample table in each round; snapshot 1 is published before."""
 
 from __future__ import annotations
 

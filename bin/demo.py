@@ -2,8 +2,8 @@
 
 In the first part a table is created, written twice, inspected and read back, in a few seconds. Then
 Airflow starts on this machine (SQLite, no network but loopback). It ingests the changes of a shop,
-compacts and expires, and the asset event of one DAG starts another. All of it ends with this
-command. All tables are in one warehouse.
+compacts and expires, and the asset event of one DAG starts another. Airflow ends with this command.
+All tables are in one warehouse.
 """
 
 from __future__ import annotations

@@ -71,9 +71,9 @@ def main(arguments: Sequence[str]) -> int:
 def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
     """Bring the environment up to date; return the JAVA_HOME for Spark.
 
-    An unusable Java is reported before packages are installed, which takes minutes. Asking a Java
-    for its version takes noticeable time, so the stamp file stores the answer, and for which Java
-    it was. Raises ``SetupError`` if no Java can be used.
+    An unusable Java is reported before packages are installed, which takes minutes. The search for
+    a usable Java takes noticeable time, so the stamp file stores its result, and the JAVA_HOME and
+    PATH that it was for. Raises ``SetupError`` if no Java can be used.
     """
     on_path = shutil.which("java", path=environ.get("PATH"))
     question = f"{environ.get('JAVA_HOME')} {on_path and os.path.realpath(on_path)}"

@@ -52,7 +52,7 @@ class Group:
     tests_of: str = ""
     """The group whose tests this group runs again; empty for a group with its own tests."""
     if_named: tuple[str, ...] = ()
-    """Further groups of which this group runs the tests that the command line names."""
+    """Further groups; this group also runs those of their tests that the command line names."""
 
     @property
     def folder(self) -> str:

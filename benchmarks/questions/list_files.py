@@ -1,4 +1,6 @@
-"""Lists every file of a large table for people, who should not wait longer than programs."""
+"""Prints every file of a large table: text for people should not take longer than JSON for
+programs.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Publishes commits that change few files, of tables whose partitions or vectors do not help.
+"""Publishes commits that change few files, to tables whose layout does not narrow the search for
+these files.
 
 One table has no partitions, and a commit replaces 100 of its files, which are in the manifest that
-is read last. In the other tables, each data file has deleted rows, and a commit deletes
-one more row.
+is read last. In the other tables, each data file has deleted rows, and a commit deletes one more
+row.
 """
 
 from __future__ import annotations
