@@ -79,8 +79,8 @@ def _require_taken_keys(table: Table, wanted: RemoveOrphansRequest) -> None:
     ):
         if is_given and argument in refused:
             raise UnsupportedError(
-                f"{wanted.table} is {table.kind}, whose orphans are searched in its directory and "
-                f"by this process: leave out the key {key!r}"
+                f"{wanted.table} is {table.kind}, whose orphans are searched by this process "
+                f"alone, and only in the directory of the table: leave out the key {key!r}"
             )
 
 

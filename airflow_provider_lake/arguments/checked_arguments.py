@@ -115,8 +115,8 @@ class CheckedArguments:
         return "an argument" if left is None else f"argument {left!r}"
 
     def _missing_result(self) -> str:
-        """Return the words for the missing result: that of the first argument that is still a
-        reference to a task's result.
+        """Return the words for the missing result: the first argument that still refers to a task's
+        result.
         """
         name = next(self._open_arguments(), "")
         sources = sources_of(getattr(self, self._attribute_of(name), None))
@@ -210,7 +210,8 @@ class CheckedArguments:
         if _NONE in parts:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument {name!r} renders to {value!r}: the value that "
-                "its template uses is missing in this run"
+                "its template uses is missing in this run. Correct the template, or give it "
+                "a default"
             )
 
     def _check_subject(self) -> None:

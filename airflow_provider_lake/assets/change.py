@@ -4,7 +4,8 @@
 ========================  ==========================================================
 ``table``                 ``database.table``
 ``snapshot_id``           the newest snapshot of the event
-``previous_snapshot_id``  the snapshot before the event's first; None: all rows
+``previous_snapshot_id``  the snapshot before the first of the event; None: the
+                          event is about all rows
 ``position``              ``snapshot_id`` as the text of a position, for any table format
 ``previous_position``     ``previous_snapshot_id`` as the text of a position
 ``commit_kind``           the kind of the newest commit, such as ``APPEND``
@@ -50,8 +51,8 @@ def check_kinds(kinds: Collection[str]) -> tuple[str, ...]:
 
 
 def counts(snapshot: TableSnapshot, kinds: Collection[str], *, changelog: bool) -> bool:
-    """Return True if a snapshot is of one of ``kinds``; with ``changelog``, if it has changelog
-    rows, of any kind.
+    """Return True if the kind of a snapshot is in ``kinds``; with ``changelog``, if a snapshot of
+    any kind has changelog rows.
 
     A compaction of a table with ``changelog-producer`` publishes the changelog of earlier commits.
     """

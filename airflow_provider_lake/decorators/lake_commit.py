@@ -90,9 +90,9 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
     :param read_snapshot: for rows that were computed from the table: the position at which the
         table was read, such as ``"main/7"``. The commit is refused if other commits have changed
         the same partitions since, unless ``conflict`` keeps the rows of these commits
-    :param conflict: with ``read_snapshot``: ``transaction-order`` keeps the rows of other commits
-        since then, also over a row of this commit with the same key; ``optimistic`` refuses the
-        commit. Default: the table option ``write.conflict``. For a Mixed table give
+    :param conflict: with ``read_snapshot``: ``transaction-order`` keeps the rows that other commits
+        have written since then, even if this commit has a row with the same key; ``optimistic``
+        refuses the commit. Default: the table option ``write.conflict``. For a Mixed table give
         ``transaction-order`` without ``read_snapshot``: the task is a batch that begins before the
         function is called
     :param create: if the table does not exist, create it and its database, with the columns of the

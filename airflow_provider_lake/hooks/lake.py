@@ -66,7 +66,10 @@ class LakeHook(BaseHook):
                 ) from None
             here = Path(_LOCAL_WAREHOUSE).absolute()
             self.log.warning(
-                "connection %s does not exist: using the warehouse %s", self.lake_conn_id, here
+                "connection %s does not exist: using the warehouse %s. To use another one, create "
+                "the connection with type 'lake'",
+                self.lake_conn_id,
+                here,
             )
             return LakeConnection(_LOCAL_WAREHOUSE)
         return read_connection(connection)

@@ -202,7 +202,8 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
             limit = self.execution_timeout  # the DAG may have changed since
             shown = f" ({exact_duration(limit // timedelta(milliseconds=1))})" if limit else ""
             raise AirflowTaskTimeout(
-                f"the work of task {self.task_id!r} was ended after execution_timeout{shown}"
+                f"the work of task {self.task_id!r} was ended after execution_timeout{shown}: "
+                "raise execution_timeout, or split the work into several tasks"
             )
         if folder.process is None:
             _log.warning(

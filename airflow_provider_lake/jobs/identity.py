@@ -106,8 +106,8 @@ def possible_names(user: str) -> Iterator[tuple[str, str]]:
     """Yield each pair of DAG id and task id that a commit user may stand for; several are possible,
     because ids may contain dots.
 
-    The commit user of another program yields none. A pair is missing if the commit user has its ids
-    only shortened or with replaced characters.
+    The commit user of another program yields none. The true pair is missing if its ids were
+    shortened, or had characters replaced, in the commit user.
     """
     found = _USER.fullmatch(user)
     parts = [] if found is None else found[2].split(".")

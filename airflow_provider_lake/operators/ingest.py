@@ -97,9 +97,9 @@ class LakeIngestOperator(LakeJobOperator):
         the position at which the table was read, such as ``"main/7"``. The commit is refused if
         other commits have changed the same partitions since, unless ``conflict`` keeps the rows of
         these commits
-    :param conflict: with ``read_snapshot``: ``transaction-order`` keeps the rows of other commits
-        since then, also over a row of this commit with the same key; ``optimistic`` refuses the
-        commit. Default: the table option ``write.conflict``. For a Mixed table give
+    :param conflict: with ``read_snapshot``: ``transaction-order`` keeps the rows that other commits
+        have written since then, even if this commit has a row with the same key; ``optimistic``
+        refuses the commit. Default: the table option ``write.conflict``. For a Mixed table give
         ``transaction-order`` without ``read_snapshot``: the task is a batch that begins before it
         reads the source
     :param upsert_by: for Iceberg tables: the key columns. Rows replace the stored rows with the

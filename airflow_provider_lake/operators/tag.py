@@ -18,7 +18,7 @@ class LakeTagOperator(LakeJobOperator):
 
     With ``exist_ok`` or ``missing_ok`` a retry succeeds if an earlier attempt has done the work.
 
-    :param action: the action; an argument that does not belong to it is refused
+    :param action: the action; an argument that only other actions take is refused
     :param tag: the name of the tag
     :param snapshot: ``create``, ``replace``: the number of the snapshot. Default: the newest
     :param from_tag: ``create``, ``replace``: use the snapshot of this other tag
@@ -27,7 +27,7 @@ class LakeTagOperator(LakeJobOperator):
         reached this value
     :param retain: ``create``, ``replace``: the lifetime of the tag, such as ``"7 d"``. Default: the
         option of the table
-    :param exist_ok: ``create``: do nothing if the tag exists
+    :param exist_ok: ``create``: do nothing if the tag exists, even if it names another snapshot
     :param new_name: ``rename``: the new name
     :param missing_ok: ``delete``: ignore a tag that does not exist
     :param force: ``delete``, ``replace``: accept also a tag at which a branch began, or a tag that

@@ -30,7 +30,9 @@ class OutputLog:
 
     @property
     def tail(self) -> str:
-        """The end of an error message, with up to 20 last lines; empty if there is no output."""
+        """The text to add to an error message: an introduction and at most the 20 last lines; empty
+        if there is no output.
+        """
         return "\n".join([". The last lines of its output:", *self._last]) if self._last else ""
 
     def log_new(self, *, is_over: bool = False) -> None:

@@ -40,7 +40,7 @@ def make_room(folder: RunFolder, asked: str) -> None:
     if not folder.end(PATIENCE_SECONDS):
         raise AirflowException(
             f"process {folder.process and folder.process.pid} of an earlier attempt still runs, "
-            "although it was asked to end: retry the task, or end the process on this machine"
+            "although this task sent it SIGTERM: retry the task, or end the process on this machine"
         )
     folder.create(asked)
 
@@ -63,5 +63,6 @@ def start_supervised(
     if started.returncode != 0:
         said = started.stderr or folder.output.read_text("utf-8", "replace")
         raise AirflowException(
-            f"the process for the work of this task could not be started: {said.strip()}"
+            f"the process for the work of this task could not be started: {said.strip()}\n"
+            "Nothing was done: correct the cause and retry the task, or set deferrable=False"
         )

@@ -97,9 +97,7 @@ class LakeProcessTrigger(BaseTrigger):
             folder.remove_of(process)
             _log.info("ended process %s, because its task was cleared or marked", self.pid)
         else:
-            _log.warning(
-                "process %s was asked to end and still runs: end it on this machine", self.pid
-            )
+            _log.warning("process %s got SIGTERM and still runs: end it on this machine", self.pid)
 
     @property
     def _process(self) -> ProcessId:

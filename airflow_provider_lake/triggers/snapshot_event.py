@@ -183,7 +183,7 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
             except ValueError as reason:  # several assets have an equal trigger
                 _log.warning(
                     "the watcher cannot store its position: %s. It starts no DAG for commits made "
-                    "while no triggerer runs",
+                    "while no triggerer runs: declare its asset with lake_asset(…, watchers=[…])",
                     reason,
                 )
                 self.asset_state_store = None

@@ -43,11 +43,11 @@ _ALSO_AS_TEXT = {T.DECIMAL, T.BINARY, T.VARBINARY, *_TIMES}
 def changes_for(
     table: lake.Table, columns: MessageColumns, *, texts_hold_all: bool
 ) -> list[SchemaChange]:
-    """Return the schema changes that a table needs before it can take the rows of messages. Raise
-    ``InvalidRequestError`` if the rows lack a column that is NOT NULL, and one that lists all
-    columns without an allowed change.
+    """Return the schema changes that a table needs before it can take the rows of messages.
 
-    With ``texts_hold_all`` the messages give every value as text, so text fits every type.
+    With ``texts_hold_all`` the messages give every value as text, so text fits every type. Raise
+    ``InvalidRequestError`` if the rows lack a column that is NOT NULL. Also raise it, with a list
+    of the columns, if no allowed change makes columns fit.
     """
     _require_needed(table, columns)
     fields = {field.name: field for field in row_schema(table).fields}

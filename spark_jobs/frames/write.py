@@ -50,9 +50,10 @@ def write_table(
     publishes nothing, and returns the first report.
 
     ``mode``: ``append`` adds rows, as upserts if the table has a primary key. ``overwrite``
-    replaces all rows, or those of ``partitions``, or, in a Mixed table, those that meet ``where``,
-    a SQL condition on partition columns, which each new row must meet, too. ``table``,
-    ``partitions`` and ``dynamic`` are the values of the argument ``overwrite`` of ``Table.write``.
+    replaces all rows; with ``partitions`` only the rows of these partitions. For a Mixed table,
+    ``where`` may select the rows to replace: a SQL condition on partition columns, which each new
+    row must meet, too. The modes ``table``, ``partitions`` and ``dynamic`` replace rows like these
+    values of the argument ``overwrite`` of ``Table.write``.
 
     ``kinds`` is the column with the kind of each row ('+I', '-U', '+U' or '-D').
 

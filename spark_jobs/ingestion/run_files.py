@@ -227,10 +227,11 @@ class RunFiles:
         except lake.CommitUndecidableError:
             uris = " and ".join(self._storage.uri(self._start + id) for id in sorted(attempts))
             raise lake.CommitUndecidableError(
-                "another run of this task was killed or still runs. Snapshots have expired since: "
-                f"its commit cannot be found. If the rows of the files in {uris} are in the table, "
-                f"write a file with the content {{}} beside it, under its name with {_DONE!r} "
-                "added; if they are not, delete the record. Then clear this task"
+                "another run of this task was killed or still runs, and its commit cannot be "
+                f"found, because snapshots have expired since. Its record is {uris}. If the rows "
+                "of the files that the record names are in the table, write a file with the "
+                f"content {{}} beside it, whose name is that of the record with {_DONE!r} added; "
+                "otherwise delete the record. Then clear this task"
             ) from None
 
     def _attempts(

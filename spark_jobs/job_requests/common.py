@@ -152,10 +152,10 @@ class BatchRequest(CommitRequest):
     since, unless ``conflict`` keeps the rows of these commits.
     """
     conflict: Conflict | None = None
-    """With ``read_snapshot``: ``transaction-order`` keeps the rows of other commits since then,
-    also over a row of this commit with the same key; ``optimistic`` refuses the commit. Default:
-    the table option ``write.conflict``. For a Mixed table give ``transaction-order`` without
-    ``read_snapshot``: the job is a batch that begins before it reads the source.
+    """With ``read_snapshot``: ``transaction-order`` keeps the rows that other commits have written
+    since then, even if this commit has a row with the same key; ``optimistic`` refuses the commit.
+    Default: the table option ``write.conflict``. For a Mixed table give ``transaction-order``
+    without ``read_snapshot``: the job is a batch that begins before it reads the source.
     """
 
     def __post_init__(self) -> None:

@@ -165,9 +165,9 @@ class IngestRequest(BatchRequest):
     with change messages, and with ``overwrite``, ``upsert_by``, ``stage`` or ``checkpoint``.
     """
     ingested_in: str | None = None
-    """With ``ingested_by``: a name of the run, if the run commits as several users, for example one
-    for each map index of a task. A file that another user of the same run has ingested is ingested
-    again, with a warning. Default: the commit user.
+    """With ``ingested_by``: a name of the run, if the run has several commit users, for example one
+    for each map index of a task. A file that another commit user of the same run has ingested is
+    ingested again, with a warning. Default: the commit user.
     """
     files_per_batch: Numbered | None = None
     """With ``checkpoint``: the most files in one commit."""

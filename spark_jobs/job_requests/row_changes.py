@@ -26,9 +26,9 @@ class RowChangeRequest(CommitRequest):
     have changed since is kept. Default: the newest snapshot.
     """
     conflict: Literal["transaction-order"] | None = None
-    """Needed with ``read_snapshot``, unless the table option ``write.conflict`` is
-    ``transaction-order``. Mixed tables always use this order, and take no ``read_snapshot``: the
-    job is a batch.
+    """With ``read_snapshot``: ``transaction-order``, the only value. It may be left out if the
+    table option ``write.conflict`` has this value. A Mixed table always uses this order and refuses
+    ``read_snapshot``, because each job on it is a batch.
     """
     dry_run: bool = False
     """Only count the rows, and the files that have these rows."""

@@ -32,7 +32,7 @@ class TagRequest(TableRequest):
     """Create, replace, rename or delete a tag: a named snapshot, which does not expire."""
 
     action: Literal["create", "delete", "replace", "rename"]
-    """The action; a key that does not belong to the action is refused."""
+    """The action; a key that only other actions take is refused."""
     tag: TagName
     """The name of the tag."""
     snapshot: Numbered | None = None
@@ -50,7 +50,7 @@ class TagRequest(TableRequest):
     the table.
     """
     exist_ok: bool = False
-    """``create``: do nothing if the tag exists."""
+    """``create``: do nothing if the tag exists, even if it names another snapshot."""
     new_name: TagName | None = None
     """``rename``: the new name."""
     missing_ok: bool = False

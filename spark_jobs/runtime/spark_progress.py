@@ -24,7 +24,7 @@ _GROUP = "spark.jobGroup.id"
 
 
 def reporting_tasks(spark: SparkSession) -> AbstractContextManager[None]:
-    """Report how many tasks of the block's started stages are done."""
+    """Report, while the block runs, how many tasks of its started stages are done."""
     context = classic_context(spark)
     return _reporting_from_server(spark) if context is None else _reporting_from_tracker(context)
 

@@ -554,7 +554,7 @@ MISTAKES = [
         "a table that renders to None",
         "run",
         'LakeCompactOperator(task_id="t", table="shop.{{ params.day }}")',
-        "task 't': argument 'table' renders to 'shop.None': the value that its template uses is missing in this run",
+        "task 't': argument 'table' renders to 'shop.None': the value that its template uses is missing in this run. Correct the template, or give it a default",
     ),
     Mistake(
         "a condition that renders to nothing",
