@@ -70,7 +70,7 @@ class LakeFunctionCommit(BatchRequest):
         BatchRequest.__post_init__(self)
         for name in _ONLY_TO_CREATE:
             if getattr(self, name) is not None and not self.create:
-                raise refusal(f"key {name!r} needs create=True, because it describes a new table")
+                raise refusal(f"key {name!r} needs create=True for a new table; else leave it out")
 
 
 class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):

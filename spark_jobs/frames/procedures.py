@@ -33,7 +33,7 @@ class Procedure:
 
     @property
     def arguments(self) -> list[str]:
-        """The names of the arguments: ``table`` first, then those without a default."""
+        """The names of all arguments: ``table`` first, then those without a default."""
         parameters = inspect.signature(self.does).parameters.values()
         own = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
         own.sort(key=lambda p: p.default is not p.empty)

@@ -482,7 +482,7 @@ MISTAKES = [
         "a key without create=True",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in/a.csv", primary_key=["id"])',
-        "task 't': argument 'primary_key' needs create=True, because it describes a new table",
+        "task 't': argument 'primary_key' needs create=True for a new table; else leave it out",
     ),
     Mistake(
         "an option with an underscore",
