@@ -130,8 +130,9 @@ def manifests_of(
 ) -> list[ManifestMeta]:
     """Return the manifests in the given lists of a snapshot; without ``which``, in BASE and DELTA.
 
-    Raise CorruptTableError if a list does not have the size that the snapshot states: a list
-    truncated between two Avro blocks is a valid file, and its rows would be lost silently.
+    Raise CorruptTableError if a list is missing or damaged, or has another size than the snapshot
+    states: a list truncated between two Avro blocks is a valid file, and its rows would be lost
+    silently.
     """
     found = []
     for kind in which or (ListKind.BASE, ListKind.DELTA):

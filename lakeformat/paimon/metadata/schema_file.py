@@ -165,9 +165,10 @@ def alter_schema(
     schemas before and after the changes. It returns the schema to write, or raises the error with
     which it refuses the changes.
 
-    If another writer writes a schema first, the changes are applied to that schema. Raise
-    CommitConflictError after 20 such attempts. If another program renamed or dropped the table
-    meanwhile, delete the new schema file and raise CommitConflictError.
+    Raise NotFoundError if the table does not exist. If another writer writes a schema first, the
+    changes are applied to that schema. Raise CommitConflictError after 20 such attempts. If another
+    program renamed or dropped the table meanwhile, delete the new schema file and raise
+    CommitConflictError.
     """
     from lakeformat.paimon.schema_changes.apply import apply_changes
 

@@ -58,7 +58,8 @@ class ExpireRequest:
     def rules(self, handle: TableHandle) -> ExpireRules:
         """Return the rules of this request, completed by the table options.
 
-        Raise InvalidRequestError if no expiration time is set, or if a value is invalid.
+        Raise InvalidRequestError if the table has no partition columns, if no expiration time is
+        set, or if a value is invalid.
         """
         if not handle.schema.partition_keys:
             raise InvalidRequestError(
@@ -249,7 +250,7 @@ def _batches(expired: Sequence[ExpiredPartition], size: int | None) -> Iterator[
 
 
 def _with_request(options: TableOptions, request: ExpireRequest) -> TableOptions:
-    """Return the options, with the values of the request in place of their options."""
+    """Return ``options`` with the values that the request sets."""
     said: dict[Option[Any], object] = {
         TableOptions.partition_expiration_strategy: request.strategy,
         TableOptions.partition_timestamp_pattern: request.timestamp_pattern,

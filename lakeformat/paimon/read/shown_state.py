@@ -40,7 +40,8 @@ def find_shown_state(handle: TableHandle) -> ShownState | None:
     """Return the snapshot that the table's options choose; None if they choose none.
 
     Raise UnsupportedError if an option makes scans return changes instead of rows. Raise
-    NotFoundError if the snapshot of an option does not exist.
+    NotFoundError if the snapshot of an option does not exist. Raise InvalidRequestError if two
+    options contradict each other, or if a value is not a time.
     """
     named = named_state(handle.options)
     if named is None:

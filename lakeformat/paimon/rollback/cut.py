@@ -39,7 +39,8 @@ def cut_history(
 ) -> tuple[int, ...]:
     """Delete all snapshots after the target; return their numbers, newest first.
 
-    Raise CommitConflictError if the target is being deleted.
+    Raise CommitConflictError if the target is being deleted, or if the process was suspended so
+    long that the target may have expired.
     """
     storage, layout, target = handle.storage, handle.layout, plan.target
     number = target.snapshot.id

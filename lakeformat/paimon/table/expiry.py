@@ -41,7 +41,8 @@ class TableExpiry(TableReads):
         A ``dry_run`` deletes nothing, and its report has each file with the reason. If you pass
         ``on_progress``, the report has no files: the function is called with each file, deleted or
         planned. The rest of an interrupted expiry is deleted first. A file that cannot be deleted
-        is counted, and the next call tries it again.
+        is counted, and the next call tries it again. Raise InvalidRequestError for a number below
+        1, or for a minimum above the maximum.
         """
         from lakeformat.paimon.expire import expire_snapshots
 

@@ -49,7 +49,8 @@ class TablePartitions(TableReads):
     ) -> str | None:
         """Return a sentence that names the nearest partitions if no chosen partition has rows.
 
-        Return None if a chosen partition has rows, or if neither argument is given.
+        Return None if a chosen partition has rows, if the table is empty, or if neither argument
+        chooses partitions.
         """
         from lakeformat.paimon.partitions.empty_choice import explain_empty_choice
 
@@ -72,7 +73,8 @@ class TablePartitions(TableReads):
         ``partition.expiration-time``. With the strategy ``values-time`` the age of a partition
         comes from its values, with ``update-time`` from its last write. Partitions of unknown age
         are kept. Earlier snapshots keep the rows until they expire. If a run is interrupted, the
-        next run finishes it.
+        next run finishes it. Raise InvalidRequestError if the table has no partition columns, or if
+        no expiration time is set.
         """
         from lakeformat.paimon.partitions.expire import ExpireRequest, expire_partitions
 

@@ -125,7 +125,8 @@ class Table(
     def system_table(self, name: str) -> ReadOnlyTable:
         """Return a system table: metadata such as ``"files"``, or rows such as ``"ro"``.
 
-        Raise InvalidRequestError, which lists the names, for an unknown name.
+        Raise InvalidRequestError, which lists the names, for an unknown name, and UnsupportedError
+        for a system table that only other engines have.
         """
         from lakeformat.paimon.system_tables import find_row_table, find_system_table
 

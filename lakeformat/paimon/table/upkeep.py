@@ -126,11 +126,13 @@ class TableUpkeep(TableReads):
         """Rewrite partitions with another bucket count, each in a separate overwrite.
 
         Without ``bucket`` the count of the table options is used: set option ``bucket``, then
-        rescale. ``where`` and ``partitions`` choose partitions; ``dry_run`` only reports the plan.
-        Rows added meanwhile are not lost: their partition is written again. Writers with the old
-        count are refused from then on; older snapshots remain readable. ``executor`` is
-        ``"serial"`` (the default), ``"threads"``, or an object such as
-        ``spark_jobs.SparkExecutor``; independent buckets are written in parallel.
+        rescale. An argument ``bucket`` does not change the option: unless it is -2, writers are
+        refused in the rescaled partitions until you set the option, too. ``where`` and
+        ``partitions`` choose partitions; ``dry_run`` only reports the plan. Rows added meanwhile
+        are not lost: their partition is written again. Older snapshots remain readable.
+        ``executor`` is ``"serial"`` (the default), ``"threads"``, or an object such as
+        ``spark_jobs.SparkExecutor``; independent buckets are written in parallel. Raise
+        UnsupportedError for a table with ``'bucket' = '-1'`` or with row ids.
         """
         from lakeformat.paimon.compact.partition_choice import Chosen
         from lakeformat.paimon.compact.rescaling.rescale import rescale

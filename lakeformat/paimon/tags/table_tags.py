@@ -87,8 +87,9 @@ class TableTags:
 
         ``snapshot`` may be one that only a tag keeps; ``tag`` is an existing tag of the snapshot.
         ``at_or_after`` chooses the first snapshot committed at that time or later, ``watermark``
-        the first that reached it. ``expire`` deletes the tag after the time ``retain`` (``"7 d"``).
-        AlreadyExistsError is raised if the tag exists, unless ``exist_ok`` is set.
+        (epoch milliseconds) the first that reached it. ``expire`` deletes the tag after the time
+        ``retain`` (``"7 d"``). Raise NotFoundError if there is no such snapshot, and
+        AlreadyExistsError if the tag exists, unless ``exist_ok`` is set.
         """
         origin = find_origin(
             self._handle, snapshot=snapshot, tag=tag, at_or_after=at_or_after, watermark=watermark
