@@ -172,8 +172,9 @@ def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> 
             )
         if name == VERSION_FIELD:
             raise InvalidRequestError(
-                f"the property {name!r} of {table} cannot be changed, because older changes lack "
-                "the versions: set it for a new table, and copy the rows to that"
+                f"the property {name!r} of {table} cannot be changed, because stored deletes "
+                "would keep their old versions, or none: create a new table with the value that "
+                "you want, and copy the rows to it"
             )
         if name in _BUCKETS and value is not None:
             bucket_mask(int_property({name: value}, name, 1), name)

@@ -41,7 +41,7 @@ class ChangedDeletes:
     changed: pa.Array
     """The URIs of data files whose earlier deletes must be removed."""
     partitions: pa.StructArray
-    """The partitions of these data files."""
+    """The partitions of the data files in ``changed``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,8 +69,10 @@ def altered(
 def with_columns(
     metadata: TableMetadata, fields: tuple[Field, ...], last_column_id: int
 ) -> TableMetadata:
-    """Return metadata whose current schema has these columns; the same metadata if it has them
-    already.
+    """Return metadata whose current schema has the columns ``fields``.
+
+    It is the same metadata if it has them already. ``last_column_id`` is the highest id of a field
+    that was given out for them.
     """
     if fields == metadata.schema.fields:
         return metadata

@@ -105,8 +105,8 @@ class References:
             for named in self._outside.get(below[-1], ()):
                 if named[-len(below) :] == below:
                     raise InvalidRequestError(
-                        f"the metadata of {self.handle.uri} names a file /{'/'.join(named)} at "
-                        f"another storage or directory, and the table has {'/'.join(below)}: they "
+                        f"the metadata of {self.handle.uri} names the file /{'/'.join(named)} "
+                        f"outside of the table, and the table has the file {'/'.join(below)}: both "
                         "may be the same file, so nothing was deleted. If the table was copied or "
                         "moved, write its metadata for the new place first, with Spark's procedure "
                         "rewrite_table_path"

@@ -88,7 +88,7 @@ class OrphanSearch:
     floor: AgeFloor
     references: References
     objection: str | None = None
-    """The reason to refuse a removal of this size; None if it is allowed."""
+    """The reason to refuse so large a removal; None if it is allowed."""
     beside: tuple[References, ...] = ()
     """The references of other tables that may use files in the directory of this table."""
     orphans: list[FileInfo] = field(default_factory=list)
@@ -217,7 +217,7 @@ def _kind(below: str) -> FileClass:
 
 
 def _objection(search: OrphanSearch, max_share: float) -> str | None:
-    """Return the reason to refuse a removal of this size; None if it is allowed."""
+    """Return the reason to refuse so large a removal; None if it is allowed."""
     orphans, files = search.orphans, search.listing.files
     if not orphans or max_share == 1:
         return None

@@ -68,7 +68,9 @@ class DetachReport(Report):
     files: int
     """The number of files that are deleted with the change store."""
     bytes: int
-    """The total size of these files in bytes; a file of unknown size counts as 0."""
+    """The total size, in bytes, of the files that are deleted with the change store; a file of
+    unknown size counts as 0.
+    """
     outside: int = 0
     """The number of files of the change store that are kept, because they are outside of its
     directory, for example below its ``write.data.path``."""

@@ -93,8 +93,8 @@ class MergeCommit:
         history = metadata.ancestry(metadata.current_snapshot_id)
         if all(each.snapshot_id != planned.snapshot_id for each in history):
             raise self._conflict(
-                f"the snapshot {planned.snapshot_id} with the planned changes is no longer in the "
-                "history of the change store, which was rolled back, or whose snapshot expired"
+                f"the change store was rolled back, or its snapshot {planned.snapshot_id} with the "
+                "planned changes expired"
             )
 
     def _conflict(self, reason: str) -> CommitConflictError:

@@ -82,7 +82,7 @@ def find_merged_changes(
 
 
 def remove_merged_changes(handle: TableHandle, merged: MergedChanges) -> None:
-    """Publish a snapshot of the change store without these files."""
+    """Publish a snapshot of the change store without the files in ``merged``."""
     if merged.paths:
         choice = FilesNamed(pa.array(merged.paths, pa.string()))
         publish_change(handle, ChangedFiles(choice=choice), commit=None)
