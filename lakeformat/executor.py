@@ -94,8 +94,8 @@ def outcomes_of(
     units in parallel; default: the number of cores plus one, because a thread often waits for
     storage.
 
-    If a unit fails or the caller stops iterating, ``stop`` is set and no further unit is started.
-    ``lost`` is then called with the result of each unit that was still running.
+    If a unit in a thread fails or the caller stops iterating, ``stop`` is set and no further unit
+    is started. ``lost`` is then called with the result of each unit that was still running.
     """
     threads = min(len(units), at_a_time or _cores() + 1)
     if executor == "serial" or threads < 2:

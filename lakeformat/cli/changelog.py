@@ -42,7 +42,8 @@ def changelog(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compact the files that the changelog of a table does not cover yet, which adds their changes.
+    """Compact the files that the changelog of a table does not cover yet. The compaction adds their
+    changes to the changelog.
 
     An example: lake changelog shop.orders --where "dt >= '2024-01-31'"
     """

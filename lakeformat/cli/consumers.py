@@ -139,7 +139,7 @@ def expire_consumers(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the consumers that have made no progress for a long time.
+    """Delete the consumers that have made no progress since a time or for an age.
 
     An example: lake consumer expire shop.orders --older-than '2024-01-31 10:00'
     """

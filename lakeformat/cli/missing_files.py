@@ -96,7 +96,7 @@ def missing_files(
 
 def _warn(report: MissingFilesReport) -> None:
     if report.objection is not None:
-        typer.secho(f"--remove would refuse: {report.objection}", fg="red", bold=True, err=True)
+        typer.secho(f"--remove would be refused: {report.objection}", fg="red", bold=True, err=True)
 
 
 def _show(report: MissingFilesReport, *, as_json: bool) -> None:
@@ -146,7 +146,7 @@ def missing_manifests(
     with progress_line("looking for manifests"):
         report = found.remove_missing_manifests(dry_run=not remove)
     if report.objection is not None:
-        typer.secho(f"--remove would refuse: {report.objection}", fg="red", bold=True, err=True)
+        typer.secho(f"--remove would be refused: {report.objection}", fg="red", bold=True, err=True)
     if as_json:
         print_json([report.to_dict()])
     else:

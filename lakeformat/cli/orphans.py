@@ -179,11 +179,11 @@ def _lines(report: OrphanReport) -> Iterator[str]:
 
 
 def _warn(report: OrphanReport) -> None:
-    """Warn on stderr if the age limit is overridden, or if --remove would refuse."""
+    """Warn on stderr if the age limit is overridden, or if a run with --remove would be refused."""
     if report.override is not None:
         typer.secho(f"AGE LIMIT OVERRIDDEN: {report.override}", fg="red", bold=True, err=True)
     if report.objection is not None:
-        typer.secho(f"--remove would refuse: {report.objection}", fg="red", bold=True, err=True)
+        typer.secho(f"--remove would be refused: {report.objection}", fg="red", bold=True, err=True)
 
 
 def _show_database(

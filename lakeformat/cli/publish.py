@@ -51,8 +51,9 @@ def publish(
     """Write the Iceberg metadata of a table's newest snapshot, after commits of other engines.
 
     The table needs the option metadata.iceberg.storage, such as table-location. Commits of this
-    program publish without this command. With --check the exit code is 1 if a reader of Iceberg
-    returns other rows or fails, or if the metadata is behind the table.
+    program publish without this command, unless the option iceberg.publish-mode is async. With
+    --check the exit code is 1 if a reader of Iceberg returns other rows or fails, or if the
+    metadata is behind the table.
 
     An example: lake publish shop.orders
     """

@@ -170,8 +170,8 @@ def changes(
 def _emit(rows: Any, form: Form, output: str | None, limit: int | None) -> int | None:
     """Print rows or write them to ``output``.
 
-    Return the number of rows that were read for a printed table; None for any other form. A table
-    for ``output`` raises ``InvalidRequestError``.
+    Return the number of rows that were read for a printed table; None for any other form. The form
+    ``TABLE`` with an ``output`` raises ``InvalidRequestError``.
     """
     from lakeformat.cli.progress import progressing
     from lakeformat.cli.write_row_files import Form, print_table, write_rows

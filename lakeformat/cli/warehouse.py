@@ -350,8 +350,9 @@ def _table_in_catalog(context: typer.Context, name: str) -> Any:
 
 
 def is_listed(catalog: lake.Catalog | IcebergCatalog, name: str) -> bool:
-    """Return True if the catalog lists the table: a branch or a file of the table is missing
-    then.
+    """Return True if the catalog lists the table.
+
+    If a listed table is not found, its branch or a file of the table is missing.
     """
     database, table = name.partition("$")[0].partition(".")[::2]
     try:

@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of rows in Parquet, ORC, Avro, CSV and JSON; knows no table."""
+"""Reads and writes files of rows in Parquet, ORC, Avro, CSV and JSON, independent of any table
+format.
+"""

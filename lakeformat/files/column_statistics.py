@@ -80,7 +80,8 @@ def merge_bounds(bounds: Iterable[tuple[Value, Value] | None]) -> tuple[Value, V
 
 
 def reduce_statistics(exact: ColumnStatistics, mode: StatisticsMode) -> ColumnStatistics:
-    """Return exact statistics with only the values that ``mode`` keeps.
+    """Return the parts of exact statistics that ``mode`` keeps; bounds of texts and bytes are cut
+    to its length.
 
     Both bounds are left out if no text of the allowed length is above the maximum.
     """
@@ -105,9 +106,9 @@ def cut_upwards(value: str | bytes, length: int) -> str | bytes | None: ...
 def cut_upwards(value: str | bytes, length: int) -> str | bytes | None:
     """Return an upper bound of at most ``length`` characters or bytes.
 
-    A ``value`` of at most ``length`` is its own bound. A longer value is cut to ``length``. Then
-    its last character or byte is raised by one; trailing ones with the highest value are removed
-    before. Return None if all have the highest value.
+    A ``value`` of at most ``length`` is its own bound. A longer value is cut to ``length``,
+    and characters or bytes with the highest value are removed from its end. Then the last one is
+    raised by one. Return None if all have the highest value.
     """
     if len(value) <= length:
         return value

@@ -42,7 +42,10 @@ def format_of(name: str, uri: str) -> FileFormat:
         return FileFormat(ending)
     said = f"the format {parts[-1]!r}" if parts else "no format in its name"
     known = ", ".join(FileFormat)
-    raise UnsupportedError(f"{uri} has {said}; this version reads data files in {known}")
+    raise UnsupportedError(
+        f"{uri} has {said}; this version reads data files in {known}: read the table with the "
+        "engine that wrote the file"
+    )
 
 
 def file_extension(file_format: FileFormat, compression: str, *, include_compression: bool) -> str:

@@ -44,7 +44,7 @@ class VectorForm(Enum):
     """The forms of a record; a reader recognises the form by the magic."""
 
     BITMAP32 = "32-bit"
-    """For data files of up to 2^31 - 1 rows; all readers have it."""
+    """The form for data files of up to 2^31 - 1 rows; every reader knows it."""
     BITMAP64 = "64-bit"
     """The form of tables with ``deletion-vectors.bitmap64``; pypaimon cannot read it."""
 

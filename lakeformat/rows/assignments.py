@@ -18,7 +18,9 @@ from lakeformat.types.types import AtomicType, DataField
 __all__ = ["Assignments", "Conform", "NewValue", "NewValues", "bind_assignments"]
 
 NewValue: TypeAlias = "Any | Callable[[pa.RecordBatch], Any]"
-"""The value of a column, or a function that computes the values from the rows before the UPDATE."""
+"""The new value of a column for all rows, or a function that computes a value for each row from the
+rows before the UPDATE.
+"""
 NewValues: TypeAlias = Mapping[str, NewValue]
 Conform: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
 """A function that returns a batch with the types of the table's columns.

@@ -15,7 +15,7 @@ from lakeformat.types.closest import closest
 __all__ = ["check_given", "check_names", "to_batches"]
 
 _FEW = 512
-"""Up to this number of values, Arrow's full check is faster than a check of their bytes here."""
+"""With fewer values than this, Arrow's full check is faster than ``is_ascii``."""
 _COLUMN_LIBRARIES = {"numpy", "pandas", "polars", "pyarrow"}
 
 
@@ -59,10 +59,10 @@ def check_names(names: Sequence[str], known: Sequence[str]) -> None:
 
 
 def check_given(values: pa.Array, name: str) -> None:
-    """Raise InvalidRequestError if a value is invalid for its Arrow type, such as wrong UTF-8.
+    """Raise InvalidRequestError if a value is invalid for its Arrow type.
 
-    Arrow arrays may have any bytes and any digits. Sums of short decimals in a table may exceed
-    their type, but input rows must fit.
+    Arrow does not prevent texts that are not UTF-8, or decimals with more digits than their type. A
+    table may have such decimals as sums, but input rows must fit the type.
     """
     try:
         for part in _doubtful_in(values):

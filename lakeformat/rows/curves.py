@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorts rows along a curve: columns become bytes that compare like their values; Z-order mixes
-them.
+"""Sorts rows along a curve: columns become bytes that compare like their values; Z-order
+interleaves the bits of several columns.
 
-A column becomes 8 bytes; a text is cut to its first bytes. The sign bit is flipped so that negative
+A number becomes 8 bytes; a text is cut to its first bytes. The sign bit is flipped so that negative
 numbers sort first, floating-point numbers sort in the order of IEEE 754, and null is all zeros.
 """
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the conditions of a scan with known bounds of values, to skip files.
 
-A file is skipped only if the bounds prove that no row matches. Files with missing or truncated
-bounds, or with another type, are kept.
+A file is skipped only if the bounds prove that no row matches. A file is kept if its bounds are
+missing or truncated, or if its column has another type than the column of the table.
 """
 
 from __future__ import annotations
@@ -100,7 +100,11 @@ def in_any(conditions: Conjunction, ask: Callable[[Sequence[ColumnTest]], Mask])
 
 
 def on_columns(conditions: Conjunction, names: Collection[str]) -> Conjunction:
-    """Return those conditions that can be checked with the columns ``names`` alone."""
+    """Return the conditions that the columns ``names`` alone can check.
+
+    Comparisons of other columns are left out. ``Alternatives`` are left out if a branch would
+    become empty.
+    """
     found: list[ColumnTest | Alternatives] = []
     for each in conditions:
         if isinstance(each, ColumnTest):

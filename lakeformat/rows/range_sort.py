@@ -111,7 +111,9 @@ class _Sorter:
         self._spill.add(table.schema, self._parts(table, self._bounds))
 
     def _sampled(self, ranges: int) -> pa.Table:
-        """Return the bounds between ``ranges`` ranges with about the same number of rows."""
+        """Return bounds that divide the rows into ``ranges`` ranges of about the same number of
+        rows.
+        """
         step = max(self._row_count // (ranges * _SAMPLES_PER_RANGE), 1)
         parts = []
         left = 0

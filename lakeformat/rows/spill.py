@@ -193,6 +193,7 @@ def _naming_the_disk() -> Iterator[None]:
     except OSError as reason:
         raise UnavailableError(
             f"cannot store rows in temporary files in {tempfile.gettempdir()}: {reason}; "
-            "free disk space there, set TMPDIR to another directory, increase 'write-buffer-size', "
-            "or set 'write-buffer-spillable' to 'false'. Nothing was committed"
+            "free disk space there, set TMPDIR to another directory, or for a Paimon table "
+            "increase 'write-buffer-size' or set 'write-buffer-spillable' to 'false'. Nothing was "
+            "committed"
         ) from None

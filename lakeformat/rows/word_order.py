@@ -48,7 +48,9 @@ With more falls, all numbers are sorted again. A fall is a number that is less t
 before.
 """
 _SAMPLE = 256
-"""About the number of values in a sample that shows most of the differing bits."""
+"""About the number of values that are searched first for differing bits. All values are searched
+only if the sample shows that some bits are equal.
+"""
 
 
 def sort_by_words(words: Iterator[KeyWord], rows: int) -> KeyGroups:

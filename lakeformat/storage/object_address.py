@@ -73,7 +73,8 @@ def parse_object_address(address: str) -> tuple[ObjectAddress, str]:
     if host and _KINDS[scheme] != "azure":
         # Elsewhere the text before an @ is a password: it is not printed.
         raise InvalidRequestError(
-            f"An address {scheme}://…@… contains credentials: remove them and use the options."
+            f"An address {scheme}://…@… contains credentials: remove them, and give the key in the "
+            "options of docs/storage.md."
         )
     if not re.fullmatch(r"[A-Za-z0-9$][A-Za-z0-9._-]*", bucket):
         raise InvalidRequestError(

@@ -9,8 +9,8 @@ from collections.abc import Callable
 __all__ = ["READ_AHEAD", "RangeStream"]
 
 READ_AHEAD = 1 << 20
-"""The number of bytes that a small read fetches: about as many as a store sends in the time that it
-needs to answer a request.
+"""The least number of bytes that a request fetches from a larger file. A store sends about this
+many bytes in the time that it needs to answer.
 """
 
 

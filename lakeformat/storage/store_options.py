@@ -164,7 +164,7 @@ class StoreConfig:
 
     @property
     def is_single_writer(self) -> bool:
-        """True if the caller states that no other process writes."""
+        """True if the option ``unsafe.single-writer`` states that no other process writes."""
         return self.values.get("single_writer") is True
 
     def __repr__(self) -> str:

@@ -33,7 +33,9 @@ class AgeFloor:
     rule.
     """
     commit: int | None = None
-    """The number of the newest snapshot, if the limit is earlier because of it; else None."""
+    """The number of the newest snapshot, if the limit is more than 5 minutes earlier because of it;
+    else None.
+    """
 
     @property
     def moment(self) -> str:
@@ -105,5 +107,9 @@ def find_floor(
             "would refer to missing files. Pass an earlier time, or stop every writer and pass "
             "allow_younger=True"
         )
-    _log.warning("orphan files: the age limit is overridden by allow_younger: %s", rule)
+    _log.warning(
+        "orphan files: the age limit is overridden by allow_younger: %s. Files of writers that "
+        "still run may be deleted: stop all writers",
+        rule,
+    )
     return AgeFloor(asked, "as requested", override=rule)

@@ -18,7 +18,9 @@ _KEYS = re.compile(
     r"(^|-)(access|account|api|encryption|private|shared)-?key(-|$)"
     r"|authorization|connection-?string|jaas-config|passphrase|password|secret"
 )
-"""More words that are only hidden: a table may have an option with such a key."""
+"""Parts of further keys whose values are hidden in output. ``names_credential`` ignores them, so a
+table may have such an option.
+"""
 _HIDDEN = "***"
 
 

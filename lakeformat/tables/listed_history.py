@@ -42,7 +42,9 @@ class History(Protocol[S]):
         """
 
     def since(self, after: AnyPosition, upto: AnyPosition | None) -> Since[S]:
-        """Return the snapshots as ``between`` does, and the signs that a reader has missed some."""
+        """Return the snapshots as ``between`` does, with the two signs that a reader has missed
+        some; see ``Since``.
+        """
 
 
 class ListedHistory(Table, Generic[S]):

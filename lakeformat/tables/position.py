@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions in the history of a table: a reader, a cursor or an asset event has read up to
-there.
-"""
+"""Positions in the history of a table. A position states how far a reader has read the history."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ Retain = timedelta | str
 def to_retained(retain: Retain) -> timedelta:
     """Return ``retain`` as a timedelta.
 
-    ``InvalidRequestError`` is raised for an invalid text, for a value of another type, and for a
-    time that is not above 0.
+    ``InvalidRequestError`` is raised for a text that is not a duration, for a value that is neither
+    text nor timedelta, and for a time that is not above 0.
     """
     if isinstance(retain, str):
         try:

@@ -81,7 +81,7 @@ OPERATIONS = frozenset(
 
 
 def offering_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function; it now refuses unknown arguments and names the most similar one."""
+    """Return the function; an unknown argument now raises ``InvalidRequestError`` with advice."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -130,7 +130,7 @@ class Table(ABC):
     refused_arguments: ClassVar[RefusedArguments] = MappingProxyType({})
     """For each operation: each argument that the format lacks, with advice for the caller."""
     is_skipped_by_arguments: ClassVar[bool] = False
-    """True if a run over many tables skips tables that lack an argument; False fails there."""
+    """True if a run over many tables skips a table that lacks an argument, False if it fails."""
 
     cloned_into: ClassVar[str | None] = None
     """The ``format`` of catalogs into which ``clone_table`` copies the table; None if it cannot
@@ -186,8 +186,8 @@ class Table(ABC):
         return f"{article} {self.format.capitalize()} table"
 
     def writer_buckets(self, *, overwrites: bool = False) -> WriterBuckets | None:
-        """Return the division of rows by key among writers; None if the schema alone divides
-        them.
+        """Return the function that finds the bucket of each row; None if the schema alone
+        determines the buckets. One writer must get all rows of a bucket.
         """
         return None
 
@@ -251,7 +251,7 @@ class Table(ABC):
 
     @abstractmethod
     def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[Any]:
-        """Return the snapshots after a position, and two signs that a reader there missed some."""
+        """Return the snapshots after a position, and two signs that a reader has missed some."""
 
     @abstractmethod
     def scan(self, *arguments: Any, **options: Any) -> Any:
@@ -280,8 +280,8 @@ class Table(ABC):
         """Check rows of the newest snapshot, or of staged results before they are published.
 
         ``staged`` lists the addresses of staged results. Rows with the same key are merged before
-        the check. ``unique`` also checks against the published rows, as the table will be after the
-        commit. ``replaces`` is the number of the snapshot whose rows that commit replaces (see
+        the check. ``unique`` also includes the published rows that remain after the commit of the
+        results. ``replaces`` is the number of the snapshot whose rows this commit replaces (see
         ``CommitId``). ``where`` limits the check to rows that meet a condition.
 
         ``not_null`` lists columns, and ``unique`` columns or lists of columns. ``accepted_values``

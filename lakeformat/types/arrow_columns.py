@@ -52,7 +52,7 @@ def column_type(data_type: DataType) -> pa.DataType:
 
 
 def as_column(array: pa.Array, data_type: DataType) -> pa.Array:
-    """Return ``array`` in the Arrow type from which files of ``data_type`` are encoded.
+    """Return ``array`` in the Arrow type that the encoders of files take for ``data_type``.
 
     Strings may keep their 64-bit offsets. For constructed types only the kind (list, map or struct)
     is checked, because their parts are converted one by one. Raise ``InvalidRequestError`` if the
@@ -81,8 +81,8 @@ def as_column(array: pa.Array, data_type: DataType) -> pa.Array:
 def _as_kind(array: pa.Array, wanted: pa.DataType, data_type: DataType) -> pa.Array:
     """Return ``array``; if it has Arrow's type ``null``, return nulls of the type ``wanted``.
 
-    Raise ``InvalidRequestError`` if ``wanted`` is of another kind: Arrow would parse or print the
-    values.
+    Raise ``InvalidRequestError`` if the types differ in kind, such as text and number: Arrow would
+    parse or print the values.
     """
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), wanted)

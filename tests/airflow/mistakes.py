@@ -1306,7 +1306,7 @@ MISTAKES = [
         "an update with an expression",
         "run",
         'LakeUpdateOperator(task_id="t", table="shop.plain", where="id = 1", set={"id": "id + 1"})',
-        "InvalidRequestError: 'id + 1' is not a value of column 'id', which is BIGINT: it is not a number",
+        "InvalidRequestError: 'id + 1' is not a value of column 'id', which is BIGINT: write a number",
     ),
     Mistake(
         "an update of a key",

@@ -42,7 +42,9 @@ def require_no_role(properties: Mapping[str, str]) -> None:
 
 
 def require_no_version_field(properties: Mapping[str, str]) -> None:
-    """Raise ``InvalidRequestError`` for the property that only Mixed tables have."""
+    """Raise ``InvalidRequestError`` if ``properties`` set the version field, which only Mixed
+    tables have.
+    """
     if VERSION_FIELD in properties:
         raise InvalidRequestError(
             f"{VERSION_FIELD!r} orders the changes of Mixed tables, and an Iceberg table has none: "

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drops one table, or both stores of a Mixed table, after all are checked; plans the deleted
-files.
+"""Drops one table, or both stores of a Mixed table, and finds the files to delete with them.
+
+All stores are checked before the first one is dropped.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def _forget_leases(metastore: Metastore, uuids: Sequence[str]) -> None:
             metastore.forget_leases(each)
         except LakeError as error:
             _log.warning(
-                "the lease of a dropped table was not deleted: %s. No action needed: it is of no "
-                "other table",
+                "the lease of a dropped table was not deleted: %s. No action needed: no other "
+                "table uses it",
                 error,
             )

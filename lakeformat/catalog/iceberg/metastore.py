@@ -107,8 +107,8 @@ class Metastore(ABC):
         return False
 
     def remove_new_table(self, name: TableName) -> bool:
-        """Remove a table without snapshots, and return True; return False if it has files of
-        data.
+        """Remove a table without snapshots, and return True; return False if the table has files
+        other than metadata.
         """
         self.remove_table(name, purge=False)
         return True

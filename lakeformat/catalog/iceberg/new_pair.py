@@ -49,8 +49,9 @@ properties.
 def required_keys(columns: pa.Schema, key: Sequence[str]) -> pa.Schema:
     """Return the columns of a new table, with its key columns as required columns.
 
-    Raise ``InvalidRequestError`` for a key that is empty, has repeated or unknown columns, or has
-    names that the property cannot store. A column with the reserved name raises, too.
+    Raise ``InvalidRequestError`` for an empty key, for repeated or unknown key columns, and for a
+    key column with a comma or outer spaces in its name. The same error is raised for a column with
+    the name of the hidden column of change stores.
     """
     if not key or len({*key}) < len(key):
         raise InvalidRequestError(
@@ -64,7 +65,7 @@ def required_keys(columns: pa.Schema, key: Sequence[str]) -> pa.Schema:
     if unwritable := [name for name in key if "," in name or name != name.strip()]:
         raise InvalidRequestError(
             f"the key column {unwritable[0]!r} has a comma or outer spaces in its name, but the "
-            f"property {PRIMARY_KEY!r} has the names with commas: rename the column"
+            f"property {PRIMARY_KEY!r} separates names by commas: rename the column"
         )
     if FILE_OFFSET.name in columns.names:
         raise InvalidRequestError(

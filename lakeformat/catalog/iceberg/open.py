@@ -80,7 +80,9 @@ def _metastore(
 def _load(
     options: IcebergOptions, files: CatalogFiles, warehouse: str, environment: Environment
 ) -> Metastore:
-    """Import only the module of the chosen metastore, because each needs other packages."""
+    """Return the chosen metastore. Only its module is imported, because each metastore needs other
+    packages.
+    """
     if options.metastore == PATH:
         from lakeformat.catalog.iceberg.path import PathMetastore
 

@@ -231,7 +231,7 @@ def _check(key: str, metastore: str) -> None:
         )
     if option is None and key in _OF_OTHER_CLIENTS:
         raise InvalidRequestError(
-            f"option {key!r} is named {_OF_OTHER_CLIENTS[key]!r} here: one of "
+            f"option {key!r} is named {_OF_OTHER_CLIENTS[key]!r} here: set it to one of "
             f"{', '.join(METASTORES)} (`lake --metastore`)"
         )
     if option is None:

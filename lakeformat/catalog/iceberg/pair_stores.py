@@ -124,10 +124,10 @@ def about_half_a_pair(name: TableName, tables: Collection[str]) -> str:
 def _is_own(metastore: Metastore, change: TableName, base: TableName) -> bool:
     """Return True if ``change`` is a change store of ``base``, and of no other table.
 
-    A change store named ``<base>_change_`` with the key of ``base`` belongs to ``base``. A change
-    store of another name may be named by any table, so the metadata of all tables in the databases
-    of both is read. Damaged metadata of a change store named ``<base>_change_`` raises
-    ``CorruptTableError``.
+    A change store named ``<base>_change_`` with the key of ``base`` belongs to ``base``. If
+    ``change`` has another name, any table may name it as its change store, so the metadata of all
+    tables in the databases of both is read. Damaged metadata of a change store named
+    ``<base>_change_`` raises ``CorruptTableError``.
     """
     has_usual_name = change == TableName(base.database, f"{base.table}{CHANGE_SUFFIX}")
     try:

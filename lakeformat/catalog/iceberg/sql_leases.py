@@ -55,7 +55,7 @@ class SqlLeases:
     def newest(self) -> StoredLease | None:
         """Return the lease in the row; None if there is no row.
 
-        Raise ``CorruptTableError`` for values that no batch has written.
+        Raise ``CorruptTableError`` if the row has values that this library does not write.
         """
         with self._database.reading(f"read {self._name}") as connection:
             if not inspect(connection).has_table(_LEASES.name):

@@ -56,8 +56,8 @@ class Places:
         return storage, path
 
     def refuse_shared(self, database: str, location: str) -> None:
-        """Raise ``InvalidRequestError`` if a location overlaps with another database, or contains
-        the warehouse.
+        """Raise ``InvalidRequestError`` if a location overlaps with that of another database, or
+        contains the warehouse.
 
         Both databases would list the same tables, and a drop of one would delete files of the
         other.
@@ -85,7 +85,7 @@ class Places:
             )
 
     def _guarded(self, storage: Storage) -> Storage:
-        """Return the storage with a lock of the warehouse's kind; unchanged if the warehouse has no
+        """Return the storage; if the warehouse uses a lock, the result publishes under the same
         lock.
         """
         near = self._storage

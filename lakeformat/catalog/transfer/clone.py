@@ -176,7 +176,7 @@ def _clone_mixed(
 def _require_blobs_named(handle: TableHandle) -> None:
     """Raise ``UnsupportedError`` for a table with a primary key and blobs.
 
-    No manifest names the files with its blobs, so a clone would still use the files of the source.
+    No manifest names the files of these blobs, so a clone would still use the files of the source.
     """
     schema = handle.schema
     blobs = [field.name for field in schema.fields if holds_blobs(field.type)]

@@ -39,7 +39,9 @@ class MigratedFile:
     info: FileInfo
     uri: str
     values: tuple[str, ...]
-    """The partition values in the order of the partition columns, as the directories are named."""
+    """The partition values in the order of the partition columns, as text from the names of the
+    directories.
+    """
     format: FileFormat
     names_format: bool
     """True if the suffix of the file's name belongs to its format."""
@@ -58,7 +60,9 @@ class PlainDirectory:
     """The partition columns, from the outermost directory to the innermost."""
     skipped: tuple[str, ...]
     marks: tuple[str, ...] = ()
-    """The paths of the mark files below the directory; tables own the files around each mark."""
+    """The paths of the mark files below the directory. A mark file names the table that owns the
+    files in its directory.
+    """
 
 
 def find_plain_files(storage: Storage, root: str) -> PlainDirectory:

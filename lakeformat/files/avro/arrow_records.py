@@ -121,7 +121,7 @@ def _add_present(
         case str(name) if (named := dict(_named_types(schema)).get(name)) is not None:
             _add_present(pieces, array, named, present, schema)
         case unknown:
-            raise ValueError(f"a field of the type {unknown}")
+            raise ValueError(f"a field has the Avro type {unknown}, which this encoder lacks")
 
 
 def _list(array: pa.Array, item: Any, present: Mask | None, schema: Any) -> list[Piece]:

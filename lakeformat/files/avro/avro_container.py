@@ -56,8 +56,8 @@ _ZSTD_ZEROS = zstd.compress(bytes(READABLE_AFTER))
 
 
 class NotPlainError(Exception):
-    """The file is damaged, or its structure differs from that of table writers, so that the fast
-    decoder cannot read it.
+    """The fast decoder cannot read the file: it is damaged, or table writers do not write its
+    structure.
     """
 
 
@@ -150,7 +150,7 @@ def _first_broken(codec: str, packed: list[bytes], offsets: list[int], limit: in
 def join_blocks(files: Sequence[AvroBlocks]) -> AvroBlocks:
     """Return the blocks of several files with the same schema, as if all were in one file.
 
-    The offsets remain those in the file of each block.
+    ``offsets`` still has the offset of each block in the file that it came from.
     """
     if len(files) == 1:
         return files[0]
@@ -305,7 +305,7 @@ def _unpack_stream(
         stream = start()
         content = stream.decompress(block, most)
         if not stream.eof and len(content) < most:
-            raise NotPlainError("a block ends early inside")
+            raise NotPlainError("the compressed content of a block ends early")
         return content
 
     return lambda packed, limit: _unpack_each(packed, limit, unpack)

@@ -42,8 +42,8 @@ def read_avro(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield batches of ``columns``, each with the position of its first row in the file.
 
-    Batches that begin after the range ``rows`` are left out; earlier rows are not. Raise
-    ``MissingColumnError`` if the file lacks a column, and ``ValueError`` for a damaged file.
+    The rows before the range ``rows`` are yielded, too; batches that begin after it are left out.
+    Raise ``MissingColumnError`` if the file lacks a column, and ``ValueError`` for a damaged file.
     """
     source = _Counted(stream)
     start = source.read(len(MAGIC))
@@ -86,9 +86,7 @@ def _batches(
 
 
 def _header(schema: dict[str, Any], sync: bytes) -> bytes:
-    """Return the header of a file with this schema instead of the file's own, and no
-    compression.
-    """
+    """Return a file header with this schema and without compression, for the unpacked blocks."""
     buffer = io.BytesIO()
     fastavro.writer(buffer, schema, [], codec="null", sync_marker=sync)
     return buffer.getvalue()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of an Avro record in the order of their bytes, for decoders of many records at once.
 
-The types are those of metadata files: atoms, records, lists of atoms, and maps as lists of records
-with a key and a value. Every value except a record may be null.
+The types are those of metadata files: atoms (values that are neither record nor list), records,
+lists of atoms, and maps as lists of records with a key and a value. Every value except a record may
+be null.
 """
 
 from __future__ import annotations

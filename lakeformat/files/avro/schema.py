@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts the Avro schema of a data file to Arrow types and to a schema without logical types.
 
-A logical type describes the meaning of a number, not its storage, and Java swaps two of them. So
-values are read as they are stored, and the schema of the table gives their meaning. A map is stored
-like an array of pairs, and read as one, as Arrow expects. The ids that Iceberg gives to fields,
+A logical type describes the meaning of a number, not its storage. Java declares TIMESTAMP as
+``timestamp-…`` and TIMESTAMP_LTZ as ``local-timestamp-…``, so the declared meaning is wrong. Values
+are therefore read as they are stored, and the schema of the table gives their meaning. A map is
+stored and read as an array of pairs, as Arrow expects. The ids that Iceberg gives to fields,
 elements, keys and values become metadata of the Arrow fields.
 """
 

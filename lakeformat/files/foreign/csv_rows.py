@@ -72,8 +72,8 @@ def naming_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator
 def require_named_columns(path: str, names: Sequence[str], dialect: TextDialect) -> None:
     """Raise ``InvalidRequestError`` if the names in a header cannot be those of a new table.
 
-    A name may be blank or occur twice, or the only name may be several names with another
-    delimiter.
+    Refused are a blank name, a name that occurs twice, and a single name that looks like several
+    names with another delimiter.
     """
     for number, name in enumerate(names, 1):
         if not name.strip():

@@ -155,7 +155,7 @@ def _of_line(
 
 
 def _reason_text(reason: Exception | None) -> str:
-    """Return Arrow's reason for a bad line, without Arrow's row number, which is not the one in the
-    file.
+    """Return Arrow's reason for a bad line, without Arrow's row number, which counts from the start
+    of a block.
     """
     return re.sub(r"^JSON parse error: (Column\(\S+\) )?| in row 0$", "", str(reason))

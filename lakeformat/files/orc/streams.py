@@ -30,7 +30,9 @@ MAX_LENGTH = 2**31 - 1
 """The largest length of a text or list: Arrow counts bytes and elements in 32 bits."""
 MAX_SCALE = 38
 FEW = 1 << 20
-"""A sum of lengths, in elements or bytes, that does no harm even if it is wrong."""
+"""The largest sum of lengths, in elements or bytes, that is accepted without a check against the
+file: wrong lengths up to this sum need little memory.
+"""
 VALUES_PER_BYTE = 1024
 """More values than one byte of a stream can encode. For example, two bytes can repeat one byte of
 eight flags 130 times, which is 520 values for each byte.
@@ -118,8 +120,8 @@ class _Stripe:
     def _all_of(self, numbers: Iterable[int], found: RunSummary) -> list[_ByteRange]:
         """Return the byte ranges of all streams of the types ``numbers``.
 
-        If the sum of the lengths in ``found`` is at most ``FEW``, the list is empty: even wrong
-        lengths then do no harm.
+        If the sum of the lengths in ``found`` is at most ``FEW``, return an empty list, because
+        such lengths need no check.
         """
         if found.total <= FEW:
             return []

@@ -172,8 +172,8 @@ def _decompress(chunk: bytes, codec: int) -> bytes:
         return bytes(pa.CompressedInputStream(pa.BufferReader(chunk), "zstd").read(MAX_CHUNK))
     if codec == _LZO:
         raise UnsupportedError(
-            "it is compressed with LZO, whose lengths this version cannot check before it trusts "
-            "them; rewrite the table with another engine and 'file.compression' set to zstd"
+            "it is compressed with LZO, which this version cannot read; rewrite the table with "
+            "another engine and 'file.compression' set to zstd"
         )
     raise ValueError(f"compression {codec} does not exist")
 
@@ -188,7 +188,9 @@ def _decompress_sized(chunk: bytes, size: int, name: str) -> bytes:
 
 
 def _lz4_size(chunk: bytes) -> int:
-    """Return the unpacked size of an LZ4 block, which does not store it: the sum of its parts."""
+    """Return the unpacked size of an LZ4 block: the sum of the sizes of its parts, because the
+    block does not store the total.
+    """
     size = place = 0
     while True:
         token = chunk[place]

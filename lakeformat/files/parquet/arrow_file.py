@@ -32,7 +32,9 @@ class ParquetLayout:
     change_footer: Callable[[bytes], bytes] | None
     """A function that returns the footer to write, as bytes; None writes Arrow's footer."""
     times_in_utc: bool = True
-    """True marks a TIME as UTC, as Java does for Paimon; False does not, as Java for Iceberg."""
+    """True marks TIME columns as UTC, as Java's writer for Paimon does. False does not mark them,
+    as Java's writer for Iceberg.
+    """
 
 
 def arrow_writer(

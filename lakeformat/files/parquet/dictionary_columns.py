@@ -23,7 +23,7 @@ examined.
 MAX_DISTINCT_FRACTION = 0.85
 """The largest share of distinct values in the sample for a column with a dictionary.
 
-About 25,000 distinct values in the 128 Ki rows of a row group reach it.
+A column with 25,000 distinct values, spread evenly over its rows, has about this share.
 """
 MOST_BYTES_PER_VALUE = 2
 

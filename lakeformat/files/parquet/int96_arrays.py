@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts timestamps of more than 6 digits to INT96, as which Java stores them in Parquet files.
+"""Converts timestamps of more than 6 digits to INT96, the form in which Java stores them in Parquet
+files.
 
 Arrow writes INT96 for all timestamps of a file or for none, while Java uses 64 bits for the other
 timestamps. So Arrow writes the 12 bytes of each INT96, and ``int96_footer`` changes their type.

@@ -31,7 +31,9 @@ def require_sound_footer(metadata: pq.FileMetaData, size: int) -> None:
 
 
 def require_sound_rows(metadata: pq.FileMetaData) -> None:
-    """Raise ``OSError`` if a footer has another number of rows than its row groups together."""
+    """Raise ``OSError`` if the row count in a footer is not the sum of the row counts of its row
+    groups.
+    """
     counts = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
     if min(counts, default=0) < 0 or sum(counts) != metadata.num_rows:
         raise OSError(f"its footer counts {metadata.num_rows} rows, but {counts} in its row groups")
@@ -40,9 +42,10 @@ def require_sound_rows(metadata: pq.FileMetaData) -> None:
 def require_sound_types(
     metadata: pq.FileMetaData, groups: Iterable[int], leaves: Collection[int]
 ) -> None:
-    """Raise ``OSError`` if a column chunk has another type than its column in the schema.
+    """Raise ``OSError`` if the type of a column chunk is not the type of its column in the schema.
 
-    Only for chunks that pyarrow can safely describe: in a sound footer, or already read.
+    Pass only chunks that pyarrow can describe without a crash: chunks of a footer that
+    ``require_sound_footer`` accepted, or chunks that were read.
     """
     for group in groups:
         for number in leaves:

@@ -128,8 +128,9 @@ def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
 
 
 def with_values_below_nulls(rows: pa.Table) -> pa.Table:
-    """Return the same rows, with a value in place of null in NOT NULL members of a ROW that is
-    null.
+    """Return the same rows, but in each ROW that is null, give its NOT NULL members a value.
+
+    Arrow refuses to write a null in a NOT NULL member, even inside of a null ROW.
     """
     for number, field in enumerate(rows.schema):
         if _has_required_members(field.type):

@@ -248,7 +248,8 @@ def _bound(part: Predicate, fields: Mapping[str, DataField], *, is_negated: bool
 def _bound_comparison(column: str, op: Op, value: Any, field: DataField) -> Predicate:
     """Return a comparison with a value of the column's type.
 
-    If the column cannot have the number, return a condition with the same result for every row.
+    If ``value`` is a number that the column cannot have, return a condition with the same result
+    for every row.
     """
     try:
         return Compare(column, op, literal_of(value, field))

@@ -15,14 +15,14 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def require_pattern(pattern: str, escape: str) -> None:
-    """Raise ``InvalidRequestError`` if ``escape`` is not before ``%``, ``_`` or itself in a
-    pattern.
+    """Raise ``InvalidRequestError`` if ``escape`` stands before any other character than ``%``,
+    ``_`` or itself, or at the end.
     """
     _pieces(pattern, escape)
 
 
 def like_regex(pattern: str, escape: str) -> str:
-    """Return the regular expression that matches the same texts."""
+    """Return the regular expression that matches the same texts as a LIKE pattern."""
     stands_for = {"%": ".*", "_": "."}
     pieces = _pieces(pattern, escape)
     body = "".join(stands_for[c] if is_wild else re.escape(c) for c, is_wild in pieces)

@@ -172,7 +172,7 @@ def _exact(value: Any) -> Decimal:
     try:
         return Decimal(repr(value) if isinstance(value, float) else value)
     except InvalidOperation:
-        raise _Unfit("it is not a number") from None
+        raise _Unfit("write a number") from None
 
 
 def _integer(value: Any, data_type: AtomicType) -> int:
@@ -181,23 +181,23 @@ def _integer(value: Any, data_type: AtomicType) -> int:
         raise _Unfit("it is not a whole number; compare with a whole number next to it")
     bits = _INTEGERS[data_type.name]
     if not -(1 << bits - 1) <= exact < 1 << bits - 1:
-        raise _Unfit(f"it is outside -2^{bits - 1} … 2^{bits - 1}-1")
+        raise _Unfit(f"write a number from -2^{bits - 1} to 2^{bits - 1}-1")
     return int(exact)
 
 
 def _decimal(value: Any, data_type: AtomicType) -> pa.Scalar:
     exact = _exact(value)
     if not exact.is_finite():
-        raise _Unfit("a decimal must be finite")
+        raise _Unfit("write a finite number")
     sign, digits, exponent = exact.as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits)).rstrip("0")
     scale = 0 if not text else -(exponent + len(digits) - len(text))
     if scale > data_type.scale:
-        raise _Unfit(f"it has more than {data_type.scale} digits after the point")
+        raise _Unfit(f"write at most {data_type.scale} digits after the point")
     if exact.copy_abs() > _largest_decimal(data_type):  # abs() would round to 28 digits
         before = data_type.precision - data_type.scale
-        raise _Unfit(f"it has more than {before} digits before the point")
+        raise _Unfit(f"write at most {before} digits before the point")
     kept = Decimal((sign, tuple(map(int, text)), -scale)) if text else Decimal(0)
     with_scale = kept.as_tuple()
     assert isinstance(with_scale.exponent, int)
@@ -314,7 +314,7 @@ def _to_utc(text: str) -> str:
 def _require_digits(text: str, digits: int) -> None:
     fraction = _FRACTION.search(text)
     if fraction is not None and len(fraction[1]) > digits:
-        raise _Unfit(f"the column keeps {digits} digits after the point of a second")
+        raise _Unfit(f"the column keeps {digits} digits after the point of a second: write no more")
 
 
 def _cast(text: str, data_type: AtomicType) -> pa.Scalar:

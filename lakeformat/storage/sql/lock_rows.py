@@ -46,7 +46,9 @@ class LockRow:
 def has_expired(row: LockRow, watched_seconds: float) -> bool:
     """Return True if a row may be taken over.
 
-    ``watched_seconds`` is the time for which this process has seen the row unchanged.
+    ``watched_seconds`` is the time for which this process has seen the row unchanged. The row has
+    expired if this time or the row's age is longer than its lifetime. If the time zone of the row
+    is unknown, its age must be ``FARTHEST_ZONE_SECONDS`` longer.
     """
     if watched_seconds >= row.lease_seconds:
         return True

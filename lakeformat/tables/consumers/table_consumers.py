@@ -131,7 +131,8 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     ) -> PlaceT:
         """Return the progress to store for these arguments.
 
-        ``InvalidRequestError`` is raised if the changes from there on cannot be read any more.
+        ``InvalidRequestError`` is raised if the snapshot that the consumer reads next has expired,
+        or is not in the history of the branch.
         """
 
     @abstractmethod

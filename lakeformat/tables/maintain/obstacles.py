@@ -32,8 +32,8 @@ _COMMANDS = {
     EXPIRE: "lake expire ",
     ORPHANS: "lake orphans ",
 }
-"""The beginning of each step's command. An advice with this beginning would only repeat the
-step.
+"""The beginning of each step's command. After a failed step, advice with this beginning is left
+out, because it would only repeat the step.
 """
 
 

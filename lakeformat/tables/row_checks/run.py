@@ -60,7 +60,8 @@ class CheckedRows:
     scan: Callable[[Sequence[str]], SplitScan]
     """Returns a scan of the given columns over the rows to check."""
     scan_all: Callable[[Sequence[str]], SplitScan]
-    """Returns a scan of the given columns over all rows that must be unique together.
+    """Returns a scan of the given columns over the rows in which the check ``unique`` searches for
+    repeated values.
 
     With staged results, this includes the published rows.
     """

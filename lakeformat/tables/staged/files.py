@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of staged results, which have commit messages until another job publishes them.
+"""The files of staged results: each stores commit messages until another job publishes them.
 
 A staged result is a JSON file ``staged-<name>``. With a commit identity its name is derived from
 the identity, so that a retry finds the file. Otherwise the name is unique.

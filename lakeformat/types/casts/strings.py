@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cuts or pads texts and bytes to the declared length of another type."""
+"""Cuts or pads texts and bytes to the length that a type declares."""
 
 from __future__ import annotations
 
