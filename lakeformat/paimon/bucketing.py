@@ -73,7 +73,9 @@ def row_hashes(columns: Sequence[pa.Array], types: Sequence[DataType]) -> NDArra
     """
     prepared = as_row_columns(columns, types)
     if not prepared:
-        raise InvalidRequestError("rows without a column cannot be hashed")
+        raise InvalidRequestError(
+            "rows without a column cannot be hashed: pass at least one column"
+        )
     hashes = np.empty(len(prepared[0]), np.int32)
     for start, rows in _chunks(len(hashes)):
         pieces = [column.slice(start, rows) for column in prepared]

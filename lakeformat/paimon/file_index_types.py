@@ -45,7 +45,8 @@ def is_indexable(index_type: str, data_type: DataType) -> bool:
 
 
 def is_too_fine(data_type: AtomicType) -> bool:
-    """Return True for decimals of more than 18 digits and timestamps of more than 6.
+    """Return True for decimals of more than 18 digits, and timestamps of more than 6 fractional
+    digits.
 
     A range bitmap stores 64 bits, so it would truncate their values.
     """

@@ -93,12 +93,15 @@ class FramedRows:
     def stored_numbers(self, position: int) -> NDArray[Any]:
         """Return the number in the slot of a fixed-width field, for each row.
 
-        Decimals of up to 18 digits are unscaled, timestamps of up to 3 digits are milliseconds. The
-        number of a null has no meaning. Raise InvalidRequestError for a field of any other type.
+        Decimals of up to 18 digits are unscaled, timestamps of up to 3 fractional digits are
+        milliseconds. The number of a null has no meaning. Raise InvalidRequestError for a field
+        that is not stored as a number.
         """
         code = number_code(self._types[position])
         if code is None:
-            raise InvalidRequestError(f"{self._name(position)} has no fixed-width numbers")
+            raise InvalidRequestError(
+                f"{self._name(position)} has no fixed-width numbers: call column({position})"
+            )
         # Every byte except zero is true.
         numbers = self._read("u1" if code == "?" else code, self._slot_offset(position))
         return numbers != 0 if code == "?" else numbers
@@ -234,10 +237,10 @@ class FramedRows:
         return self._starts + np.where(nulls, 0, offsets), low
 
     def _values(self, position: int, nulls: Mask) -> pa.Array:
-        """Decode a field of a nested type or VARIANT row by row; raise CorruptTableError for a
-        damaged value.
+        """Decode a field of a nested type or of type VARIANT, one row at a time.
 
-        In statistics these fields are always null, which needs no loop.
+        Raise CorruptTableError for a damaged value. In statistics these fields are always null,
+        which needs no loop.
         """
         data_type = self._types[position]
         arrow_type = column_type(data_type)

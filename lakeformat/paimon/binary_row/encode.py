@@ -156,7 +156,9 @@ def _encode_slot(value: Value, data_type: DataType, items: _Items) -> bytes:
 
 def _encode_number(value: Value, data_type: AtomicType) -> bytes:
     if isinstance(value, bool) is not (data_type.name is TypeName.BOOLEAN):
-        raise TypeError("a BOOLEAN column needs a bool, and other columns refuse one")
+        raise TypeError(
+            "True and False are values of BOOLEAN columns only, which take no other value"
+        )
     if data_type.name is TypeName.TIME and not 0 <= value < MILLIS_PER_DAY:
         raise ValueError("not a millisecond of one day")
     return struct.pack(f"<{number_code(data_type)}", value)

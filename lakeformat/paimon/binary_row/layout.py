@@ -107,7 +107,7 @@ def reserved_size(data_type: DataType) -> int:
 
 
 def element_size(data_type: DataType) -> int:
-    """Return the size in bytes that an array needs for an element: its number, or 8 for a slot."""
+    """Return the size in bytes of an array's element: the size of its number, or 8 for a slot."""
     code = number_code(data_type)
     return 8 if code is None else struct.calcsize(f"<{code}")
 

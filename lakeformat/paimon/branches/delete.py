@@ -33,8 +33,8 @@ def delete(
     """Delete a branch, and the files that no other branch's snapshots or tags need.
 
     The branch becomes unreadable before the first file is removed. Repeat the call after an
-    interruption, or if files could not be removed. Raise NotFoundError without the branch, and
-    InvalidRequestError if another branch reads its rows or if it is being renamed.
+    interruption, or if files could not be removed. Raise NotFoundError if the branch does not
+    exist, and InvalidRequestError if another branch reads its rows or if it is being renamed.
     """
     check_branch_name(name)
     refuse_inside_branch(handle, "deleted")

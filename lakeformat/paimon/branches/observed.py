@@ -15,8 +15,9 @@ __all__ = ["observe_branch", "observed_files"]
 
 
 def observe_branch(handle: TableHandle, name: str) -> None:
-    """Publish a new or renamed branch, if the branch's options require it; ``handle`` is that of
-    main.
+    """Publish the Iceberg metadata of a new or renamed branch, if the branch's options require it.
+
+    ``handle`` is the handle of main.
     """
     branch = _on_branch(handle, name)
     if branch is not None:

@@ -27,8 +27,7 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
     A program that has the branch open under its old name fails at its next commit. A storage that
     cannot move directories copies the metadata files. Then a commit during the copy raises
     CommitConflictError, and the branch keeps its name. After a crash, repeat the call to finish.
-
-    Raise NotFoundError without the branch, AlreadyExistsError if the new name exists, and
+    Raise NotFoundError if the branch does not exist, AlreadyExistsError if the new name exists, and
     InvalidRequestError if another branch reads the rows of this branch.
     """
     refuse_inside_branch(handle, "renamed")

@@ -102,8 +102,8 @@ class TableBranches:
     def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> BranchReport:
         """Rename a branch; a program that has it open under the old name fails at its next commit.
 
-        Raise NotFoundError without the branch, AlreadyExistsError if the new name exists, and
-        InvalidRequestError if another branch reads the rows of this branch.
+        Raise NotFoundError if the branch does not exist, AlreadyExistsError if the new name exists,
+        and InvalidRequestError if another branch reads the rows of this branch.
         """
         return rename(self._handle, name, new_name, dry_run=dry_run)
 
@@ -115,14 +115,15 @@ class TableBranches:
 
         ``on_progress`` is called with each file that is deleted, or that a dry run would delete,
         and the reason. After an interruption, repeat the call to delete the remaining files. Raise
-        NotFoundError without the branch, and InvalidRequestError if another branch reads its rows.
+        NotFoundError if the branch does not exist, and InvalidRequestError if another branch reads
+        its rows.
         """
         return delete(self._handle, name, dry_run=dry_run, on_progress=on_progress)
 
     def fast_forward(self, name: str, *, dry_run: bool = False) -> FastForwardReport:
         """Publish the snapshots, schemas and tags of a branch on main.
 
-        Raise NotFoundError without the branch. Raise InvalidRequestError if main has other commits
-        since the branch began, which would be lost.
+        Raise NotFoundError if the branch does not exist. Raise InvalidRequestError if main has
+        other commits since the branch began, which would be lost.
         """
         return fast_forward(self._handle, name, dry_run=dry_run)

@@ -21,9 +21,10 @@ def is_built_on(
 ) -> bool | None:
     """Return True if snapshot ``later`` was built on ``snapshot``, False if not, None if unknown.
 
-    It is True if ``later`` has a manifest or changed index manifest that ``snapshot`` wrote, or if
-    all files that ``snapshot`` added are live in it. It is False if ``later`` is the next number
-    and has none of these files, or if the file of ``later`` is older than the file of ``snapshot``.
+    The answer is True if ``later`` names a manifest that ``snapshot`` wrote, or an index manifest
+    that ``snapshot`` changed, or if all files that ``snapshot`` added are live in ``later``. It is
+    False if ``later`` has the next number and none of the added files, or if its snapshot file is
+    older than that of ``snapshot``.
     """
     answer = _decided_by_manifests(handle, later, snapshot, changes)
     if answer is None and _is_older(handle, later, snapshot.id):

@@ -110,7 +110,7 @@ class Attempts:
     None before the first attempt.
     """
     _doubtful: dict[str, int] = field(default_factory=dict)
-    """The snapshots whose publication got no answer from the storage: their ids by uuid."""
+    """The ids, by uuid, of the snapshots whose publication got no answer from the storage."""
     _files: AttemptFiles = field(init=False)
     _base: BaseManifests = field(init=False)
     _same: SameTable = field(init=False)
@@ -170,7 +170,7 @@ class Attempts:
         return outcome
 
     def resolve_doubt(self) -> Snapshot | None:
-        """Return the snapshot of an attempt without an answer, if it was published; else None.
+        """Return the snapshot whose publication got no answer, if it was published; else None.
 
         An attempt counts as lost if another writer's snapshot has its number.
         """

@@ -155,8 +155,8 @@ class BaseManifests:
     def written_on(self, head: Snapshot | None, *, keep_merged: bool) -> WrittenList:
         """Write the base manifest list of a snapshot that follows ``head``.
 
-        If ``keep_merged``, merged manifests are not deleted, because an attempt without an answer
-        may have published them.
+        If ``keep_merged``, merged manifests are not deleted, because an attempt whose publication
+        got no answer may have published them.
         """
         return self.files.write_list(self._merge(self._all_of(head), keep_merged=keep_merged))
 

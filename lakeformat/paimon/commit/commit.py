@@ -76,7 +76,7 @@ class CommitOptions:
     A later change of the same partitions is a conflict. None: no snapshot was read.
     """
     read_identity: str | None = None
-    """The identity of ``read_snapshot``; None if unknown. It detects a reused number."""
+    """The identity of ``read_snapshot``, which detects a reused number; None if unknown."""
     is_recorded: bool = False
     """Publish a snapshot even if nothing changes, so that a retry of the commit finds it."""
     kept_files: Set[str] = frozenset()
@@ -250,8 +250,8 @@ class _Commits:
         require_within(handle, partitions, new)
         if new.table.is_delete.any():
             raise InvalidRequestError(
-                f"an overwrite of {handle.uri} determines itself which files it deletes: pass "
-                "messages without deleted files"
+                f"a message deletes files, but an overwrite of {handle.uri} finds the files to "
+                "delete by itself: pass messages without deleted files"
             )
         if len(new.changelog):
             _log.warning(

@@ -40,7 +40,7 @@ _NOTHING = "no manifest needs merging"
 
 
 class _NothingToMerge(LakeError):
-    """Another commit has merged the manifests first."""
+    """Raised if another commit has merged the manifests first."""
 
 
 def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactManifestsReport:

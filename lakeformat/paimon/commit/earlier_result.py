@@ -110,8 +110,9 @@ def _with_second_half(
     """Return the report on both snapshots of a call; None if the compaction must still be
     published.
 
-    The files of the compaction are missing if the earlier attempt could not publish them and
-    deleted them. The rows are published, so the report has the reason, and no error is raised.
+    If the earlier attempt could not publish the compaction and has deleted its files,
+    ``compact_refused`` of the report has the reason. No error is raised, because the rows are
+    published.
     """
     found = EarlierCommits(handle, commit, (CommitKind.COMPACT,)).find(_head(handle))
     if found is not None:

@@ -109,8 +109,8 @@ def require_within(handle: TableHandle, partitions: PartitionFilter, new: Snapsh
 def upgraded(handle: TableHandle, new: SnapshotDelta) -> SnapshotDelta:
     """Return the changes with new files on the highest level if ``overwrite-upgrade`` allows it.
 
-    Only files of a primary-key table without overlapping keys are moved. They replace all rows, so
-    there is nothing to merge them with.
+    Files are moved only in a table with a primary key, and only if no two files of a bucket have
+    overlapping keys. The files replace all rows, so there is nothing to merge them with.
     """
     added = new.table
     options = handle.options

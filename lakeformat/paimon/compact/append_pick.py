@@ -161,7 +161,7 @@ def _behind_large_files(
 ) -> list[AppendPick]:
     """Return one pack: the files after the large ones at the beginning of the queue.
 
-    Return ``[]`` if none of these files has deleted rows, unless there are three or more and most
+    Return ``[]`` unless one of these files has deleted rows, or there are three or more and most
     are small.
     """
     rest = list(queue)

@@ -26,7 +26,7 @@ _File = tuple[bytes | None, int, str | None]
 
 @dataclass(slots=True)
 class CompactIdentity:
-    """Gives the snapshots of one compaction identifiers, after those of its earlier attempts."""
+    """Gives each snapshot of one compaction an identifier; earlier attempts have the lower ones."""
 
     handle: TableHandle
     commit: CommitId

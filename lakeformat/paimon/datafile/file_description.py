@@ -56,8 +56,8 @@ def describe_append_file(
 ) -> DataFileMeta:
     """Return the manifest entry of a file of an append table.
 
-    ``first_sequence_number`` is the sequence number of the first row. With ``dense`` the entry has
-    no room for columns without statistics.
+    ``first_sequence_number`` is the sequence number of the first row. With ``dense`` the statistics
+    in the entry omit columns without statistics.
     """
     value_stats, covered = encode_value_statistics(fields, file.statistics, dense=dense)
     return DataFileMeta(
@@ -88,8 +88,8 @@ def describe_key_value_file(
 ) -> DataFileMeta:
     """Return the manifest entry of a file of a primary-key table.
 
-    ``key_fields`` is the primary key without partition columns. With ``dense`` the entry has no
-    room for columns without statistics.
+    ``key_fields`` is the primary key without partition columns. With ``dense`` the statistics in
+    the entry omit columns without statistics.
     """
     rows = file.keys
     assert rows is not None

@@ -31,7 +31,7 @@ def describe_joined_file(
     schema.
 
     The entry has the name and size of the first file: the caller replaces them. With ``dense`` the
-    entry has no room for columns without statistics.
+    statistics in the entry omit columns without statistics.
     """
     counts = [file.row_count for file in files]
     keys = [key_statistics(file, key_fields) for file in files]

@@ -279,8 +279,8 @@ class _OpenFile:
 
     @contextmanager
     def _leaving_on_failure(self) -> Iterator[None]:
-        """Close the storage's stream with the error of the block: the stream may raise a clearer
-        one.
+        """If the block raises, close the storage's stream with that error: the stream may raise a
+        clearer error.
         """
         try:
             yield

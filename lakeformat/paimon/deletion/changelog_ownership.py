@@ -28,10 +28,9 @@ class ChangelogOwnership:
     def needs_files(self, changelog: Snapshot) -> bool:
         """Return True if files of the changelog must be kept.
 
-        A changelog without a changelog list consists of the data files that its commit added, but
-        only if the table had no changelog producer then, or has none now. Otherwise these changes
-        belong to another snapshot or do not exist. The delta list may still exist, if a tag kept it
-        when the snapshot expired.
+        A changelog with a changelog list needs its files. A changelog without a list consists of
+        the data files that its commit added, unless the table had a changelog producer then and has
+        one now. In that case it has no files, even if a tag has kept its delta list.
         """
         if changelog.changelog_manifest_list is not None:
             return True

@@ -30,12 +30,12 @@ from lakeformat.paimon.metadata.tag import read_tags
 __all__ = ["Protection", "find_protection", "lists_of_changelog"]
 
 LATER_SNAPSHOTS = 100
-"""The number of snapshots after the oldest kept one whose added files are compared.
+"""The number of snapshots after the oldest kept one whose added files are not deleted.
 
-A rollback may have added deleted files again. Behind these snapshots, only the newest snapshot is
-compared. If more snapshots than this expire at once, the same number of later snapshots is
-compared. When changelogs expire, as many changelogs are compared. Files that a rollback restored
-later are protected by its tag.
+A rollback may have added files again that would be deleted. Of the snapshots after these, only the
+newest is checked. If more snapshots than this expire at once, as many later snapshots are checked.
+When changelogs expire, at least this number of later changelogs is checked. The tag of a rollback
+protects the files that it restored in any other snapshot.
 """
 _log = logging.getLogger(__name__)
 BASE = ListKind.BASE

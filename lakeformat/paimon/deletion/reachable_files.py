@@ -103,8 +103,8 @@ def metadata_removals(
 ) -> Iterator[Removal]:
     """Yield the removals of ``files`` that are not in ``kept``.
 
-    Index files are first and lists last. So after an interruption, an existing file always names
-    the files that were deleted before it.
+    Index files come first, and manifest lists last. So after an interruption, the files that name
+    the remaining files still exist.
     """
     storage, layout, places = handle.storage, handle.layout, FilePlaces(handle)
     for key, entry in files.index_files.items():

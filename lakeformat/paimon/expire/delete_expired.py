@@ -55,8 +55,8 @@ def hide_snapshots(
 ) -> None:
     """Delete the snapshot files, oldest first, so that the kept numbers have no gap.
 
-    ``end`` is the id of the oldest kept snapshot. With ``keeps_changelogs``, a changelog file is
-    written for each snapshot whose changes still exist. It keeps these changes readable.
+    ``end`` is the id of the oldest kept snapshot. With ``keeps_changelogs``, write a changelog file
+    for each snapshot whose changes still exist, so that the changes remain readable.
     """
     layout, storage = handle.layout, handle.storage
     for position, snapshot in enumerate(snapshots):

@@ -243,8 +243,8 @@ class _Expiry:
     def _cut(self, snapshots: Sequence[Snapshot]) -> int:
         """Return the number of ``snapshots`` to expire in the next round.
 
-        The last one is the oldest that is kept. A round ends when it deletes ``_FILES_PER_ROUND``
-        files.
+        The last of ``snapshots`` is the oldest kept snapshot, which does not count. A round ends
+        when it deletes ``_FILES_PER_ROUND`` files.
         """
         files = 0
         for position, manifests in enumerate(deltas_of(self.handle, snapshots[1:])):
@@ -293,8 +293,8 @@ class _Expiry:
         return None
 
     def _plan_round(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> Plan:
-        """Return the plan to delete ``snapshots``; retry the reads while other programs expire or
-        delete.
+        """Return the plan to delete ``snapshots``; retry the reads while other programs delete
+        snapshots, tags or branches.
         """
 
         def look() -> Plan:

@@ -45,7 +45,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The number of the oldest snapshots or changelogs to expire, and the reason why not more."""
+    """The number of the snapshots or changelogs to expire, and the reason why not more."""
 
     count: int
     reason: str

@@ -151,8 +151,8 @@ class UnknownFiles:
     files: int
     bytes: int
     old_files: int
-    """The number of orphans: files old enough to delete, whose names have the form of the
-    format.
+    """The number of orphans: files that are old enough to delete, and have names as writers give
+    them.
     """
     old_bytes: int
 

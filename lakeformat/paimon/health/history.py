@@ -185,7 +185,8 @@ class _Walk:
     def _states(self, snapshots: Sequence[Snapshot]) -> list[Snapshot]:
         """Return the oldest snapshot for each reason to keep snapshots.
 
-        The files of a later snapshot are in that state, or were added since.
+        The files of a later snapshot with this reason are files of the oldest one, or were added
+        since.
         """
         oldest: dict[KeptFor, Snapshot] = {}
         for each in snapshots:

@@ -30,10 +30,10 @@ from lakeformat.types.byte_size import size
 __all__ = ["find_reasons"]
 
 STALL_AFTER = 3
-"""Writers of other engines wait at this many sorted runs above
+"""Writers of other engines wait if a bucket has this many sorted runs more than
 ``num-sorted-run.compaction-trigger``.
 
-The option ``num-sorted-run.stop-trigger`` replaces it.
+If the option ``num-sorted-run.stop-trigger`` is set, they wait at that number of runs.
 """
 _SHOWN_FILES = 3
 _COMPACT = "lake compact "

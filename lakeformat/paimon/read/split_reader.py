@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the rows of splits: merged if several files may have a key, otherwise as stored."""
+"""Reads the rows of splits: merged if several files may have the same key, otherwise as stored."""
 
 from __future__ import annotations
 

@@ -124,8 +124,8 @@ class StartedCut:
         """Return True if an earlier attempt has deleted every snapshot that it planned to delete.
 
         ``first_after`` is the snapshot right after the target, which is deleted last; None if there
-        is none. A snapshot there that was not planned for deletion was committed after the
-        rollback.
+        is none. If the attempt did not plan to delete ``first_after``, that snapshot was committed
+        after the rollback.
         """
         if not self.is_begun:
             return False

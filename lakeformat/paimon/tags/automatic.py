@@ -51,7 +51,7 @@ def create_due(
 ) -> AutomaticTagsReport:
     """Create the tags that are due, then delete the oldest beyond ``tag.num-retained-max``.
 
-    A repeated call creates no tag twice, so a schedule may call it at any rate. Raise
+    A repeated call creates no tag twice, so a schedule may call it as often as you like. Raise
     InvalidRequestError if ``tag.automatic-creation`` is ``none``.
     """
     mode = handle.options.tag_automatic_creation

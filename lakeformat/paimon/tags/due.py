@@ -42,8 +42,9 @@ class Timeline:
     def due(self, snapshots: Iterable[Timed], taken: Iterable[str] = ()) -> list[DueTag]:
         """Return the tags to create for ``snapshots``, which are ascending.
 
-        A period gets the first snapshot that was committed at least the delay after its end,
-        because no later commit belongs to the period. ``taken`` are names of existing tags.
+        The tag of a period names the first snapshot whose time is at least ``delay`` after the end
+        of the period: no later snapshot belongs to the period. ``taken`` are names of existing
+        tags.
         """
         found, names, upcoming = [], set(taken), self.next_start
         for each in snapshots:

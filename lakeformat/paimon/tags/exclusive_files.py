@@ -42,7 +42,7 @@ class Lost:
     """The snapshots that no tag or branch keeps after a deletion."""
 
     states: Sequence[Snapshot]
-    """Snapshots all of whose files are deleted, unless another snapshot needs them."""
+    """Snapshots whose files are all deleted, except files that another snapshot needs."""
     additions: Sequence[Snapshot] = ()
     """Snapshots whose added files are deleted; their other files are kept."""
     changelogs: Sequence[Snapshot] = ()

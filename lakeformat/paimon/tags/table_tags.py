@@ -39,7 +39,7 @@ class TagInfo:
     """The commit time of the tag's snapshot, in epoch milliseconds."""
     rows: int
     created: str | None = None
-    """Creation time in UTC; known only for tags with a retention time."""
+    """Creation time in UTC; None for a tag without a retention time."""
     retained: timedelta | None = None
     expires: str | None = None
     """Expiry time in UTC; None for never."""

@@ -110,7 +110,7 @@ class ChangesSince:
 
 
 def touched_by(messages: Sequence[CommitMessage]) -> Touches:
-    """Return a function that returns the mask of the given partitions that have files of
+    """Return a function from partitions to a mask of the partitions that have files of
     ``messages``.
     """
     partitions = sorted({message.partition for message in messages})

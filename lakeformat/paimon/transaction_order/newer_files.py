@@ -39,14 +39,15 @@ class NewerFiles:
     written_again: tuple[tuple[ManifestEntry, ...], ...]
     """The other files, bucket by bucket and oldest first; some may be in earlier snapshots only.
 
-    Dynamic buckets of a partition are together: an overwrite can give a key to another bucket.
+    With dynamic buckets, the files of a whole partition are one group, because an overwrite can
+    give a key to another bucket.
     """
 
     def rows(self, changes: ChangesSince) -> Iterator[pa.RecordBatch]:
         """Stream the newest row of each key in the files to write again, unless it is deleted.
 
-        A later commit has the newer row of a key. Sequence numbers do not show that: they start
-        again after a compaction has dropped deleted rows.
+        The newest row is that of the latest commit. Sequence numbers do not show it, because they
+        start again after a compaction has dropped deleted rows.
         """
         handle = changes.handle
         files = DataFiles(handle, changes.head, DeletedRows(handle, ()))

@@ -71,7 +71,7 @@ class _Prepared:
 
     @property
     def touches(self) -> Touches:
-        """The function that returns the mask of the given partitions that the batch changes."""
+        """The function from partitions to a mask of the partitions that the batch changes."""
         if isinstance(self.replaced, PartitionFilter):
             return self.replaced.mask
         return touched_by(self.messages)
@@ -261,8 +261,8 @@ def _stored_rows(
 ) -> Iterator[tuple[pa.RecordBatch, Kinds]]:
     """Stream the rows of prepared files with their kinds.
 
-    The changelog of ``changelog-producer=input`` has all rows, and the data files the newest row of
-    each key.
+    If a message has changelog files, only these are read: with ``changelog-producer=input`` they
+    have all rows, but data files only the newest row of each key.
     """
     files = DataFiles(handle, None, DeletedRows(handle, ()))
     names = [field.name for field in handle.schema.fields]

@@ -45,8 +45,8 @@ class WrittenAsOf:
 class NumbersAsOf(SequenceNumbers):
     """Gives all rows of a bucket the lowest number that makes them newer than an earlier snapshot.
 
-    A writer that was opened after that snapshot usually gives its rows higher numbers. Its rows are
-    then newer, whichever of the two writers commits first.
+    A writer that was opened after that snapshot usually gives its rows higher numbers. The rows of
+    such a writer are then newer, whichever of the two writers commits first.
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:

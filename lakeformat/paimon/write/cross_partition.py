@@ -30,9 +30,7 @@ __all__ = ["CrossPartitionRows"]
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Rows with their kinds, the numbers of their keys, and the partition numbers of their
-    values.
-    """
+    """Rows with their kinds, the numbers of their keys, and the number of each row's partition."""
 
     rows: pa.RecordBatch
     kinds: Kinds

@@ -149,7 +149,8 @@ def _unscaled(column: pa.Array) -> npt.NDArray[np.int64]:
     words = _words(column)
     if not np.array_equal(words[:, 1], words[:, 0] >> 63):
         raise UnsupportedError(
-            f"a value of {column.type} has more than 64 bits, and its file index holds at most 64"
+            f"a value of {column.type} has more than 64 bits, and its file index holds at most 64: "
+            "remove the column from the options 'file-index.<type>.columns'"
         )
     return np.ascontiguousarray(words[:, 0])
 

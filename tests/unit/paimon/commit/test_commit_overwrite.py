@@ -276,7 +276,7 @@ def test_an_overwrite_of_an_empty_table_has_no_changelog_either():
 
 
 def test_an_overwrite_finds_out_itself_what_goes(days):
-    with pytest.raises(lake.InvalidRequestError, match="determines itself which files it deletes"):
+    with pytest.raises(lake.InvalidRequestError, match="finds the files to delete by itself"):
         commit(days, message(days, C, dt="1", deleted_files=[A]), overwrite={"dt": "1"})
 
 
