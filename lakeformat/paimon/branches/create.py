@@ -41,9 +41,9 @@ def create(
     """Create a branch that begins at the snapshot ``origin`` of main, or without rows if it is
     None.
 
-    With ``exist_ok`` an existing branch is kept and reported; otherwise it raises
-    AlreadyExistsError. Raise CommitConflictError if the snapshot is deleted meanwhile. After an
-    interruption, repeat the call to finish the branch.
+    Raise AlreadyExistsError if the branch exists; with ``exist_ok`` it is kept and reported. Raise
+    CommitConflictError if the snapshot is deleted meanwhile. After an interruption, repeat the call
+    to finish the branch.
     """
     check_branch_name(_text(name))
     refuse_inside_branch(handle, "created")

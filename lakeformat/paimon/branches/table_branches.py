@@ -89,9 +89,10 @@ class TableBranches:
     ) -> BranchReport:
         """Create a branch from a tag or snapshot of main; without either it begins without rows.
 
-        With ``exist_ok`` an existing branch is kept and reported; otherwise it raises
-        AlreadyExistsError. Use a tag if other engines expire snapshots of this table. They keep the
-        files of a branch only while main has a tag of the branch's first snapshot.
+        Raise NotFoundError if the tag or snapshot does not exist. Raise AlreadyExistsError if the
+        branch exists; with ``exist_ok`` it is kept and reported. Use a tag if other engines expire
+        snapshots of this table. They keep the files of a branch only while main has a tag of the
+        branch's first snapshot.
         """
         refuse_inside_branch(self._handle, "created")
         origin = None

@@ -27,7 +27,7 @@ class Pick:
 
 
 def pick_universal(levels: Levels, settings: PickSettings) -> Pick | None:
-    """Return the runs that are due by universal compaction: by their sizes, number and age.
+    """Return the runs that universal compaction picks by their sizes, number and age.
 
     Return None if no run is due.
     """

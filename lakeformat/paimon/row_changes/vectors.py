@@ -43,8 +43,9 @@ def _replaced(
 ) -> _Entries:
     """Return the index files to replace, given the names of the data files ``concerned``.
 
-    In a table with fixed buckets, a change replaces all index files of the bucket. In other tables,
-    it replaces those with a vector of one of these data files.
+    Index files with a vector of one of these data files are replaced. In a table with fixed
+    buckets, all index files of the bucket are replaced if one is, or if ``is_marked``: rows are
+    newly deleted.
     """
     found = tuple(
         entry

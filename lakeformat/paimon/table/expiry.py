@@ -36,7 +36,8 @@ class TableExpiry(TableReads):
         At least ``retain_min`` and at most ``retain_max`` of the newest are kept. Between those, a
         snapshot expires if it was replaced before ``older_than``: a time, or an age such as ``"2
         d"``. Missing arguments default to the table options. Snapshots that a tag, a branch or a
-        consumer needs are kept. ``limit`` is the largest number to expire.
+        consumer needs are kept. ``limit`` is the largest number to expire. Raise
+        InvalidRequestError for a number below 1, or if ``retain_min`` exceeds ``retain_max``.
 
         A ``dry_run`` deletes nothing, and its report has each file with the reason. If you pass
         ``on_progress``, the report has no files: the function is called with each file, deleted or

@@ -258,6 +258,8 @@ class TableReads:
         ``compacted-full`` or ``from-snapshot-full``. Changes alone: ``latest``, ``from-snapshot``
         with ``snapshot=``, or ``from-timestamp`` with ``as_of=``. With a ``consumer`` the stream
         resumes after the last acknowledged snapshot, and unacknowledged snapshots do not expire.
+        Raise InvalidRequestError if the other arguments do not fit ``mode``. The stream raises
+        NotFoundError if its next snapshot has expired.
         """
         from lakeformat.paimon.read.changes.rows import changed_rows
         from lakeformat.paimon.read.changes.streaming import ChangeStream

@@ -53,6 +53,9 @@ class TableRowChanges(TableReads):
         With a ``commit`` a change that meets no row is published, too, so that a repetition finds
         it. ``conflict="transaction-order"`` searches the rows in ``read_snapshot`` and keeps those
         whose key other commits have changed since; see ``write``.
+
+        Raise InvalidRequestError if ``where`` is None, and UnsupportedError for a table that
+        numbers its rows (``row-tracking.enabled``).
         """
         from lakeformat.paimon.row_changes.change import delete_rows
 

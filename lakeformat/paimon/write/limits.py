@@ -70,8 +70,8 @@ def _check_length(values: pa.Array, data_type: AtomicType, name: str) -> None:
     longest = pc.max(_LENGTHS[data_type.name](values)).as_py()
     if longest is not None and longest > data_type.length:
         raise InvalidRequestError(
-            f"column {name!r} allows a length of at most {data_type.length}, but a value has "
-            f"{longest}; shorten it before writing"
+            f"column {name!r} is {data_type.name.value}({data_type.length}), but a value has a "
+            f"length of {longest}; shorten it before writing"
         )
 
 
