@@ -17,7 +17,11 @@ __all__ = ["Deduplicate"]
 
 @dataclass(frozen=True, slots=True)
 class Deduplicate:
-    """Keeps the last row of each key in merge order, with its own kind."""
+    """Keeps the last row of each key in merge order, with its own kind.
+
+    With ``ignore_delete``, rows of the kinds -D and -U are dropped first, in the keys that
+    ``KeyGroups.meets`` marks.
+    """
 
     ignore_delete: bool = False
 

@@ -21,8 +21,8 @@ __all__ = ["FirstRow"]
 class FirstRow:
     """Keeps the first row of each key in merge order, with its own kind and sequence number.
 
-    Rows of the kinds -D and -U raise InvalidRequestError, unless ``ignore_delete`` drops these
-    rows.
+    In the keys that ``KeyGroups.meets`` marks, rows of the kinds -D and -U raise
+    InvalidRequestError, unless ``ignore_delete`` drops these rows.
     """
 
     keys: tuple[str, ...] = ()

@@ -17,8 +17,8 @@ class Remedy(StrEnum):
         "newest again. A rollback cannot do that, because it reads the file"
     )
     SCHEMA = (
-        "restore the file from a backup. Without a backup, data files of the schema with the id in "
-        "its name cannot be read"
+        "restore the schema file from a backup: without it, data files that were written under "
+        "that schema cannot be read"
     )
     TAG = (
         "restore the file from a backup. Without a backup: move the file out of the directory, and "

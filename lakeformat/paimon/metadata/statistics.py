@@ -42,7 +42,8 @@ _TABLE_MEMBERS = (
 class ColumnStatistics:
     """Statistics of one column.
 
-    ``min`` and ``max`` are decimal numbers as text; a date is its number of days.
+    ``min`` and ``max`` are texts in UTC, as Spark stores them: dates as days, times as
+    milliseconds. They are None for columns of text or bytes, and for columns without a value.
     """
 
     column_id: int

@@ -49,7 +49,7 @@ def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
     if key.startswith("file-index."):
         raise InvalidRequestError(
             f"option {key!r} would build no index: no option has this name, and keys of your own "
-            "must not begin with 'file-index.'"
+            "must not begin with 'file-index.'; correct or remove it"
         )
 
 

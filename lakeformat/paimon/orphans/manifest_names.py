@@ -34,7 +34,7 @@ class ManifestNames:
     """The number of entries per partition (a framed binary row); empty if they were not counted."""
 
     def numbers(self) -> Numbers:
-        """Return the number of each name for a ``NameSet`` of this process."""
+        """Return the hash of each name, as a ``NameSet`` of this process stores it."""
         return numbers_of(self.names)
 
 

@@ -24,8 +24,8 @@ _OF_COLUMN = re.compile(
     rf"(?P<prefix>fields|file-index\.(?:{'|'.join(INDEXABLE)}))"
     r"\.(?P<column>.+)\.(?P<suffix>[^.]+)"
 )
-"""Matches ``fields.<column>.<suffix>``, and settings of a file index; only the key names a
-column.
+"""Matches ``fields.<column>.<suffix>``, and settings of a file index: their keys name a column,
+their values do not.
 """
 
 _GROUPS = re.compile(r"fields\.(?P<columns>.+)\.(?P<suffix>sequence-group|nested-key)")
