@@ -31,7 +31,7 @@ class TableExpiry(TableReads):
         dry_run: bool = False,
         on_progress: OnRemoval | None = None,
     ) -> ExpireReport:
-        """Remove old snapshots with the files that only they need; the newest is always kept.
+        """Remove old snapshots with the files only they need; the newest is always kept.
 
         At least ``retain_min`` and at most ``retain_max`` of the newest are kept. Between those, a
         snapshot expires if it was replaced before ``older_than``: a time, or an age such as ``"2
@@ -42,8 +42,7 @@ class TableExpiry(TableReads):
         A ``dry_run`` deletes nothing, and its report has each file with the reason. If you pass
         ``on_progress``, the report has no files: the function is called with each file, deleted or
         planned. The rest of an interrupted expiry is deleted first. A file that cannot be deleted
-        is counted, and the next call tries it again. Raise InvalidRequestError for a number below
-        1, or for a minimum above the maximum.
+        is counted, and the next call tries it again.
         """
         from lakeformat.paimon.expire import expire_snapshots
 
