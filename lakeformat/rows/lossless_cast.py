@@ -157,9 +157,10 @@ def _parts_mean_the_same(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _fields_mean_the_same(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return True if the struct ``target`` has all fields of ``source``.
+    """Return True if the struct ``target`` has all fields of ``source``, with types that mean the
+    same.
 
-    Arrow would drop the values of other fields silently.
+    Arrow would silently drop the values of a field that ``target`` lacks.
     """
     known = {field.name: field.type for field in target}
     return all(

@@ -44,8 +44,8 @@ class ObjectAddress:
         return self.host.partition(".")[0]
 
     def uri(self, path: str) -> str:
-        """Return the address of a path in the bucket. No character is percent-encoded, as in other
-        tools.
+        """Return the address of a path in the bucket. Like in other tools, no character is
+        percent-encoded.
         """
         authority = f"{self.bucket}@{self.host}" if self.host else self.bucket
         return f"{self.scheme}://{authority}/{path.strip('/')}"

@@ -12,7 +12,9 @@ from lakeformat.storage.shown import without_credentials
 __all__ = ["names_credential", "shown_option", "shown_options"]
 
 _SEPARATORS = re.compile(r"[-_.]|(?<=[a-z0-9])(?=[A-Z])")
-"""A word of a key ends before a mark, and before a capital as in ``accessKeySecret``."""
+"""Matches between two words of a key: a mark, or the boundary before a capital as in
+``accessKeySecret``.
+"""
 _CREDENTIALS = frozenset({"credential", "credentials", "passwd", "password", "secret", "token"})
 _KEYS = re.compile(
     r"(^|-)(access|account|api|encryption|private|shared)-?key(-|$)"

@@ -77,7 +77,9 @@ def _parsed(text: str) -> DataType:
     try:
         parsed = parser.type()
     except RecursionError:
-        raise InvalidRequestError(f"not a type: {text[:80]!r}…: it is nested too deep") from None
+        raise InvalidRequestError(
+            f"not a type: {text[:80]!r}…: it is nested too deep; store such values as STRING"
+        ) from None
     parser.expect_end()
     return parsed
 
