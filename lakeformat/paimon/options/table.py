@@ -236,7 +236,7 @@ class TableOptions(DeclaredOptions):
                     raise InvalidRequestError(f"option {key!r} has no value {value!r}{likely}")
                 raise InvalidRequestError(
                     f"option {key!r} {option.says}, which this version does not support: remove "
-                    "it out, or create and maintain the table with another engine"
+                    "it, or create and maintain the table with another engine"
                 )
         self.check_values()
 
