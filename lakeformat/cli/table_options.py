@@ -16,7 +16,6 @@ from lakeformat.cli.warehouse import (
     existing_catalog_of_any_format,
     named_table_of_any_format,
 )
-from lakeformat.tables.credential_options import shown_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -121,6 +120,8 @@ def _options(table: Any) -> Mapping[str, str]:
     """
     found: Mapping[str, str]
     found = table.properties if hasattr(table, "properties") else table.schema.options
+    from lakeformat.tables.credential_options import shown_options
+
     return shown_options(found)
 
 

@@ -9,7 +9,7 @@ __all__ = ["carries_secret", "holds_key_material", "without_credentials"]
 
 _CREDENTIALS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:/*)[^@]*:.*@", re.DOTALL)
 _SIGNED = re.compile(
-    r"([?&;](?:X-Amz-[\w-]+|AWSAccessKeyId|X-Goog-[\w-]+|signature|sig|password|token)=)[^&;]*",
+    r"([?&;](?:X-Amz-[\w-]+|AWSAccessKeyId|X-Goog-[\w-]+|signature|sig|password|pwd|token)=)[^&;]*",
     re.IGNORECASE,
 )
 

@@ -99,6 +99,7 @@ def options_of(catalog: Any) -> Mapping[str, str]:
         ("mixed-format.primary-key-fields", "id", "id"),
         ("uri", "https://host/db", "https://host/db"),
         ("uri", "https://me:x@host/db", "https://…@host/db"),
+        ("uri", "jdbc:x://host/db?user=me&pwd=x", "jdbc:x://host/db?user=me&pwd=…"),
     ],
 )
 def test_only_credentials_are_hidden(key, value, shown):

@@ -207,8 +207,8 @@ def test_no_rows_have_no_buckets():
 @pytest.mark.parametrize(
     ("kind", "types", "error", "reason"),
     [
-        ("mod", ["STRING"], InvalidRequestError, "one bucket key of type INT or BIGINT, not STR"),
-        ("mod", ["INT", "INT"], InvalidRequestError, "one bucket key of type INT or BIGINT"),
+        ("mod", ["STRING"], InvalidRequestError, "one INT or BIGINT column, not STR"),
+        ("mod", ["INT", "INT"], InvalidRequestError, "one INT or BIGINT column"),
         ("hive", ["TIMESTAMP(6)"], UnsupportedError, r"no hash for type TIMESTAMP\(6\)"),
         ("hive", ["VARIANT"], UnsupportedError, "no hash for type VARIANT"),
         ("default", ["ARRAY<INT>"], InvalidRequestError, "type ARRAY cannot be in a bucket key"),
