@@ -154,7 +154,7 @@ def test_what_is_no_remote_address_is_refused_with_advice(address, advice):
 
 
 def test_credentials_in_an_address_are_refused_and_not_repeated():
-    with pytest.raises(InvalidRequestError, match="use the options") as caught:
+    with pytest.raises(InvalidRequestError, match="give the key in the options of docs") as caught:
         open_storage("s3://key:hidden@bucket/wh")
     assert "hidden" not in str(caught.value)
 

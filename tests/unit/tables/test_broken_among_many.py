@@ -80,7 +80,8 @@ def test_damaged_tables_of_a_database_are_named_and_stop_no_other(catalog, comma
     for name in DAMAGES:
         assert "CorruptTableError: " in lines[f"shop.{name}"]
         assert f"/shop.db/{name}/" in lines[f"shop.{name}"]
-        assert "restore the file from a backup" in lines[f"shop.{name}"]
+        file = "schema file" if name.startswith("schema") else "file"
+        assert f"restore the {file} from a backup" in lines[f"shop.{name}"]
     assert "healthy" in lines["shop.zz_last"]
     is_healed = str(catalog.table("shop.orders").health().verdict) == "healthy"
     assert is_healed == (command == "run")
