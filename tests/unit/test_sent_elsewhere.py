@@ -7,6 +7,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM, Environment
+from lakeformat.mixed.batch.base_writer import RepeatedKeysError
 from lakeformat.storage.locked_creation import LockedCreation
 from lakeformat.storage.process_lock import ProcessLock
 
@@ -89,3 +90,10 @@ def test_an_object_store_is_opened_anew_with_its_keys():
 
     assert there.uri("") == storage.uri("")
     assert there.client.config.values == storage.client.config.values
+
+
+def test_an_error_about_repeated_keys_of_a_mixed_table_keeps_its_message():
+    """It is raised in Spark's tasks, and read in the driver."""
+    error = RepeatedKeysError(2, "id=1 (2 rows)", "shop.orders")
+    there = sent(error)
+    assert (str(there), there.rows, there.examples) == (str(error), 2, "id=1 (2 rows)")

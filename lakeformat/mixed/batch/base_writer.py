@@ -38,11 +38,15 @@ class RepeatedKeysError(InvalidRequestError):
         """The number of rows with a repeated key."""
         self.examples = examples
         """Some of the keys, with the number of their rows."""
+        self.table = table
         super().__init__(
             f"{counted(rows, 'new row')} of the overwrite of {table} have a key that occurs more "
             f"than once, such as {examples}. Nothing was published: keep one row of each key, or "
             "pass the rows to batch.write(), where the last row of a key counts"
         )
+
+    def __reduce__(self) -> tuple[type[RepeatedKeysError], tuple[int, str, str]]:
+        return type(self), (self.rows, self.examples, self.table)
 
 
 class BaseWriter(NodeWriter):
