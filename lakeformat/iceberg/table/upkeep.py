@@ -163,13 +163,15 @@ class TableUpkeep(TableHistory):
         ``where`` and ``partitions`` choose the files that may have matching rows. Whole files are
         rewritten, with the current columns and partitions. The ``strategy`` ``"minor"``, also named
         ``"binpack"``, rewrites the files that are due by the rules of Java's
-        ``rewrite_data_files``. ``"full"`` rewrites small files if a partition has two of them, and
-        all files with deletes.
+        ``rewrite_data_files``. ``"full"`` rewrites files that are too large, small files if a
+        partition has two of them, and all files with deletes. The default is ``"minor"``, or
+        ``"full"`` if ``order_by`` is given.
 
         ``"sort"`` rewrites the same files as ``"minor"``, with rows sorted by the keys
         ``order_by``, such as ``["day(ts) desc", "id"]``, or by the sort order of the table.
         ``"zorder"`` sorts them along a Z-order curve of the columns in ``order_by``. ``"full"``
-        with ``order_by`` sorts all files; ``order_strategy`` is then ``"order"`` or ``"zorder"``.
+        with ``order_by`` sorts all files; ``order_strategy`` is then ``"order"`` (the default) or
+        ``"zorder"``.
 
         The options are those of Java: ``target_file_bytes`` (by default the property
         ``write.target-file-size-bytes``), ``min_file_bytes`` and ``max_file_bytes`` (75% and 180%
