@@ -12,7 +12,11 @@ from airflow.sdk import BaseNotifier
 
 from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.compat import in_thread
-from airflow_provider_lake.notifications.sentence import occasion_of, table_health
+from airflow_provider_lake.notifications.sentence import (
+    occasion_of,
+    table_health,
+    unknown_health,
+)
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -29,7 +33,8 @@ class LakeHealthNotifier(BaseNotifier):
     Templates of the other notifier may use ``{{ lake_health.sentence }}``: the task or the missed
     deadline, the table, its verdict, its score, and reasons with advice. ``lake_health`` also has
     the members ``occasion``, ``table``, ``verdict``, ``score`` and ``reasons``. If the health
-    cannot be read, the notification is still sent, and the sentence has the reason.
+    cannot be read, the notification is still sent: the sentence has the reason, ``verdict`` is
+    ``unknown``, ``score`` is None, and ``reasons`` is empty.
 
     :param notifier: the other notifier, such as ``SmtpNotifier(to=..., subject="{{
         lake_health.sentence }}")``. For a deadline alert: the path of the class, because Airflow
@@ -81,7 +86,7 @@ class LakeHealthNotifier(BaseNotifier):
         if isinstance(table, str):
             health = table_health(table, lake_conn_id)
         else:
-            health = {"finding": _NO_TABLE}
+            health = unknown_health(_NO_TABLE)
         found = {"table": table, **health, "occasion": occasion}
         found["sentence"] = f"{occasion}: {health['finding']}."
         self.log.info("%s", found["sentence"])

@@ -10,7 +10,7 @@ from typing import Any
 from airflow_provider_lake.compat import AirflowException
 from airflow_provider_lake.hooks.lake import LakeHook
 
-__all__ = ["occasion_of", "table_health"]
+__all__ = ["occasion_of", "table_health", "unknown_health"]
 
 _log = logging.getLogger(__name__)
 
@@ -31,8 +31,9 @@ def occasion_of(context: Mapping[str, Any]) -> str:
 
 
 def table_health(table: str, lake_conn_id: str | None) -> dict[str, Any]:
-    """Return the verdict, the score, the reasons, and one sentence as ``finding``. If the health
-    cannot be read, return only a ``finding`` with the reason.
+    """Return the verdict, the score, the reasons, and one sentence as ``finding``.
+
+    If the health cannot be read, the values are those of ``unknown_health``.
     """
     try:
         report = LakeHook(lake_conn_id or LakeHook.default_conn_name).health(
@@ -40,7 +41,7 @@ def table_health(table: str, lake_conn_id: str | None) -> dict[str, Any]:
         )
     except Exception as reason:  # noqa: BLE001 - people must be notified in any case
         _log.exception("the health of table %s cannot be read", table)
-        return {"finding": f"the health of table {table} is unknown: {_safe_text(reason)}"}
+        return unknown_health(f"the health of table {table} is unknown: {_safe_text(reason)}")
     reasons = [str(each) for each in report.reasons]
     why = "; ".join(reasons) or "no problems found"
     verdict = str(report.verdict)
@@ -50,6 +51,13 @@ def table_health(table: str, lake_conn_id: str | None) -> dict[str, Any]:
         "reasons": reasons,
         "finding": f"table {table} is {verdict}, score {report.score} of 100: {why}",
     }
+
+
+def unknown_health(finding: str) -> dict[str, Any]:
+    """Return the members of a health that cannot be read: verdict ``unknown``, no score and no
+    reasons. A template that uses a missing member would fail.
+    """
+    return {"verdict": "unknown", "score": None, "reasons": [], "finding": finding}
 
 
 def _safe_text(reason: Exception) -> str:

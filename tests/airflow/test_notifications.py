@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from airflow.sdk import DAG
 
 from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.notifications.health import LakeHealthNotifier
@@ -85,6 +86,16 @@ def test_people_are_notified_although_the_health_is_unknown(catalog, sent, table
 
     [text] = sent
     assert text.startswith(f"Task land of DAG shop, run r1: {reason}")
+
+
+@pytest.mark.parametrize("table", ["shop.lost", None])
+def test_every_member_can_be_used_although_the_health_is_unknown(catalog, sent, table):
+    """The templates of a DAG refuse undefined names."""
+    text = "{{ lake_health.verdict }} {{ lake_health.score }} {{ lake_health.reasons }}"
+    with DAG("shop") as dag:
+        LakeHealthNotifier(notifier=Chat(text))({**of_task(table), "dag": dag})
+
+    assert sent == ["unknown None []"]
 
 
 def test_a_message_that_may_hold_secrets_is_not_sent(orders, sent, monkeypatch):
