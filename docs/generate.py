@@ -66,6 +66,8 @@ def catalog_options_page() -> str:
         "",
         "- `jdbc.<property>` for the connection (`jdbc.user`, `jdbc.password` and so on)",
         "- `table-default.<option>`: the default of a table option for new tables",
+        "- `metadata.iceberg.<key>`: address and login of a catalog in which tables are",
+        "  [published](../publish.md)",
         "- the options of the [storage](../storage.md), such as `s3.endpoint`",
         "",
         "| option | takes | default | meaning |",

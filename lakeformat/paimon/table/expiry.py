@@ -35,8 +35,9 @@ class TableExpiry(TableReads):
 
         At least ``retain_min`` and at most ``retain_max`` of the newest are kept. Between those, a
         snapshot expires if it was replaced before ``older_than``: a time, or an age such as ``"2
-        d"``. Missing arguments default to the table options. Snapshots that a tag, a branch or a
-        consumer needs are kept. ``limit`` is the largest number to expire. Raise
+        d"``. Missing arguments default to the table options. Snapshots that a consumer needs are
+        kept, and so are the files that a tag or a branch needs. ``limit`` is the largest number of
+        snapshots, and of changelogs, to expire. Raise
         InvalidRequestError for a number below 1, or if ``retain_min`` exceeds ``retain_max``.
 
         A ``dry_run`` deletes nothing, and its report has each file with the reason. If you pass
