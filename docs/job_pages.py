@@ -29,12 +29,15 @@ Each job is a function and a command:
 
 - in your process: `spark_jobs.compact.run(request)`
 - as a command: `python -m spark_jobs.compact --request …`
-- on a cluster: `spark-submit … compact --request …`, see [shipping](shipping.md)
+- on a cluster: `spark-submit … compact --request …`, see [shipping](shipping.md). The request needs
+  `"engine": "spark"`: otherwise the driver works alone
 
 `--request` takes a JSON object, or the path or URI of a file with one. `run` takes a dict with the
 same keys, or the typed request, such as
 `spark_jobs.job_requests.compact.CompactRequest(warehouse="warehouse", table="shop.orders")`. An
-unknown key is refused, and one error lists everything that is wrong with a request.
+unknown key is refused, and one error lists the unknown, missing and wrong keys of a request. A key
+or a job that the format of the table does not have is refused, too, and the error names what to use
+instead.
 
 The commands have these options:
 
@@ -49,7 +52,8 @@ argument shows a secret |
 
 During the work the command prints lines `LAKE_PROGRESS {"done": …, "total": …, "unit": …}` to
 standard output. At its end it prints one line `LAKE_REPORT {…}` with the result, which `run`
-returns:
+returns. After a failure the error is on standard error, and this line is printed only if a part of
+the work was done. The result has these members:
 
 | member | meaning |
 |---|---|
@@ -64,15 +68,20 @@ newest |
 | `seconds` | the duration |
 | `report` | the library's own report; of a long list it has the first 100 members, and `left_out` \
 has the number of omitted ones |
+| `staged` | only of `ingest` with `stage`: the address of the staged result for the job `commit`; \
+and of `check` with `staged`: the list of addresses that were checked |
+| `next_snapshot` | only of `ingest` with `source_table`: the number of the snapshot of the source \
+table that the next run reads first |
 
 | exit code | meaning |
 |---|---|
 | 0 | done, now or by an earlier attempt |
 | 10 | nothing to do |
-| 20 | repeated conflicts with other writers: run it again |
+| 20 | conflicts with other writers: run it again; with `read_snapshot`, first compute the rows \
+again |
 | 30 | wrong request: a retry cannot help |
-| 1 | any other error, failed checks, or a verdict that `fail_when` names; if a part of the work \
-was done, the result describes that part |
+| 1 | any other error, failed checks, a verdict that `fail_when` names, or a result that cannot be \
+written to `--result-uri`; if a part of the work was done, the result describes that part |
 | 143 | stopped by SIGTERM, or because the parent process died |
 
 Times are ISO-8601 text (UTC unless they have a zone) or epoch milliseconds. Write an age as

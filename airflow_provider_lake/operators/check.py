@@ -28,7 +28,8 @@ _RESULT_KEY = "return_value"
 
 
 class LakeCheckOperator(LakeJobOperator):
-    """Checks rows. If a check fails, the task fails at once, without retries.
+    """Checks rows; give at least one check. If a check fails, the task fails at once, without
+    retries.
 
     Between ``LakeIngestOperator(stage=True)`` and ``LakeCommitOperator`` it checks the staged rows,
     so that no reader sees bad rows. The member ``staged`` of the result has their addresses for the
@@ -41,8 +42,8 @@ class LakeCheckOperator(LakeJobOperator):
         so that ``unique`` ignores these rows. Default: None; in a cleared run, the snapshot that
         the ``LakeCommitOperator`` after this task published first
     :param where: check only rows that meet this SQL condition
-    :param min_rows: the fewest rows that there may be
-    :param max_rows: the most rows that there may be
+    :param min_rows: the fewest rows that there may be. Default: no limit
+    :param max_rows: the most rows that there may be. Default: no limit
     :param not_null: columns that must not have nulls
     :param unique: columns, or lists of columns, whose values no two rows may share, such as
         ``["id", ["shop", "number"]]``. Staged rows are compared with the table as it will be after

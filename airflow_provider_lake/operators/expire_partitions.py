@@ -14,17 +14,23 @@ __all__ = ["LakeExpirePartitionsOperator"]
 
 
 class LakeExpirePartitionsOperator(LakeJobOperator):
-    """Deletes the rows of old partitions. Each argument replaces an option of the table.
+    """Deletes the rows of old partitions, in one or more commits. Without an argument, the table
+    option that it names decides.
 
-    :param expiration_time: delete partitions older than this: an age such as ``"7 d"``, or a time
+    :param expiration_time: delete partitions older than this: an age such as ``"7 d"``, or a time.
+        Default: the table option ``partition.expiration-time``; without it the task fails
     :param strategy: ``values-time`` takes the age of a partition from its values, ``update-time``
-        from its last write
+        from its last write. Default: the table option ``partition.expiration-strategy``
     :param timestamp_pattern: pattern that builds a time from partition values, such as ``"$dt
-        $hour:00:00"``
+        $hour:00:00"``. Default: the table option ``partition.timestamp-pattern``; without it the
+        first partition column
     :param timestamp_formatter: format of the time that ``timestamp_pattern`` builds, such as
-        ``"yyyyMMdd"``
-    :param max_num: delete at most this many partitions
-    :param batch_size: the most partitions that one commit deletes
+        ``"yyyyMMdd"``. Default: the table option ``partition.timestamp-formatter``; without it
+        ``yyyy-MM-dd HH:mm:ss`` or ``yyyy-MM-dd``
+    :param max_num: delete at most this many partitions. Default: the table option
+        ``partition.expiration-max-num``
+    :param batch_size: the most partitions that one commit deletes. Default: the table option
+        ``partition.expiration-batch-size``; without it one commit deletes all
     :param dry_run: only report what would be deleted
     """
 

@@ -19,14 +19,17 @@ class LakeExpireSnapshotsOperator(LakeJobOperator):
     All snapshots and files that a tag, a branch or a consumer needs are kept. If the task is
     killed, the next run finishes its work.
 
-    :param retain_max: keep at most this many of the newest snapshots. Default: the option of the
-        table
+    :param retain_max: keep at most this many of the newest snapshots. Default: the table option
+        ``snapshot.num-retained.max``. Not for Iceberg tables
     :param retain_min: keep at least this many of the newest snapshots, of any age. Default: the
-        option of the table
+        table option ``snapshot.num-retained.min``; of an Iceberg table
+        ``history.expire.min-snapshots-to-keep``
     :param older_than: between ``retain_min`` and ``retain_max``, delete snapshots whose successor
-        was committed before this time, or this long ago, such as ``"2 d"``. Default: the option of
-        the table
-    :param limit: delete at most this many snapshots. Default: the option of the table
+        was committed before this time, or this long ago, such as ``"2 d"``. Default: the table
+        option ``snapshot.time-retained``; of an Iceberg table
+        ``history.expire.max-snapshot-age-ms``
+    :param limit: delete at most this many snapshots. Default: the table option
+        ``snapshot.expire.limit``. Not for Iceberg tables
     :param dry_run: only list the snapshots and files that would be deleted
     """
 

@@ -19,7 +19,8 @@ class LakeHealthOperator(LakeJobOperator):
 
     :param time_travel: also read every snapshot, tag and branch, to count the bytes that only they
         keep
-    :param unknown: also list the directories, to find unreferenced, missing and truncated files
+    :param unknown: also list the directories, to find unreferenced, missing and truncated files.
+        Only for Paimon tables
     :param fail_when: ``degraded``: fail if the verdict is ``degraded`` or ``unhealthy``;
         ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail for the verdict
     """

@@ -41,7 +41,8 @@ _SECRET_URL = re.compile(
 
 
 class LakeIngestOperator(LakeJobOperator):
-    """Adds rows to a table, once per DAG run: from files, a SQL table or another lake table.
+    """Adds rows to a table, once per DAG run: from files, a SQL table or another lake table. Give
+    one of ``source``, ``source_table`` and ``jdbc_url``.
 
     A retry finds the snapshot that its run has published, and publishes nothing twice. It fails if
     that snapshot may have expired. A task that is cleared after a success does its work again: see
@@ -70,11 +71,12 @@ class LakeIngestOperator(LakeJobOperator):
         skip those of other tables
     :param source_table: another table of the warehouse, ``database.table``: ingests the changes
         since the last run
-    :param consumer: with ``source_table``: the consumer of that table that stores the position of
-        this reader. The position moves after the rows are committed. The first run reads all rows
+    :param consumer: required with ``source_table``: the consumer of that table that stores the
+        position of this reader. The position moves after the rows are committed. The first run
+        reads all rows
     :param jdbc_url: address of a SQL database: with engine ``python`` a URL of SQLAlchemy
         (``postgresql://host/db``), with ``spark`` one of JDBC (``jdbc:postgresql://host/db``)
-    :param jdbc_table: with ``jdbc_url``: the table or view; all of its rows are read
+    :param jdbc_table: required with ``jdbc_url``: the table or view; all of its rows are read
     :param jdbc_conn_id: with ``jdbc_url``: the connection whose login and password are used; its
         other fields are ignored
     :param source_options: with ``jdbc_url`` and engine ``spark``: further options of Spark's JDBC

@@ -26,7 +26,7 @@ class LakeTagOperator(LakeJobOperator):
     :param watermark: ``create``: use the first snapshot whose watermark, in epoch milliseconds, has
         reached this value
     :param retain: ``create``, ``replace``: the lifetime of the tag, such as ``"7 d"``. Default: the
-        option of the table
+        table option ``tag.default-time-retained``; without it the tag is kept until you delete it
     :param exist_ok: ``create``: do nothing if the tag exists, even if it names another snapshot
     :param new_name: ``rename``: the new name
     :param missing_ok: ``delete``: ignore a tag that does not exist

@@ -37,7 +37,9 @@ _CHECKS = (
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRequest(TableRequest):
-    """Check staged rows before they are published, or the rows of the table."""
+    """Check staged rows before they are published, or the published rows of the table. Give at
+    least one check.
+    """
 
     staged: Sequence[str] | None = None
     """Addresses of staged results, as returned by the job that staged them. Default: the published
@@ -45,14 +47,14 @@ class CheckRequest(TableRequest):
     """
     replaces: Numbered | None = None
     """With ``staged``: the number of the snapshot whose rows the commit will replace, so that
-    ``unique`` ignores these rows.
+    ``unique`` ignores these rows. Default: the commit only adds rows.
     """
     where: str | None = None
     """Check only rows that meet this SQL condition."""
     min_rows: RowCount | None = None
-    """The fewest rows that there may be."""
+    """The fewest rows that there may be. Default: no limit."""
     max_rows: RowCount | None = None
-    """The most rows that there may be."""
+    """The most rows that there may be. Default: no limit."""
     not_null: ColumnNames | None = None
     """Columns that must not have nulls."""
     unique: UniqueColumns | None = None

@@ -100,9 +100,9 @@ class CommitKeys:
     """
     commit_replaces: int | None = None
     """For ``ingest`` and ``commit``: the number of the snapshot in which the same ``commit_user``
-    published an earlier version of these rows, with a lower identifier. This commit deletes that
-    version. If the version cannot be deleted, the job fails and writes nothing. An overwrite
-    ignores this key.
+    published an earlier version of these rows, with a lower identifier. This commit replaces that
+    version: rows without a key are deleted, rows with a key are replaced by key. If that is not
+    possible, the job fails and publishes nothing. An overwrite ignores this key.
     """
 
     def __post_init__(self) -> None:

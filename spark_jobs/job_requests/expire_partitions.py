@@ -14,21 +14,34 @@ __all__ = ["ExpirePartitionsRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class ExpirePartitionsRequest(TableRequest):
-    """Delete the rows of old partitions. Each key replaces an option of the table."""
+    """Delete the rows of old partitions, in one or more commits. Without a key, the table option
+    that it names decides.
+    """
 
     expiration_time: Expiration | None = None
-    """Delete partitions older than this: an age such as ``"7 d"``, or a time."""
+    """Delete partitions older than this: an age such as ``"7 d"``, or a time. Default: the
+    table option ``partition.expiration-time``; without it the job fails.
+    """
     strategy: Literal["values-time", "update-time"] | None = None
     """``values-time`` takes the age of a partition from its values, ``update-time`` from its last
-    write.
+    write. Default: the table option ``partition.expiration-strategy``.
     """
     timestamp_pattern: TimePattern | None = None
-    """Pattern that builds a time from partition values, such as ``"$dt $hour:00:00"``."""
+    """Pattern that builds a time from partition values, such as ``"$dt $hour:00:00"``. Default: the
+    table option ``partition.timestamp-pattern``; without it the first partition column.
+    """
     timestamp_formatter: TimeFormatter | None = None
-    """Format of the time that ``timestamp_pattern`` builds, such as ``"yyyyMMdd"``."""
+    """Format of the time that ``timestamp_pattern`` builds, such as ``"yyyyMMdd"``. Default: the
+    table option ``partition.timestamp-formatter``; without it ``yyyy-MM-dd HH:mm:ss`` or
+    ``yyyy-MM-dd``.
+    """
     max_num: Numbered | None = None
-    """Delete at most this many partitions."""
+    """Delete at most this many partitions. Default: the table option
+    ``partition.expiration-max-num``.
+    """
     batch_size: Numbered | None = None
-    """The most partitions that one commit deletes."""
+    """The most partitions that one commit deletes. Default: the table option
+    ``partition.expiration-batch-size``; without it one commit deletes all.
+    """
     dry_run: bool = False
     """Only report what would be deleted."""

@@ -19,17 +19,22 @@ class ExpireSnapshotsRequest(TableRequest):
     """
 
     retain_max: Numbered | None = None
-    """Keep at most this many of the newest snapshots. Default: the option of the table."""
+    """Keep at most this many of the newest snapshots. Default: the table option
+    ``snapshot.num-retained.max``. Not for Iceberg tables.
+    """
     retain_min: Numbered | None = None
-    """Keep at least this many of the newest snapshots, of any age. Default: the option of the
-    table.
+    """Keep at least this many of the newest snapshots, of any age. Default: the table option
+    ``snapshot.num-retained.min``; of an Iceberg table ``history.expire.min-snapshots-to-keep``.
     """
     older_than: PastTime | None = None
     """Between ``retain_min`` and ``retain_max``, delete snapshots whose successor was committed
-    before this time, or this long ago, such as ``"2 d"``. Default: the option of the table.
+    before this time, or this long ago, such as ``"2 d"``. Default: the table option
+    ``snapshot.time-retained``; of an Iceberg table ``history.expire.max-snapshot-age-ms``.
     """
     limit: Numbered | None = None
-    """Delete at most this many snapshots. Default: the option of the table."""
+    """Delete at most this many snapshots. Default: the table option ``snapshot.expire.limit``. Not
+    for Iceberg tables.
+    """
     dry_run: bool = False
     """Only report what would be deleted."""
 

@@ -18,7 +18,9 @@ class HealthRequest(TableRequest):
     time_travel: bool = True
     """Also read every snapshot, tag and branch, to count the bytes that only they keep."""
     unknown: bool = False
-    """Also list the directories, to find unreferenced, missing and truncated files."""
+    """Also list the directories, to find unreferenced, missing and truncated files. Only for Paimon
+    tables.
+    """
     fail_when: Literal["degraded", "unhealthy"] | None = None
     """``degraded``: fail, with the reasons and advice, if the verdict is ``degraded`` or
     ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail for the

@@ -21,6 +21,7 @@ from spark_jobs.job_requests.values import (
     MessageTable,
     NullValues,
     Numbered,
+    OptionalCharacter,
     TableOptionTexts,
     TextEncoding,
 )
@@ -94,7 +95,8 @@ _ONLY_TO_CREATE = ("primary_key", "partition_by", "table_options")
 @dataclass(frozen=True, kw_only=True)
 class IngestRequest(BatchRequest):
     """Add rows to a table: from files, change messages, a SQL table, or the changes of another lake
-    table. Jobs with the same commit identity add the rows once.
+    table. Jobs with the same commit identity add the rows once. Give exactly one of the keys
+    ``source``, ``source_table`` and ``jdbc_url``.
     """
 
     source: str | None = None
@@ -108,11 +110,11 @@ class IngestRequest(BatchRequest):
     """
     delimiter: DialectCharacter | None = None
     """For CSV files: the character between two values; ``\\t`` is a tab. Default: a comma."""
-    quote: DialectCharacter | None = None
+    quote: OptionalCharacter | None = None
     """For CSV files: the character around values that hold a delimiter or a line break; empty for
     none. Default: ``"``.
     """
-    escape: DialectCharacter | None = None
+    escape: OptionalCharacter | None = None
     """For CSV files: the character before a delimiter or quote that belongs to a value. Default:
     none.
     """
@@ -137,16 +139,16 @@ class IngestRequest(BatchRequest):
     last run.
     """
     consumer: ConsumerName | None = None
-    """With ``source_table``: the consumer of that table that stores the position of this reader.
-    The position moves after the rows are committed. The first run reads all rows.
+    """Required with ``source_table``: the consumer of that table that stores the position of this
+    reader. The position moves after the rows are committed. The first run reads all rows.
     """
     jdbc_url: str | None = None
     """Address of a SQL database: with engine ``python`` a URL of SQLAlchemy
     (``postgresql://host/db``), with ``spark`` one of JDBC (``jdbc:postgresql://host/db``).
     """
     jdbc_table: str | None = None
-    """With ``jdbc_url``: the table or view, such as ``shop.orders`` or ``"My Shop"."Orders"``; all
-    of its rows are read.
+    """Required with ``jdbc_url``: the table or view, such as ``shop.orders`` or
+    ``"My Shop"."Orders"``; all of its rows are read.
     """
     source_options: Mapping[str, str] | None = declared(default=None, repr=False)
     """With ``jdbc_url``: ``user`` and ``password``; with engine ``spark`` also further options of

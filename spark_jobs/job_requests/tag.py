@@ -46,8 +46,8 @@ class TagRequest(TableRequest):
     value.
     """
     retain: Retention | None = None
-    """``create``, ``replace``: the lifetime of the tag, such as ``"7 d"``. Default: the option of
-    the table.
+    """``create``, ``replace``: the lifetime of the tag, such as ``"7 d"``. Default: the table
+    option ``tag.default-time-retained``; without it the tag is kept until you delete it.
     """
     exist_ok: bool = False
     """``create``: do nothing if the tag exists, even if it names another snapshot."""

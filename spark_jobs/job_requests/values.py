@@ -31,6 +31,7 @@ __all__ = [
     "NewColumnValues",
     "NullValues",
     "Numbered",
+    "OptionalCharacter",
     "PastTime",
     "RegularExpression",
     "Retention",
@@ -287,6 +288,9 @@ MessageTable: TypeAlias = Annotated[str, Rule("a table as database.table", _mess
 RegularExpression: TypeAlias = Annotated[str, Rule("a regular expression", _expression)]
 DialectCharacter: TypeAlias = Annotated[
     str, Rule("one ASCII character", _dialect_character, takes_blanks=True)
+]
+OptionalCharacter: TypeAlias = Annotated[
+    str, Rule("one ASCII character, or empty", _dialect_character, takes_blanks=True)
 ]
 NullValues: TypeAlias = Annotated[
     Sequence[str], Rule("a list of strings", _any_texts, takes_blanks=True)

@@ -81,6 +81,7 @@ def test_the_request_of_the_application_is_one_that_the_job_takes():
     request = read_request(find_job(job).request, json.loads(given["--request"]))
 
     assert request.table == "shop.orders"
+    assert request.engine == "spark"  # the executors would have no work
     assert given["--catalog-options-env"] in APPLICATION["spec"]["driver"]["envSecretKeyRefs"]
 
 
@@ -92,6 +93,11 @@ def test_each_image_is_built_by_a_file_beside_it():
     assert built == IMAGES
     assert f"{airflow['repository']}:{airflow['tag']}".partition("/")[2] in built
     assert APPLICATION["spec"]["image"].partition("/")[2] in built
+
+
+def test_the_page_installs_the_chart_of_the_values():
+    [version] = re.findall(r"valid for chart (\S+)\)", (FOLDER / "values.yaml").read_text())
+    assert f"apache-airflow/airflow --version {version} " in PAGE
 
 
 def test_versions_are_the_tested_ones():
