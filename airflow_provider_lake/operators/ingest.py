@@ -52,7 +52,7 @@ class LakeIngestOperator(LakeJobOperator):
         storage options of the catalog
     :param format: format of the files. Default: by their suffix. JSON means one object per line.
         Change messages, one per line, need their format here. Their rows are upserted and deleted;
-        they also add new columns and widen types, except in an Iceberg table
+        they also add new columns and widen types
     :param delimiter: of CSV files: the character between two values; ``\\t`` is a tab. Default: a
         comma
     :param quote: of CSV files: the character around values that hold a delimiter or a line break;

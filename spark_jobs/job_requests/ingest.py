@@ -106,7 +106,7 @@ class IngestRequest(BatchRequest):
     format: SourceFormat | MessageFormat | None = None
     """Format of the files. Default: by their suffix. JSON means one object per line. Change
     messages, one per line, need their format here. Their rows are upserted and deleted; they also
-    add new columns and widen types, except in an Iceberg table.
+    add new columns and widen types.
     """
     delimiter: DialectCharacter | None = None
     """For CSV files: the character between two values; ``\\t`` is a tab. Default: a comma."""
@@ -147,9 +147,7 @@ class IngestRequest(BatchRequest):
     (``postgresql://host/db``), with ``spark`` one of JDBC (``jdbc:postgresql://host/db``).
     """
     jdbc_table: str | None = None
-    """Required with ``jdbc_url``: the table or view, such as ``shop.orders`` or
-    ``"My Shop"."Orders"``; all of its rows are read.
-    """
+    """Required with ``jdbc_url``: the table or view, ``shop.orders`` or ``"My Shop"."Orders"``."""
     source_options: Mapping[str, str] | None = declared(default=None, repr=False)
     """With ``jdbc_url``: ``user`` and ``password``; with engine ``spark`` also further options of
     Spark's JDBC source.
