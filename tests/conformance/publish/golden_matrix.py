@@ -40,13 +40,15 @@ The golden tables of the tests are Paimon tables that pypaimon and Paimon's Java
 written. This page shows which of them can be [published as Iceberg tables](publish.md). Each was
 published from scratch with its history, and read by PyIceberg.
 
-- `rows`: the number of rows that readers of Paimon see.
+- `table`: the archive in `tests/golden` that has the table, and the name of the table.
+- `kind`: append, or primary key with its merge engine.
+- `rows`: the number of rows that readers of Paimon see; empty if this library cannot read them.
 - `published`: the number of rows in the [published files](publish.md#the-rows-that-readers-see),
-  without the rows that wait for a compaction.
-- `compacted`: the number of published rows after a full compaction; empty for append tables, and
-  for `bucket=-2`, whose rows wait for a compaction of another kind.
-- `outcome`: "equal" means that PyIceberg reads exactly the published rows, at each snapshot and
-  tag; "refused" is followed by the reason that `lake publish` gives.
+  without the rows that wait for a compaction; empty if the table is refused.
+- `compacted`: the number of published rows after a full compaction; empty for refused tables, for
+  append tables, and for `bucket=-2`, whose rows wait for a compaction of another kind.
+- `outcome`: "equal" means that PyIceberg reads exactly the published rows, at each snapshot
+  and tag; "refused" is followed by the reason that `lake publish` gives.
 
 {equal} of {all} tables are equal; the remaining ones are refused.
 
