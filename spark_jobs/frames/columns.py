@@ -44,8 +44,8 @@ _MICROSECONDS = 6
 
 
 def spark_schema(fields: Iterable[DataField]) -> spark_types.StructType:
-    """Return the Spark schema of columns, all nullable; raise ``UnsupportedError`` for a type that
-    Spark lacks.
+    """Return the Spark schema of columns, all nullable; raise ``UnsupportedError`` for a type whose
+    values are not passed to Spark.
     """
     return spark_types.StructType(
         [spark_types.StructField(field.name, spark_type(field.type)) for field in fields]
@@ -53,7 +53,9 @@ def spark_schema(fields: Iterable[DataField]) -> spark_types.StructType:
 
 
 def spark_type(data_type: DataType) -> spark_types.DataType:
-    """Return the Spark type for a logical type; raise ``UnsupportedError`` if Spark has none."""
+    """Return the Spark type for a logical type; raise ``UnsupportedError`` for a type whose values
+    are not passed to Spark, such as VARIANT.
+    """
     match data_type:
         case AtomicType(name=TypeName.DECIMAL):
             return spark_types.DecimalType(data_type.precision, data_type.scale)
@@ -68,8 +70,8 @@ def spark_type(data_type: DataType) -> spark_types.DataType:
         case RowType(fields=fields):
             return spark_schema(fields)
     raise lake.UnsupportedError(
-        f"Spark has no type for {type_to_json(data_type)}: leave the column out with 'columns', or "
-        "read the table with lakeformat"
+        f"this version passes no {type_to_json(data_type)} to Spark: leave the column out with "
+        "'columns', or read the table with lakeformat"
     )
 
 
