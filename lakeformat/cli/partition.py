@@ -41,7 +41,8 @@ OlderThanOption = Annotated[
 StrategyOption = Annotated[
     str | None,
     typer.Option(
-        help="Age of a partition. values-time: by its values; update-time: by its last write."
+        help="Age of a partition. values-time: by its values; update-time: by its newest file. "
+        "Default: the table's option 'partition.expiration-strategy'."
     ),
 ]
 PatternOption = Annotated[
@@ -58,7 +59,10 @@ FormatterOption = Annotated[
 MaxOption = Annotated[
     int | None,
     typer.Option(
-        "--max", metavar="NUMBER", help="Expire at most this many partitions. Default: 100."
+        "--max",
+        metavar="NUMBER",
+        help="Expire at most this many partitions. Default: the table's option "
+        "'partition.expiration-max-num' (100).",
     ),
 ]
 BatchOption = Annotated[

@@ -107,13 +107,17 @@ def _rescale(
     partitions: str | None = None,
     where: str | None = None,
 ) -> Any:
-    """Rewrite the chosen partitions with another number of buckets."""
+    """Rewrite the chosen partitions, by default all, with ``bucket_num`` buckets, by default the
+    option ``bucket``.
+    """
     chosen = None if partitions is None else _partitions(partitions)
     return table.rescale(bucket=bucket_num, partitions=chosen, where=where, executor=executor)
 
 
 def _rewrite_file_index(table: lake.Table, *, where: str | None = None) -> Any:
-    """Write the file indexes that the table's options declare, for existing files."""
+    """Write the file indexes that the table's options declare, for existing files that lack
+    them.
+    """
     return table.rewrite_file_indexes(where=where)
 
 
@@ -140,7 +144,9 @@ def _expire_partitions(
     expire_strategy: str | None = None,
     max_expires: int | None = None,
 ) -> Any:
-    """Delete the rows of partitions that are older than ``expiration_time``."""
+    """Delete the rows of partitions that are older than ``expiration_time``, by default the option
+    ``partition.expiration-time``.
+    """
     return table.expire_partitions(
         expiration_time=expiration_time,
         timestamp_formatter=timestamp_formatter,
@@ -151,7 +157,9 @@ def _expire_partitions(
 
 
 def _expire_tags(table: lake.Table, *, older_than: str | int | None = None) -> Any:
-    """Delete the tags whose lifetime has ended; with ``older_than`` all tags created before it."""
+    """Delete the tags whose lifetime has ended; with ``older_than`` also all tags created before
+    that time. Tags at which a branch began are kept.
+    """
     return table.tags.expire(older_than=older_than)
 
 
@@ -162,7 +170,9 @@ def _remove_orphan_files(
     older_than: str | int | None = None,
     dry_run: bool = False,
 ) -> Any:
-    """Delete unreferenced files that were last changed before ``older_than``."""
+    """Delete unreferenced files that were last changed before ``older_than``, by default one day
+    before the newest commit.
+    """
     return table.remove_orphans(older_than, dry_run, executor=executor)
 
 
@@ -273,14 +283,16 @@ def _delete_branch(table: lake.Table, *, branch: str) -> Any:
 
 
 def _fast_forward(table: lake.Table, *, branch: str) -> Any:
-    """Replace the newer part of the main branch by the snapshots of another branch."""
+    """Publish the newer snapshots of a branch on the main branch; refused if the main branch has
+    snapshots that the branch lacks.
+    """
     return table.branches.fast_forward(branch)
 
 
 def _reset_consumer(
     table: lake.Table, *, consumerId: str, nextSnapshotId: int | None = None
 ) -> Any:
-    """Move a consumer to ``nextSnapshotId``; without it, delete the consumer."""
+    """Set a consumer, new or existing, to ``nextSnapshotId``; without it, delete the consumer."""
     if nextSnapshotId is None:
         return table.consumers.reset(consumerId)
     return table.consumers.set(consumerId, next_snapshot=nextSnapshotId)
@@ -289,7 +301,9 @@ def _reset_consumer(
 def _clear_consumers(
     table: lake.Table, *, includingConsumers: str = ".*", excludingConsumers: str | None = None
 ) -> Any:
-    """Delete the consumers whose whole name matches a regular expression."""
+    """Delete the consumers whose whole name matches the regular expression ``includingConsumers``
+    (default: all) but not ``excludingConsumers``.
+    """
     return table.consumers.clear(including=includingConsumers or ".*", excluding=excludingConsumers)
 
 

@@ -23,8 +23,9 @@ class ExpirePartitionsRequest(TableRequest):
     table option ``partition.expiration-time``; without it the job fails.
     """
     strategy: Literal["values-time", "update-time"] | None = None
-    """``values-time`` takes the age of a partition from its values, ``update-time`` from its last
-    write. Default: the table option ``partition.expiration-strategy``.
+    """``values-time`` takes the age of a partition from its values, ``update-time`` from its
+    newest file, which may be of a compaction. Default: the table option
+    ``partition.expiration-strategy``.
     """
     timestamp_pattern: TimePattern | None = None
     """Pattern that builds a time from partition values, such as ``"$dt $hour:00:00"``. Default: the
