@@ -6,6 +6,7 @@ python docs/generate.py          rewrite them
 from __future__ import annotations
 
 import sys
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -189,10 +190,9 @@ def _meaning() -> list[str]:
         *("", "## Refused, operation by operation", ""),
         "These affect rows or give a guarantee, and this version does not implement them. The",
         "operations of the last column are refused with the name of the option; all other",
-        "operations",
-        f"work. An unlisted key that begins with {prefixes}",
+        f"operations work. An unlisted key that begins with {prefixes}",
         "is treated like the last line. `create_table` and `alter_table` refuse to set any of",
-        "these.",
+        "these, except to a harmless value.",
         *("", "| option | meaning | harmless values | refused operations |", "|---|---|---|---|"),
         *(
             f"| `{key}` | {option.says} | {_values(option)} | {_refused(option)} |"
@@ -228,11 +228,27 @@ def command_line_page() -> str:
     assert isinstance(group, typer.core.TyperGroup)
     context = typer.Context(group, info_name="lake")
     lines = ["# The command line", "", GENERATED, "", _first_paragraph(group.help)]
+    lines += [
+        "",
+        "Give the options of this table before the command: `lake --format iceberg tables`.",
+        "`--warehouse` may also follow the command. `lake COMMAND --help` has more details.",
+    ]
     lines += ["", *_parameters(group, context)]
     lines += _command_lines(group, context)
-    codes = "0 done, 1 failed, 2 wrong request, 3 a defect of this program, 130 interrupted."
-    lines += ["", f"Exit codes: {codes}"]
-    lines += ["4 is for `lake maintain` only: a problem of the table remains."]
+    lines += [
+        "",
+        "## Exit codes",
+        "",
+        "| code | meaning |",
+        "|---|---|",
+        "| 0 | done |",
+        "| 1 | failed; or a problem was found by `check`, `doctor`, `publish --check`, or by "
+        "`missing-files` and `missing-manifests` without `--remove` |",
+        "| 2 | wrong request |",
+        "| 3 | a defect of this program |",
+        "| 4 | only `maintain`: a problem remains, or a table of a database was skipped |",
+        "| 130 | interrupted by Ctrl-C |",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -273,8 +289,15 @@ def _parameters(command: Any, context: typer.Context) -> list[str]:
         record = parameter.get_help_record(context)
         if record is not None and "--help" not in record[0]:
             usage, help_text = (" ".join(part.split()) for part in record)
-            rows.append(f"| `{usage}` | {help_text} |")
+            rows.append(f"| {_code_in_cell(usage)} | {help_text} |")
     return ["| parameter | meaning |", "|---|---|", *rows]
+
+
+def _code_in_cell(text: str) -> str:
+    """Return code for a cell of a table. A pipe in backticks would end the cell on some sites."""
+    if "|" not in text:
+        return f"`{text}`"
+    return f"<code>{escape(text).replace('|', '&#124;')}</code>"
 
 
 def _first_paragraph(text: str | None) -> str:

@@ -91,7 +91,8 @@ class ExpiryOptions:
         "file-operation.thread-num",
         OPTIONAL_NUMBER,
         "",
-        "Number of files deleted at the same time; empty: four per processor.",
+        "Number of files that are deleted, listed or read at the same time. Empty: four per "
+        "processor for deletions, 16 for orphan files and missing files.",
         group=Group.PERFORMANCE,
         older_keys=("delete-file.thread-num",),
     )
