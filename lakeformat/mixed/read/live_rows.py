@@ -20,6 +20,7 @@ from lakeformat.mixed.read.store_files import StoreFile
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from lakeformat.mixed.stores.version_field import version_numbers
 from lakeformat.rows.prune import Mask
+from lakeformat.tables.read_ahead import read_ahead
 from lakeformat.types.arrow_memory import array_of
 
 __all__ = ["live_rows"]
@@ -44,14 +45,15 @@ def live_rows(
 
     The keys of all rows are read once for each part of the deletes; the other columns are read
     once. Memory holds one part of the deletes, and the positions of the rows that earlier parts
-    delete. ``version`` is the version field of the table; None if it has none.
+    delete. ``version`` is the version field of the table; None if it has none. While the caller has
+    a batch, a thread reads the next rows.
     """
     rows = _NodeRows(files, tuple(key), version, read)
     for part in parts:
         if part.is_last:
-            yield from rows.live(part.deletes, wanted)
+            yield from rows.live(part, wanted)
             return
-        rows.leave_out(part.deletes)
+        rows.leave_out(part)
     for file in files:  # nothing is deleted
         yield from read(file, wanted)
 
@@ -76,23 +78,23 @@ class _NodeRows:
     left_out: dict[str, DeletionVector] = field(default_factory=dict)
     """The positions of the rows that earlier parts of the deletes delete, by path of the file."""
 
-    def live(self, deletes: KeyDeletes, wanted: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+    def live(self, part: DeletePart, wanted: Sequence[Field]) -> Iterator[pa.RecordBatch]:
         """Stream columns of the rows that neither these deletes nor earlier ones delete."""
         fields = self._fields(wanted)
         every = (rows for file in self.files for rows in self._rows(file, fields))
-        for rows in _joined(every):
-            deleted = self._deleted(rows, deletes, fields)
+        for rows in read_ahead(_joined(every)):
+            deleted = self._deleted(rows, part.deletes, fields)
             left = rows.batch.filter(array_of(~deleted)) if deleted.any() else rows.batch
             if left.num_rows:
                 yield left.select([*range(len(wanted))])
 
-    def leave_out(self, deletes: KeyDeletes) -> None:
+    def leave_out(self, part: DeletePart) -> None:
         """Note the positions of the rows that these deletes delete."""
         fields = self._fields((POSITION,))
         for file in self.files:
             found = DeletionVector.of_parts(
-                rows.batch.column(0).to_numpy()[self._deleted(rows, deletes, fields)]
-                for rows in self._rows(file, fields)
+                rows.batch.column(0).to_numpy()[self._deleted(rows, part.deletes, fields)]
+                for rows in read_ahead(self._rows(file, fields))
             )
             known = self.left_out.get(file.path)
             self.left_out[file.path] = found if known is None else known.merged(found)

@@ -6,8 +6,9 @@ A row is deleted if any part deletes it, so parts can be searched one after the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -32,13 +33,18 @@ Their index takes up to seven times as much.
 """
 
 
-@dataclass(frozen=True, slots=True)
 class DeletePart:
     """Some deletes of a node."""
 
-    deletes: KeyDeletes
-    is_last: bool
-    """True if the node has no further deletes."""
+    def __init__(self, index: Callable[[], KeyDeletes], *, is_last: bool) -> None:
+        self._index = index
+        self.is_last = is_last
+        """True if the node has no further deletes."""
+
+    @cached_property
+    def deletes(self) -> KeyDeletes:
+        """The index of the keys. The first use builds it, while a thread already reads rows."""
+        return self._index()
 
 
 @dataclass(slots=True)
@@ -63,13 +69,13 @@ class NodeDeletes:
             if not rows.num_rows:
                 continue
             if held and size + rows.nbytes > _MOST_BYTES:
-                yield DeletePart(self._index(held, base_files), is_last=False)
+                yield DeletePart(partial(self._index, held, base_files), is_last=False)
                 held, size, is_whole = [], 0, False
             held.append((file, rows))
             size += rows.nbytes
         self._keep(held if is_whole else [])
         if held:
-            yield DeletePart(self._index(held, base_files), is_last=True)
+            yield DeletePart(partial(self._index, held, base_files), is_last=True)
 
     def _keep(self, held: Sequence[tuple[StoreFile, pa.Table]]) -> None:
         found: dict[str, list[pa.Table]] = {}

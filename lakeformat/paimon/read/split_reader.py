@@ -21,13 +21,13 @@ from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.joined_rows import joined_rows
 from lakeformat.paimon.read.postponed_rows import as_one_run, chain_sections, split_off_postponed
-from lakeformat.paimon.read.read_ahead import read_ahead
 from lakeformat.paimon.read.row_ranges import row_ranges
 from lakeformat.paimon.read.sorted_run_reader import Filters, RunReader, conditions, meeting
 from lakeformat.paimon.read.splits import Split, file_sections
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.encoded_texts import decoded
 from lakeformat.rows.row_kinds import is_retract
+from lakeformat.tables.read_ahead import read_ahead
 from lakeformat.types.types import DataField
 
 __all__ = ["SplitReader"]

@@ -15,8 +15,8 @@ import pytest
 import lakeformat as lake
 from lakeformat.paimon.merge.deduplicate import Deduplicate
 from lakeformat.paimon.merge.streams import FEWEST
-from lakeformat.paimon.read.read_ahead import read_ahead
 from lakeformat.storage.memory import MemoryStorage
+from lakeformat.tables.read_ahead import read_ahead
 
 SECONDS = 30
 """Nothing here takes so long unless it hangs."""
