@@ -195,8 +195,9 @@ def _written(
         what = None if overwrite is None else _what(overwrite)
         report = table.write(rows, kinds, overwrite=what, **order)
     elif order:
+        given = " or ".join(f"--{name.replace('_', '-')}" for name in order)
         raise InvalidRequestError(
-            "--upsert-by and --read-snapshot exclude each other: leave one of them out"
+            f"--upsert-by cannot be combined with {given}: leave one of them out"
         )
     elif overwrite is None:
         report = table.upsert(rows, upsert_by, kinds=kinds)
