@@ -49,14 +49,15 @@ class TableOrphans(TableReads):
         Only files last changed before ``older_than`` are removed: a time, or an age such as ``"2
         d"``. The default is one day before the newest commit or, without a commit, one day ago.
         ``running_since`` is the start of the oldest write in progress: then the default is one day
-        ago, or that start if it is earlier. Writes in progress have unreferenced files. So an
-        ``older_than`` within the last day or after ``running_since`` raises InvalidRequestError,
-        unless ``allow_younger`` confirms that no writer is active. An old file is kept if its
-        writer also wrote a file that is not old enough. The files of the messages ``in_use`` and
-        files with unknown names are kept, too. InvalidRequestError is also raised if more than
-        ``max_share`` of the table's files or bytes are orphans. ``external_paths`` also checks
-        external paths, where no other table may keep files. ``on_progress`` is called with every
-        file that is removed or, in a dry run, would be removed.
+        ago, or five minutes before that start if that is earlier. Writes in progress have
+        unreferenced files. So an ``older_than`` within the last day or after ``running_since``
+        raises InvalidRequestError, unless ``allow_younger`` confirms that no writer is active. An
+        old file is kept if its writer also wrote a file that is not old enough. The files of the
+        messages ``in_use`` and files with unknown names are kept, too. InvalidRequestError is also
+        raised if more than 100 files, and more than ``max_share`` of the table's files or bytes,
+        are orphans. ``external_paths`` also checks external paths, where no other table may keep
+        files. ``on_progress`` is called with every file that is removed or, in a dry run, would be
+        removed.
 
         ``executor`` reads manifests and lists directories: ``"threads"`` (as many as the option
         ``file-operation.thread-num``), ``"serial"``, or an object such as
