@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -17,9 +17,10 @@ import step
 
 @contextmanager
 def beside(
-    steps: Mapping[str, Sequence[str]], *, folder: Path, environ: Mapping[str, str]
+    steps: Iterable[tuple[str, Sequence[str]]], *, folder: Path, environ: Mapping[str, str]
 ) -> Iterator[Callable[[], list[tuple[int, float]]]]:
-    """Start the commands of ``steps``, one after the other, in parallel to the block.
+    """Start the commands of ``steps``, pairs of a name and a command, one after the other, in
+    parallel to the block. ``steps`` is asked for the next pair when the step before has ended.
 
     Yields a function that waits for the last step, prints the output of all steps, and returns the
     exit code and the seconds of each. If the block ends early, the running step gets SIGINT and can
@@ -49,7 +50,7 @@ class _Lane(threading.Thread):
 
     def __init__(
         self,
-        steps: Mapping[str, Sequence[str]],
+        steps: Iterable[tuple[str, Sequence[str]]],
         folder: Path,
         environ: Mapping[str, str],
         printed: IO[str],
@@ -65,7 +66,7 @@ class _Lane(threading.Thread):
         self._is_ended = False
 
     def run(self) -> None:
-        for name, command in self._steps.items():
+        for name, command in self._steps:
             began = time.monotonic()
             if (running := self._begin(name, command)) is None:
                 return

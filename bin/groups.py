@@ -43,7 +43,7 @@ class Group:
     """
     is_aside: bool = False
     """True if the group runs at the same time as the remaining groups, because its tests wait for
-    programs that they start.
+    programs that they start. The last of the remaining groups follow it.
     """
     opt_in: str = ""
     """The requirements beyond those of the project; a group with such requirements runs only when

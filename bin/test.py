@@ -7,7 +7,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import packages
 import step
 from beside import beside
 from environment import work_environ
-from groups import COMPAT, GATE, JAVA, UNIT, Group, Request, has_tests, parse_request
+from groups import COMPAT, GATE, GROUPS, JAVA, UNIT, Group, Request, has_tests, parse_request
 from summary import Sample, StepResult, format_summary, read_junit
 from trouble import SetupError
 
@@ -88,35 +89,61 @@ def run(request: Request, results: list[StepResult]) -> None:
             run_groups(request, Path(folder), results)
             return
         # One processor checks the types while the other begins with the tests.
-        with beside({"types": types()}, folder=ROOT, environ=os.environ) as checked:
-            results += run_gate(has_unit=UNIT in request.groups and not request.options)
+        with beside([("types", types())], folder=ROOT, environ=os.environ) as checked:
+            results += run_gate(request)
             run_groups(request, Path(folder), results)
             results.append(check_result("types", *checked()[0]))
 
 
 def run_groups(request: Request, folder: Path, results: list[StepResult]) -> None:
-    """Run the groups of tests in order, but those with Java or Airflow at the same time as the
-    rest.
+    """Run the groups of tests, two at a time if some of them have Java or Airflow.
 
-    Their tests wait for programs that they start, while the remaining groups use the processors.
+    Those are run beside the remaining groups, in order, because their tests wait for programs that
+    they start. When the last of them has ended, the last of the remaining groups follow, so that
+    the processors are used until all groups have ended.
     """
     groups = [group for group in request.groups if group is not GATE and has_tests(ROOT, group)]
     aside = [group for group in groups if group.is_aside]
     shares = len(aside) < len(groups) and uses_processes(request)
     if not shares:
         aside = []
+    rest = deque(group for group in groups if group not in aside)
     reports = {group: folder / f"{group.name}.xml" for group in groups}
-    commands = {g.name: group_command(g, request, reports[g], shares=True) for g in aside}
-    with beside(commands, folder=ROOT, environ=step_environ()) as finished:
-        for group in groups:
+    begun: list[Group] = []
+
+    def steps() -> Iterator[tuple[str, list[str]]]:
+        for group in _taken_aside(aside, rest):
+            begun.append(group)
+            yield group.name, group_command(group, request, reports[group], shares=True)
+
+    with beside(steps(), folder=ROOT, environ=step_environ()) as finished:
+        while group := _take(rest.popleft):
             if group is COMPAT:
                 run_compat(request, folder, results)
-            elif group not in aside:
+            else:
                 results.append(run_tests(group, request, reports[group], shares=bool(aside)))
-        for group, (code, seconds) in zip(aside, finished(), strict=True):
+        for group, (code, seconds) in zip(begun, finished(), strict=True):
             name = group.name
             read = read_junit(reports[group], name=name, seconds=seconds, exit_code=code)
             results.append(read)
+
+
+def _taken_aside(aside: Sequence[Group], rest: deque[Group]) -> Iterator[Group]:
+    """Yield ``aside``, and then the last groups of ``rest``, as long as the run has not begun them.
+
+    Stops at the group ``compat``, which needs environments of its own.
+    """
+    yield from aside
+    while aside and COMPAT not in rest and (group := _take(rest.pop)):
+        yield group
+
+
+def _take(take: Callable[[], Group]) -> Group | None:
+    """Return the group that ``take`` removes from a deque; None if another thread took the last."""
+    try:
+        return take()
+    except IndexError:
+        return None
 
 
 def memory_for_files() -> str | None:
@@ -142,10 +169,11 @@ def types() -> list[str]:
     return [*command, *(word for name in packages for word in ("--package", name))]
 
 
-def run_gate(*, has_unit: bool) -> list[StepResult]:
+def run_gate(request: Request) -> list[StepResult]:
     """Check formatting, lint and structure; run every step, so that one run shows all failures.
 
-    With ``has_unit``, the group ``unit`` runs the tests of the structure later.
+    What a group of the request does later is left to it: ``unit`` runs the tests of the structure,
+    and each group collects its own tests.
     """
     ruff = str(Path(sys.executable).parent / "ruff")
     uncached = [] if is_writable() else ["--no-cache"]
@@ -156,11 +184,25 @@ def run_gate(*, has_unit: bool) -> list[StepResult]:
         run_check("format", formatted, mend=".venv/bin/ruff format ."),
         run_check("lint", [ruff, "check", *uncached, "."], mend=".venv/bin/ruff check --fix ."),
     ]
-    if not has_unit:
+    if UNIT not in request.groups or request.options:
         results.append(run_check("structure", [*pytest(), *structure]))
-    # It leaves each test file compiled for its group; thousands of names are not printed.
-    collection = [*quiet, "--collect-only", "-p", "no:terminal", "tests"]
-    return [*results, run_check("collection", collection)]
+    if folders := folders_to_collect(request):
+        # Thousands of names are not printed.
+        collection = [*quiet, "--collect-only", "-p", "no:terminal", *folders]
+        results.append(run_check("collection", collection))
+    return results
+
+
+def folders_to_collect(request: Request) -> list[str]:
+    """Return the folders of tests that no group of the request collects as a whole."""
+    is_whole = not (request.options or request.tests)
+    collected = {group.folder for group in request.groups} if is_whole else set()
+    folders = {group.folder: None for group in GROUPS if group is not GATE}
+    return [
+        f"tests/{name}"
+        for name in folders
+        if name not in collected and (ROOT / "tests" / name).is_dir()
+    ]
 
 
 def run_check(name: str, command: list[str], *, mend: str = "") -> StepResult:

@@ -27,11 +27,23 @@ def python(code: str, *words: Path) -> list[str]:
 
 def test_their_output_appears_once_the_last_has_ended(beside, capsys):
     steps = {"one": python("print('first')"), "two": python("print('last'); raise SystemExit(3)")}
-    with beside(steps) as finished:
+    with beside(steps.items()) as finished:
         assert capsys.readouterr().out == ""
         codes = [code for code, _ in finished()]
     assert codes == [0, 3]
     assert capsys.readouterr().out == "\n== one ==\nfirst\n\n== two ==\nlast\n"
+
+
+def test_a_step_is_chosen_after_the_step_before_has_ended(beside, tmp_path):
+    mark, seen = tmp_path / "mark", []
+
+    def steps():
+        yield "one", python("import pathlib, sys; pathlib.Path(sys.argv[1]).touch()", mark)
+        seen.append(mark.exists())
+
+    with beside(steps()) as finished:
+        finished()
+    assert seen == [True]
 
 
 SERVER = """
@@ -60,7 +72,7 @@ def test_an_interrupted_run_ends_the_running_step_and_starts_no_other(
     server, other = tmp_path / "server", tmp_path / "other"
     steps = {"one": python(SERVER, server), "two": python(SERVER, other)}
     with pytest.raises(error):
-        leave(beside(steps), error, after=server)
+        leave(beside(steps.items()), error, after=server)
     assert [*tmp_path.iterdir()] == []
 
 
@@ -79,5 +91,5 @@ def test_a_step_that_the_terminal_interrupts_is_not_interrupted_again(
     monkeypatch.setattr(bin_modules["step"], "_shares_terminal", lambda: True)
     begun, again = tmp_path / "begun", tmp_path / "again"
     with pytest.raises(KeyboardInterrupt):
-        leave(beside({"one": python(CLEANING_UP, begun, again)}), KeyboardInterrupt, after=begun)
+        leave(beside([("one", python(CLEANING_UP, begun, again))]), KeyboardInterrupt, after=begun)
     assert not again.exists()

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import deque
 from contextlib import contextmanager
+from itertools import islice
 
 import pytest
 
 from tests.unit.bootstrap.machine import ROOT
+
+FOLDERS = {path.relative_to(ROOT / "tests").parts[0] for path in ROOT.glob("tests/*/**/test_*.py")}
+OPT_IN = {"java", "readers", "stack"}
 
 
 @pytest.fixture
@@ -20,8 +25,8 @@ def gate_of(bin_modules, monkeypatch):
         commands[name] = command
         return 0, 0.0
 
-    def gate(*, has_unit: bool = False) -> dict[str, list[str]]:
-        results = test.run_gate(has_unit=has_unit)
+    def gate(*words: str) -> dict[str, list[str]]:
+        results = test.run_gate(bin_modules["groups"].parse_request(words or ["gate"]))
         assert [result.name for result in results] == [*commands]
         return commands
 
@@ -47,8 +52,24 @@ def test_the_gate_holds_imports_names_and_generated_pages(bin_modules, gate_of):
         assert str(ROOT / "tests" / "unit" / name) in commands["structure"]
 
 
-def test_the_gate_leaves_the_structure_to_the_unit_tests_that_run_after_it(gate_of):
-    assert [*gate_of(has_unit=True)] == ["format", "lint", "collection"]
+def folders_of(commands):
+    collection = commands["collection"]
+    return {word.removeprefix("tests/") for word in collection if word.startswith("tests/")}
+
+
+def test_the_gate_leaves_to_the_groups_what_they_do_after_it(gate_of):
+    commands = gate_of("gate", "unit", "spark", "site")
+    assert [*commands] == ["format", "lint", "collection"]
+    assert folders_of(commands) == {"conformance", "crash", "interop", "airflow", *OPT_IN}
+
+
+def test_the_gate_of_a_whole_run_collects_the_tests_that_only_a_named_group_runs(gate_of):
+    assert folders_of(gate_of("--all")) == {*OPT_IN}
+
+
+@pytest.mark.parametrize("words", [("gate",), ("--", "-x"), ("gate", "--", "tests/unit/test_a.py")])
+def test_the_gate_collects_what_no_group_collects_as_a_whole(gate_of, words):
+    assert folders_of(gate_of(*words)) == FOLDERS
 
 
 @pytest.mark.parametrize(("words", "expected"), [(["gate", "unit"], True), (["unit"], False)])
@@ -57,12 +78,12 @@ def test_types_are_checked_beside_all_other_steps(bin_modules, monkeypatch, word
 
     @contextmanager
     def beside(steps, **_):
-        [name] = steps
+        [(name, _)] = steps
         order.append(f"start {name}")
         yield lambda: order.append(f"end {name}") or [(0, 0.0)]
 
     monkeypatch.setattr(test, "beside", beside)
-    monkeypatch.setattr(test, "run_gate", lambda **_: order.append("gate") or [])
+    monkeypatch.setattr(test, "run_gate", lambda _: order.append("gate") or [])
     monkeypatch.setattr(test, "run_groups", lambda *_: order.append("tests"))
     test.run(bin_modules["groups"].parse_request(words), [])
     whole = ["start types", "gate", "tests", "end types"]
@@ -71,11 +92,16 @@ def test_types_are_checked_beside_all_other_steps(bin_modules, monkeypatch, word
 
 @pytest.fixture
 def run_groups(bin_modules, monkeypatch, tmp_path):
-    """Return a function that runs groups with commands that only record their processes."""
+    """Return a function that runs groups with commands that only record their processes.
+
+    Groups with Java or Airflow end before the remaining ones begin; ``more`` of these follow them.
+    """
     test = bin_modules["test"]
 
-    def run(*words):
+    def run(*words, more=0):
         alone, aside = {}, {}
+        request = bin_modules["groups"].parse_request(words)
+        count = sum(group.is_aside for group in request.groups) + more
 
         def stream(name, command, environ=None):
             alone[name] = processes_of(command)
@@ -83,14 +109,14 @@ def run_groups(bin_modules, monkeypatch, tmp_path):
 
         @contextmanager
         def beside(steps, **_):
-            aside.update({name: processes_of(command) for name, command in steps.items()})
-            yield lambda: [(3, 2.0) for _ in steps]
+            aside.update({name: processes_of(command) for name, command in islice(steps, count)})
+            yield lambda: [(3, 2.0) for _ in aside]
 
         monkeypatch.setattr(test, "stream", stream)
         monkeypatch.setattr(test, "beside", beside)
         monkeypatch.setattr(test.os, "cpu_count", lambda: 2)
         results = []
-        test.run_groups(bin_modules["groups"].parse_request(words), tmp_path, results)
+        test.run_groups(request, tmp_path, results)
         return alone, aside, results
 
     return run
@@ -110,6 +136,26 @@ def test_spark_and_airflow_are_tested_beside_the_other_groups(run_groups):
     assert [bool(result.failed) for result in results] == [False] * 5 + [True] * 2
 
 
+def test_the_last_groups_follow_those_that_are_tested_beside_the_others(run_groups):
+    alone, aside, results = run_groups(more=2)
+
+    assert [*aside] == ["spark", "airflow", "site", "interop"]
+    assert [*alone] == ["unit", "conformance", "crash"]
+    assert [result.name for result in results] == [*alone, *aside]
+
+
+def test_a_run_ends_though_all_groups_have_followed_those_beside_it(run_groups):
+    alone, aside, _ = run_groups("unit", "spark", more=2)
+    assert ([*alone], [*aside]) == ([], ["spark", "unit"])
+
+
+def test_a_group_with_environments_of_its_own_follows_no_other(bin_modules):
+    groups, test = bin_modules["groups"], bin_modules["test"]
+    rest = deque([groups.UNIT, groups.COMPAT])
+    assert [*test._taken_aside([groups.INTEROP], rest)] == [groups.INTEROP]
+    assert [*rest] == [groups.UNIT, groups.COMPAT]
+
+
 def test_a_group_that_runs_alone_has_the_processors_and_one_process_more(run_groups):
     assert run_groups("unit")[:2] == ({"unit": "3"}, {})
     assert run_groups("spark", "airflow")[:2] == ({"spark": "3", "airflow": "3"}, {})
@@ -121,10 +167,7 @@ def test_tests_that_must_run_in_one_process_run_one_group_at_a_time(run_groups):
 
 def test_every_folder_of_tests_is_a_group_of_the_command(bin_modules):
     groups = bin_modules["groups"]
-    folders = {
-        path.relative_to(ROOT / "tests").parts[0] for path in ROOT.glob("tests/*/**/test_*.py")
-    }
-    assert folders <= {group.name for group in groups.GROUPS}
+    assert {group.name for group in groups.GROUPS} >= FOLDERS
 
 
 @pytest.fixture
