@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from lakeformat.tables.commit_id import CommitId
     from lakeformat.tables.compact_manifests_report import CompactManifestsReport
     from lakeformat.tables.compact_progress import CompactProgress
+    from lakeformat.tables.lookup.lookup import Lookup
     from lakeformat.tables.maintain import MaintainProgress, MaintainReport
     from lakeformat.tables.orphan_report import OrphanReport
     from lakeformat.tables.position import Position
@@ -157,6 +158,7 @@ __all__ = [
     "LakeError",
     "LivePartition",
     "LockUnavailableError",
+    "Lookup",
     "MaintainProgress",
     "MaintainReport",
     "MarkDoneReport",
@@ -248,6 +250,7 @@ _MODULE_OF = {
     "IcebergHealthReport": "iceberg.health",
     "IcebergTable": "iceberg.table",
     "LivePartition": "paimon.partitions.live",
+    "Lookup": "tables.lookup.lookup",
     "MaintainProgress": "tables.maintain",
     "MaintainReport": "tables.maintain",
     "MarkDoneReport": "paimon.partitions.partition_reports",

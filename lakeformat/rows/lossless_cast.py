@@ -22,17 +22,20 @@ __all__ = [
 _INTEGER_DIGITS = 20
 
 
-def cast_given(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:
+def cast_given(
+    values: pa.Array, name: str, target: pa.DataType, *, before: str = "writing"
+) -> pa.Array:
     """Return the values of a column as the type ``target``.
 
-    Raise InvalidRequestError, which names the column, if the cast would change a value.
+    Raise InvalidRequestError, which names the column, if the cast would change a value. ``before``
+    names the work that needs the values, for its message.
     """
     if values.type == target:
         return values
     if not _means_the_same(values.type, target):
         raise InvalidRequestError(
             f"column {name!r} has type {values.type}, but the table needs {target}; "
-            "convert it before writing"
+            f"convert it before {before}"
         )
     try:
         if pa.types.is_decimal(target) and pa.types.is_integer(values.type):

@@ -47,6 +47,7 @@ PROMISED = [
     "LakeError",
     "LivePartition",
     "LockUnavailableError",
+    "Lookup",
     "MaintainProgress",
     "MaintainReport",
     "MarkDoneReport",
