@@ -107,8 +107,8 @@ def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
 def _map(array: pa.Array, key: DataType, value: DataType, data_type: DataType) -> pa.Array:
     if _is_shared_shredding(array.type):
         raise UnsupportedError(
-            "a MAP column is in shared-shredding form, which this version cannot read: read only "
-            "the other columns, or use another engine"
+            "this version cannot read a MAP in shared-shredding form: read only the other columns, "
+            "or use another engine"
         )
     _require(array, data_type, pa.types.is_map, _is_list_of_pairs)
     keys, items = map_entries(array)
@@ -133,7 +133,7 @@ def _row(array: pa.Array, data_type: RowType, wanted: pa.DataType) -> pa.Array:
     children = dict(zip([part.name for part in array.type], struct_children(array), strict=True))
     missing = [field.name for field in data_type.fields if field.name not in children]
     if missing:
-        raise PhysicalTypeError(f"a ROW column lacks the field {missing[0]!r}")
+        raise PhysicalTypeError(f"a ROW lacks the field {missing[0]!r}")
     found = [to_logical(children[field.name], field.type) for field in data_type.fields]
     return struct_around(array, found, wanted)
 
@@ -156,12 +156,12 @@ def _variant(array: pa.Array, data_type: AtomicType, wanted: pa.DataType) -> pa.
     parts = [part.name for part in array.type]
     if SHREDDED in parts:
         raise UnsupportedError(
-            "a VARIANT column is stored in shredded form, which this version cannot read: read "
-            "only columns of other types, or use another engine"
+            "this version cannot read a VARIANT in shredded form: read only the other columns, or "
+            "use another engine"
         )
     if sorted(parts) != ["metadata", "value"]:
         raise PhysicalTypeError(
-            f"a VARIANT column has the parts {', '.join(parts)} instead of metadata, value"
+            f"a VARIANT has the parts {', '.join(parts)} instead of metadata, value"
         )
     children = dict(zip(parts, struct_children(array), strict=True))
     # Below a null, any value is possible. The parts of a VARIANT themselves are never null.
@@ -192,5 +192,5 @@ def _is_list_of_pairs(arrow_type: pa.DataType) -> bool:
 def _require(array: pa.Array, data_type: DataType, *allowed: Callable[[pa.DataType], bool]) -> None:
     if not any(check(array.type) for check in allowed):
         raise PhysicalTypeError(
-            f"a column of type {type_to_json(data_type)} is stored as {array.type}"
+            f"values of type {type_to_json(data_type)} are stored as {array.type}"
         )

@@ -14,7 +14,7 @@ import pyarrow as pa
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.options import TableOptions
 from lakeformat.types.amounts import Setting, setting_text
-from lakeformat.types.arrow_types import from_arrow_type, to_arrow_schema
+from lakeformat.types.arrow_types import to_arrow_schema, type_of_column
 from lakeformat.types.closest import closest
 from lakeformat.types.type_rules import MAX_DEPTH, check_fields, require_text
 from lakeformat.types.type_text import field_from_json, field_to_json, parse_type
@@ -149,7 +149,8 @@ def new_schema(
         named = _named_types(columns)
     except RecursionError:
         raise InvalidRequestError(
-            f"a column has too many types inside each other: nest at most {MAX_DEPTH} types"
+            f"the type of a column nests more than {MAX_DEPTH} types: split the column, or "
+            "store it as STRING"
         ) from None
     names = [name for name, _ in named]
     _check_names(names)
@@ -225,7 +226,7 @@ def _as_text(value: Any) -> str:
 
 def _named_types(columns: ColumnList) -> list[tuple[str, DataType]]:
     if isinstance(columns, pa.Schema):
-        return [(f.name, from_arrow_type(f.type, nullable=f.nullable)) for f in columns]
+        return [(f.name, type_of_column(f.name, f.type, nullable=f.nullable)) for f in columns]
     try:
         return [(name, parse_type(text)) for name, text in columns]
     except (TypeError, ValueError):

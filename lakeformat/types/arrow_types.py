@@ -22,7 +22,14 @@ from lakeformat.types.types import (
     with_nullability,
 )
 
-__all__ = ["from_arrow_type", "in_full", "to_arrow_field", "to_arrow_schema", "to_arrow_type"]
+__all__ = [
+    "from_arrow_type",
+    "in_full",
+    "to_arrow_field",
+    "to_arrow_schema",
+    "to_arrow_type",
+    "type_of_column",
+]
 
 _FIXED: dict[TypeName, pa.DataType] = {
     TypeName.CHAR: pa.string(),
@@ -125,6 +132,14 @@ def from_arrow_type(arrow_type: pa.DataType, *, nullable: bool = True) -> DataTy
     return data_type if nullable else with_nullability(data_type, nullable=False)
 
 
+def type_of_column(name: str, arrow_type: pa.DataType, *, nullable: bool = True) -> DataType:
+    """Return the same as ``from_arrow_type``; the error names the column."""
+    try:
+        return from_arrow_type(arrow_type, nullable=nullable)
+    except InvalidRequestError as reason:
+        raise InvalidRequestError(f"column {name!r}: {reason}") from None
+
+
 def in_full(carried: pa.DataType) -> pa.DataType:
     """Return the Arrow type of a column after decoding.
 
@@ -195,7 +210,7 @@ def _constructed_from_arrow(arrow_type: pa.DataType) -> DataType:
             tuple(DataField(i, f.name, _from_arrow_field(f)) for i, f in enumerate(arrow_type))
         )
     raise InvalidRequestError(
-        f"Arrow type {arrow_type} has no Paimon type; cast the column before creating the table"
+        f"Arrow type {arrow_type} has no Paimon type: cast the column to another type"
     )
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import lakeformat as lake
 from lakeformat.files.foreign.inferred_columns import rounded_numbers, rounded_refusal
 from lakeformat.files.foreign.text_checks import times_as_text
-from lakeformat.types.arrow_types import from_arrow_type
+from lakeformat.types.arrow_types import type_of_column
 from lakeformat.types.types import AtomicType, DataType
 from spark_jobs.cdc.changes import MessageChanges
 from spark_jobs.cdc.declared import Declared, Decoding, type_text
@@ -47,7 +47,7 @@ class MessageColumn:
         if self.declared is not None and self.declared.type is not None:
             return self.declared.type
         shown = _shown(self.values)
-        return None if shown is None else from_arrow_type(shown)
+        return None if shown is None else type_of_column(self.name, shown)
 
     @property
     def is_declared(self) -> bool:

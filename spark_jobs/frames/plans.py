@@ -18,7 +18,7 @@ from lakeformat.rows.conditions.filter import Where, as_predicate
 from lakeformat.rows.conditions.predicate import col
 from lakeformat.tables.arguments import Partitions, WindowEnd
 from lakeformat.tables.results import Results, Rows
-from lakeformat.types.arrow_types import from_arrow_type, to_arrow_schema
+from lakeformat.types.arrow_types import to_arrow_schema, type_of_column
 from lakeformat.types.types import DataField
 from spark_jobs.frames.columns import ToSpark, spark_schema
 from spark_jobs.frames.parts import PartWork, pack, pack_in_order
@@ -148,7 +148,9 @@ def schema_of(schema: pa.Schema) -> StructType:
     lacks.
     """
     return spark_schema(
-        DataField(number, field.name, from_arrow_type(field.type, nullable=field.nullable))
+        DataField(
+            number, field.name, type_of_column(field.name, field.type, nullable=field.nullable)
+        )
         for number, field in enumerate(schema)
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import lakeformat as lake
 from lakeformat.files.foreign.column_mapping import ColumnMapping
 from lakeformat.tables.arguments import Overwritten
-from lakeformat.types.arrow_types import from_arrow_type, to_arrow_type
+from lakeformat.types.arrow_types import to_arrow_type, type_of_column
 from spark_jobs.frames.spark_write import Order, write_rows
 from spark_jobs.ingestion.jdbc_table import find_jdbc_table
 from spark_jobs.ingestion.schema_change import changes_for_types
@@ -69,7 +69,7 @@ class JdbcFrame:
         """
         if self._source is not None and not self._has_custom_types:
             return changes_for_types(table, self._source.types_for(table), self._on_change)
-        types = {field.name: from_arrow_type(field.type) for field in self.new_columns()}
+        types = {field.name: type_of_column(field.name, field.type) for field in self.new_columns()}
         return changes_for_types(table, types, self._on_change)
 
     def written(

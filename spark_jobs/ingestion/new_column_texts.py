@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakeformat.types.arrow_types import from_arrow_type
+from lakeformat.types.arrow_types import type_of_column
 from lakeformat.types.type_text import type_to_sql
 
 __all__ = ["column_texts"]
@@ -16,5 +16,7 @@ __all__ = ["column_texts"]
 def column_texts(columns: Any) -> list[str]:
     """Return each column of a new table as its name and SQL type, such as ``id BIGINT``."""
     if isinstance(columns, pa.Schema):
-        return [f"{each.name} {type_to_sql(from_arrow_type(each.type))}" for each in columns]
+        return [
+            f"{each.name} {type_to_sql(type_of_column(each.name, each.type))}" for each in columns
+        ]
     return [f"{name} {type}" for name, type in columns]

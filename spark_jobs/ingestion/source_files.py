@@ -18,7 +18,7 @@ import pyarrow as pa
 import lakeformat as lake
 from lakeformat.files.foreign.column_mapping import BY_NAME, ColumnMapping
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect, format_of
-from lakeformat.types.arrow_types import from_arrow_type
+from lakeformat.types.arrow_types import type_of_column
 from lakeformat.types.closest import closest
 from lakeformat.types.count_text import counted
 from spark_jobs.ingestion.remote_files import is_remote, opener_of, remote_files
@@ -72,7 +72,7 @@ class SourceFiles:
             return found
         from spark_jobs.cdc.evolve import column_list
 
-        return column_list({**{c.name: from_arrow_type(c.type) for c in found}, **casts})
+        return column_list({**{c.name: type_of_column(c.name, c.type) for c in found}, **casts})
 
     def types_for(self, schema: TableSchema, *, widens: bool) -> Mapping[str, DataType]:
         """Return the types of the files' columns, by the names that they have in the table.
@@ -83,11 +83,12 @@ class SourceFiles:
         mapping = self.mapping
         if self.format == "parquet":
             return {
-                c.name: mapping.casts.get(c.name, from_arrow_type(c.type)) for c in self.columns()
+                c.name: mapping.casts.get(c.name, type_of_column(c.name, c.type))
+                for c in self.columns()
             }
         known = mapping.readable(schema.arrow_schema())
         found = self._inferred(known) if self.dialect.header else pa.schema([])
-        new = {mapping.name_of(each.name): from_arrow_type(each.type) for each in found}
+        new = {mapping.name_of(each.name): type_of_column(each.name, each.type) for each in found}
         casts = {name: type for name, type in mapping.casts.items() if name in new or widens}
         needed = self._needed_types(schema, found) if widens else {}
         return {**new, **needed, **casts}

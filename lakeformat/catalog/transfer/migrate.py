@@ -96,7 +96,7 @@ def migrate_directory(
     """
     storage, root = open_storage(source, storage_options)
     directory = find_plain_files(storage, root)
-    columns = columns_of(directory, partition_types or {})
+    columns = columns_of(directory, storage.uri(root), partition_types or {})
     settings = {**_UNAWARE, **(options or {})}
     schema = new_schema(columns, partition_by=directory.keys, options=settings, time_millis=0)
     if schema.table_options.bucket != UNAWARE_BUCKET:

@@ -14,7 +14,12 @@ from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.files.file_format import FileFormat
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import Storage, resolve
-from lakeformat.types.arrow_types import from_arrow_type, to_arrow_schema, to_arrow_type
+from lakeformat.types.arrow_types import (
+    from_arrow_type,
+    to_arrow_schema,
+    to_arrow_type,
+    type_of_column,
+)
 from lakeformat.types.casts import cast_array
 from lakeformat.types.sentence import sentence
 from lakeformat.types.type_text import parse_type, type_to_json
@@ -48,10 +53,13 @@ class SourceFile:
     reason: str
 
 
-def columns_of(directory: PlainDirectory, partition_types: Mapping[str, str]) -> pa.Schema:
+def columns_of(
+    directory: PlainDirectory, address: str, partition_types: Mapping[str, str]
+) -> pa.Schema:
     """Return the columns of the new table: all columns of the files, then the partition columns.
 
-    ``partition_types`` maps partition columns to SQL types; default: STRING. Columns with types
+    ``address`` is that of the directory, for errors. ``partition_types`` maps partition columns to
+    SQL types; default: STRING. Columns with types
     that do not fit together raise ``InvalidRequestError``.
     """
     if unknown := [key for key in partition_types if key not in directory.keys]:
@@ -64,21 +72,19 @@ def columns_of(directory: PlainDirectory, partition_types: Mapping[str, str]) ->
         merged = pa.unify_schemas(schemas, promote_options="permissive")
     except (pa.ArrowException, TypeError) as reason:
         raise InvalidRequestError(
-            f"the columns of the files do not fit together: {sentence(reason)} Migrate only files "
-            "whose columns fit"
+            f"the columns of the files in {address} do not fit together: "
+            f"{sentence(reason)} Migrate only files whose columns fit"
         ) from None
     columns = []
     for field in merged:
         if field.name in directory.keys:
             continue  # the directory has the value of this column for all rows
-        try:
-            from_arrow_type(field.type)
-        except LakeError as reason:
-            raise type(reason)(f"column {field.name!r}: {reason}") from None
+        type_of_column(field.name, field.type)  # raises for a type that no table can have
         columns.append(pa.field(field.name, field.type))
     if not columns:
         raise InvalidRequestError(
-            "the files have no column besides their partition columns: check the directory"
+            f"the files in {address} have no column besides their partition columns: "
+            "check the address of the directory"
         )
     partitions = [
         pa.field(key, _partition_type(key, partition_types.get(key, "STRING")))

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.files.foreign.text_checks import first_refused
-from lakeformat.types.arrow_types import from_arrow_type, to_arrow_type
+from lakeformat.types.arrow_types import to_arrow_type, type_of_column
 from lakeformat.types.casts import cast_array
 from lakeformat.types.closest import closest
 from lakeformat.types.type_text import type_to_sql
@@ -120,7 +120,7 @@ def _cast(values: pa.Array, name: str, wanted: DataType, first_row: int) -> pa.A
         return pa.nulls(len(values), to_arrow_type(wanted))
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    stored = from_arrow_type(values.type)
+    stored = type_of_column(name, values.type)
 
     def attempt(values: pa.Array) -> pa.Array | None:
         if not _is_within(values, wanted):

@@ -140,7 +140,7 @@ def _require(array: pa.Array, wanted: Type, *allowed: Callable[[pa.DataType], bo
 
 
 def _stored_as(array: pa.Array, wanted: Type) -> PhysicalTypeError:
-    return PhysicalTypeError(f"a column of type {to_arrow_type(wanted)} is stored as {array.type}")
+    return PhysicalTypeError(f"values of type {to_arrow_type(wanted)} are stored as {array.type}")
 
 
 def value_from_json(value: Any, kind: Type) -> pa.Array:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakeformat.errors import UnsupportedError
 from lakeformat.files.data_file import (
     ALL_ROWS,
     BATCH_ROWS,
@@ -23,6 +24,7 @@ from lakeformat.files.data_file import (
     stored_batches,
 )
 from lakeformat.files.file_format import FileFormat
+from lakeformat.files.logical_arrays import PhysicalTypeError
 from lakeformat.files.parquet.reader import read_parquet
 from lakeformat.files.parquet.row_groups import CountGroups, Footer, PickGroups
 from lakeformat.iceberg.arrow_types import to_arrow_field, to_arrow_type
@@ -236,7 +238,10 @@ def _column(
     found = None
     if wanted.id in stored:
         column = stored[wanted.id]
-        found = column_values(batch.column(column.name), column, wanted.type)
+        try:
+            found = column_values(batch.column(column.name), column, wanted.type)
+        except (PhysicalTypeError, UnsupportedError) as reason:
+            raise type(reason)(f"column {wanted.name!r}: {reason}") from reason
     if lineage is not None and wanted in LINEAGE:
         own = lineage.values(wanted, start, batch.num_rows)
         return own if found is None else pc.coalesce(found, own)

@@ -10,7 +10,7 @@ from typing import IO, TypeAlias, cast
 
 import pyarrow as pa
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.files.changelog_packs import PackedPart
 from lakeformat.files.data_file import (
     ALL_ROWS,
@@ -22,7 +22,7 @@ from lakeformat.files.data_file import (
 )
 from lakeformat.files.file_format import format_of
 from lakeformat.files.file_section import FileSection
-from lakeformat.files.logical_arrays import to_logical
+from lakeformat.files.logical_arrays import PhysicalTypeError, to_logical
 from lakeformat.files.orc.instants import InstantRule
 from lakeformat.files.parquet.reader import read_parquet
 from lakeformat.files.parquet.row_groups import PickGroups
@@ -238,5 +238,7 @@ class _Shape:
     def _read(self, column: _ColumnSource, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
         try:
             return column.read(batch, field.type)
-        except InvalidRequestError as reason:
+        except (InvalidRequestError, UnsupportedError) as reason:
             raise type(reason)(f"column {field.name!r} of {self._uri}: {reason}") from reason
+        except PhysicalTypeError as reason:
+            raise PhysicalTypeError(f"column {field.name!r}: {reason}") from reason

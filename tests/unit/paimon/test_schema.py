@@ -91,6 +91,14 @@ def test_a_schema_that_cannot_be_is_refused(columns, reason):
         schema_of(columns)
 
 
+def test_a_column_without_a_type_in_paimon_is_named():
+    columns = pa.schema([pa.field("id", pa.int64()), pa.field("for", pa.duration("s"))])
+    with pytest.raises(
+        InvalidRequestError, match=r"column 'for': Arrow type duration.* has no Paimon"
+    ):
+        schema_of(columns)
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

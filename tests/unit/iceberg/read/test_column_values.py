@@ -74,7 +74,7 @@ def test_values_of_an_earlier_type_or_form_are_those_of_the_newest(stored, wante
     ids=str,
 )
 def test_a_type_that_was_never_promoted_so_is_refused(stored, wanted):
-    with pytest.raises(PhysicalTypeError, match="is stored as"):
+    with pytest.raises(PhysicalTypeError, match="are stored as"):
         evolved(stored, wanted)
 
 

@@ -178,7 +178,7 @@ def test_a_file_that_lacks_a_column_of_its_own_schema_is_damaged(file_format):
 )
 def test_a_column_of_another_kind_than_its_schema_says_is_damage_and_no_cast(stored, wanted):
     place = write([{"a": None}], columns(("a", stored)))
-    with pytest.raises(CorruptTableError, match=r"a column of type .* is stored as"):
+    with pytest.raises(CorruptTableError, match=r"column 'a': values of type .* are stored as"):
         read(place, columns(("a", wanted)), columns(("a", wanted)))
 
 
