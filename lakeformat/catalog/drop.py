@@ -87,7 +87,8 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
         if roots.require(address, f"table {table!r}").real().holds(mine):
             raise InvalidRequestError(
                 f"cannot drop {table}: its external path {address} contains its own directory, so "
-                "the drop would delete more than the table. Delete the files of the table by hand"
+                "the drop would delete more than the table. "
+                f"{_by_hand(table, storage.uri(layout.root), address)}"
             )
     plan = DropPlan(table, storage.uri(layout.root), tuple(paths), roots=roots)
     if known := schema_ids(storage, layout):
@@ -113,12 +114,22 @@ def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, Tab
     for name, place, layout in others:
         for path in external_paths_of(place, layout):
             theirs = location_of(path).real()
-            if any(theirs.overlaps(own) for own in mine):
+            for own, address in zip(mine, plan.external_paths, strict=True):
+                if not theirs.overlaps(own):
+                    continue
                 raise InvalidRequestError(
-                    f"'{plan.table}' and '{name}' both keep files in the external path {path}: "
-                    f"dropping '{plan.table}' would delete files of '{name}'. Delete the files of "
-                    f"'{plan.table}' there by hand"
+                    f"the external path {address} of '{plan.table}' and {path} of '{name}' "
+                    f"overlap, so dropping '{plan.table}' could delete files of '{name}'. "
+                    f"{_by_hand(plan.table, plan.directory, address)}"
                 )
+
+
+def _by_hand(table: str, directory: str, external: str) -> str:
+    return (
+        f"To drop '{table}', delete its bucket directories in {external} by hand, then its "
+        f"directory {directory}; in a jdbc catalog drop the table again after that, which removes "
+        "its row"
+    )
 
 
 def run_drop(

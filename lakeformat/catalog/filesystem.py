@@ -63,9 +63,12 @@ class FileSystemCatalog(Catalog):
     def alter_database(
         self, name: str, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = ()
     ) -> None:
-        """Raise ``UnsupportedError``: a directory has no properties that you can change."""
+        """Raise ``UnsupportedError`` for every key in ``set`` and ``remove``: a directory has no
+        properties that you can change. Without keys, only check that the database exists.
+        """
         self._require_database(name)
-        _refuse_properties([*require_texts("set", set), *require_keys("remove", remove)])
+        if keys := [*require_texts("set", set), *require_keys("remove", remove)]:
+            _refuse_properties(keys)
 
     def repair(self, name: str | None = None) -> RepairReport:
         """Delete the hidden directories that interrupted drops left, and return their names.

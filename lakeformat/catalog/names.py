@@ -30,6 +30,8 @@ _ROOM = 255
 """The largest length of a directory name, in bytes, that all file systems and HDFS allow."""
 # Names of directories cannot have control characters, line ends or half of a UTF-16 pair.
 _FORBIDDEN = r"./\\$%:*?\"<>|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+_SHOWN = 40
+"""The number of characters of a name that is too long, in the error."""
 _NAME = re.compile(rf"[^\s{_FORBIDDEN}][^{_FORBIDDEN}]*")
 
 
@@ -127,7 +129,8 @@ def check_name(what: str, name: object) -> None:
     length, room = len(os.fsencode(name)), _ROOM - (len(DATABASE_SUFFIX) * (what == "database"))
     if length > room:
         raise InvalidRequestError(
-            f"{what} name of {length} bytes is too long: choose one of at most {room} bytes"
+            f"{what} name {name[:_SHOWN]!r}… has {length} bytes, which is too long: choose one of "
+            f"at most {room} bytes"
         )
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping
 from typing import Final
 
@@ -49,10 +51,18 @@ INSTEAD: Final[Mapping[str, str]] = {
 }
 """The advice for Iceberg tables by command, which is written without ``lake``."""
 
+_OF_TABLE = re.compile(r"(`lake [a-z -]+ )TABLE\b")
+
 _BY_FORMAT: Final[Mapping[str, Mapping[str, str]]] = {"iceberg": INSTEAD}
 
 
-def advice_for(table_format: str, command: str) -> str:
-    """Return the advice for a command that works only on Paimon tables."""
+def advice_for(table_format: str, command: str, table: str | None = None) -> str:
+    """Return the advice for a command that works only on Paimon tables.
+
+    Its commands have the name ``table`` in place of ``TABLE``; None leaves them as they are.
+    """
     known = _BY_FORMAT.get(table_format, {})
-    return known.get(command, "`lake scan`, `lake snapshots` and `lake files` read it")
+    advice = known.get(command, "`lake scan`, `lake snapshots` and `lake files` read it")
+    if table is None:
+        return advice
+    return _OF_TABLE.sub(lambda found: f"{found[1]}{shlex.quote(table)}", advice)

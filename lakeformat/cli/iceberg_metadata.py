@@ -119,5 +119,5 @@ def _rows(
 def _instead(table: lake.IcebergTable | lake.MixedTable, command: str) -> str:
     change = getattr(table, "change", None)  # only a Mixed table has stores
     if change is not None and command in change.system_tables:
-        return ": name one of its stores, as 'TABLE$base' or 'TABLE$change'"
-    return f": {advice_for(table.format, command)}"
+        return f": name one of its stores, as '{table.location}$base' or '{table.location}$change'"
+    return f": {advice_for(table.format, command, table.location)}"

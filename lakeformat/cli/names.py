@@ -154,7 +154,7 @@ def create_table(
         if not isinstance(catalog, lake.Catalog):
             raise InvalidRequestError(
                 "--profile chooses options of a Paimon table, but the catalog has Iceberg tables: "
-                "leave it out, or write --mixed for a Mixed table"
+                "leave it out; for a Mixed table write --mixed instead of --profile"
             )
         of_format["profile"] = profile
     made = catalog.create_table(

@@ -227,7 +227,10 @@ def _refuse_shared_paths(catalog: lake.Catalog, name: str) -> None:
     try:
         catalog.plan_drop_table(name.partition("$")[0])
     except InvalidRequestError as reason:
-        raise InvalidRequestError(f"--external-paths: {reason}") from None
+        raise InvalidRequestError(
+            f"--external-paths: {reason}. Or leave out --external-paths: then only the directory "
+            "of the table is searched"
+        ) from None
 
 
 @contextmanager

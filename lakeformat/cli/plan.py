@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -62,8 +63,8 @@ def plan(
     found: Any = named_table_of_any_format(context, table)
     if "plan_optimizing" not in found.operations:
         raise UnsupportedError(
-            f"{found.location} is not a Mixed table, so nothing is optimized: `lake compact TABLE "
-            "--dry-run` shows the plan of a compaction"
+            f"{found.location} is not a Mixed table, so nothing is optimized: `lake compact "
+            f"{shlex.quote(table)} --dry-run` shows the plan of a compaction"
         )
     planned = found.plan_optimizing(last_minor=_time(last_minor), last_full=_time(last_full))
     if as_json:

@@ -365,10 +365,10 @@ def _refuse_format(
     context: typer.Context, table: lake.IcebergTable | lake.MixedTable
 ) -> UnsupportedError:
     """Return the error for a command that works only on Paimon tables."""
-    command = _command_path(context)
+    command, named = _command_path(context), context.params.get("table")
     return UnsupportedError(
         f"{table.location} is {table.kind}, on which `lake {command}` does not work: "
-        f"{advice_for(table.format, command)}"
+        f"{advice_for(table.format, command, named or table.location)}"
     )
 
 

@@ -64,7 +64,7 @@ def type_from_json(written: Any, levels: int = MAX_DEPTH) -> Type:
     if isinstance(written, str):
         return _primitive(written)
     if not isinstance(written, Mapping):
-        raise ValueError(f"a type is {written!r}, not a text or an object")
+        raise ValueError(f"a type must be a JSON string or object, got {written!r}")
     if not levels:
         raise ValueError(f"types nest more than {MAX_DEPTH} deep")
     kind = written["type"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published state of a table that returned to an earlier snapshot and deleted later ones."""
+"""The published metadata of a Paimon table after a rollback."""
 
 from __future__ import annotations
 

@@ -108,8 +108,9 @@ class PublishedVersions:
         highest = files[0][0] if files else 0
         if highest >= _LAST_NUMBER:
             raise InvalidRequestError(
-                f"{self.storage.uri(files[0][1])} has the highest number that readers accept, and "
-                "no publication wrote it: move it away, then publish again"
+                f"{self.storage.uri(files[0][1])} was written by another program, and has the "
+                "highest number that readers accept, so no file can follow it: move it away, then "
+                "publish again"
             )
         intact = self._intact(files)
         first = next(intact, None)

@@ -15,7 +15,7 @@ from pathlib import Path
 __all__ = ["give_back_too_much", "keep_freed_memory"]
 
 _KEPT_BYTES = 512 << 20
-"""The most free memory in bytes that a process keeps; most Spark tasks free less."""
+"""The largest amount of free memory that a process keeps, in bytes. Most Spark tasks free less."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """The options of glibc's ``mallopt`` for the kept memory and the largest piece in it."""
 _LARGEST_BYTES = 32 << 20

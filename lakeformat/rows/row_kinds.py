@@ -32,7 +32,8 @@ Kinds: TypeAlias = npt.NDArray[np.int8]
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(4)
 KIND_NAMES = ["+I", "-U", "+U", "-D"]
 """The name of each kind; its index is the byte."""
-_FORMS = "'+I', '-U', '+U' or '-D', or the bytes 0 to 3 that stand for them"
+_NAMES = "'+I', '-U', '+U' or '-D'"
+_FORMS = f"{_NAMES}, or the bytes 0 to 3 that stand for them"
 
 
 def is_retract(kinds: Kinds) -> Mask:
@@ -115,29 +116,28 @@ def _one_array(given: Any) -> pa.Array:
         raise InvalidRequestError(f"kinds must be {_FORMS}; got {given!r}") from None
 
 
-def parse_kinds(
-    values: pa.Array, where: str, first_row: int, allowed: list[str] | None = None
-) -> Kinds:
+def parse_kinds(values: pa.Array, where: str, first_row: int, *, only_names: bool = False) -> Kinds:
     """Return the kinds of rows as bytes.
 
-    ``values`` are names or, unless ``allowed`` is given, bytes. Raise InvalidRequestError for
+    ``values`` are names or, unless ``only_names`` is True, bytes. Raise InvalidRequestError for
     another value; it names ``where`` and the row, numbered from ``first_row`` on.
     """
+    forms = _NAMES if only_names else _FORMS
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if pa.types.is_string_view(values.type) or pa.types.is_large_string(values.type):
         values = values.cast(pa.string())
     if pa.types.is_string(values.type) or pa.types.is_null(values.type):
         found = pc.index_in(values.cast(pa.string()), pa.array(KIND_NAMES))
-    elif allowed is None and pa.types.is_integer(values.type):
+    elif not only_names and pa.types.is_integer(values.type):
         found = pc.index_in(values.cast(pa.int64(), safe=False), pa.array(range(len(KIND_NAMES))))
     else:
-        raise InvalidRequestError(f"{where} has type {values.type}; kinds must be {_FORMS}")
+        raise InvalidRequestError(f"{where} has type {values.type}; kinds must be {forms}")
     if found.null_count:
         row = pc.index(found.is_null(), True).as_py()
         raise InvalidRequestError(
             f"row {first_row + row} has {values[row].as_py()!r} in {where}, which is not a row "
-            f"kind: kinds must be {_FORMS}"
+            f"kind: kinds must be {forms}"
         )
     kinds: Kinds = found.to_numpy(zero_copy_only=False).astype(np.int8)
     return kinds

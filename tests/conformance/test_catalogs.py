@@ -266,10 +266,10 @@ def test_a_name_longer_than_a_directory_takes_is_refused(catalog, kind):
     catalog.create_database("d" * 252)
     # In a metastore the key of the lock holds the database as well.
     catalog.create_table("shop." + "t" * (255 if kind in ("local", "memory") else 245), COLUMNS)
-    with pytest.raises(lake.InvalidRequestError, match="database name of 253 bytes is too long"):
+    with pytest.raises(lake.InvalidRequestError, match="… has 253 bytes, which is too long"):
         catalog.create_database("d" * 253)
     for name in ("t" * 256, "é" * 128):
-        told = "table name of 256 bytes is too long: choose one of at most 255"
+        told = "… has 256 bytes, which is too long: choose one of at most 255"
         with pytest.raises(lake.InvalidRequestError, match=told):
             catalog.create_table(f"shop.{name}", COLUMNS)
 

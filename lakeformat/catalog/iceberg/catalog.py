@@ -313,8 +313,8 @@ class IcebergCatalog(IcebergDatabases):
         if abandon_changes:
             if merge:
                 raise InvalidRequestError(
-                    "changes of a missing change store cannot be merged: pass only one of merge "
-                    "and abandon_changes"
+                    f"table '{parsed}': changes of a missing change store cannot be merged. Pass "
+                    "abandon_changes without merge if the store is lost, else merge alone"
                 )
             return detach_base(self._metastore, parsed, self._handle, dry_run=dry_run)
         self._open_any(parsed)  # raises for half a pair, and for an unfinished clone

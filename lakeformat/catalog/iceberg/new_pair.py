@@ -55,7 +55,8 @@ def required_keys(columns: pa.Schema, key: Sequence[str]) -> pa.Schema:
     """
     if not key or len({*key}) < len(key):
         raise InvalidRequestError(
-            "a Mixed table needs a key of different columns: name them in primary_key"
+            f"primary_key is {[*key]}, but a Mixed table needs a key of different columns: name "
+            "one or more columns, each once"
         )
     if unknown := [name for name in key if name not in columns.names]:
         raise InvalidRequestError(

@@ -209,7 +209,7 @@ class Listing:
     def _gone(self, name: TableName) -> NotFoundError:
         return NotFoundError(
             f"table '{name}' is no longer listed in {self.address}: another program dropped or "
-            "renamed it meanwhile. Check with list_tables()"
+            f"renamed it meanwhile. Check with list_tables({name.database!r})"
         )
 
 

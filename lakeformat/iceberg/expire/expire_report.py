@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -88,7 +89,10 @@ def _lines(report: IcebergExpireReport) -> Iterator[str]:
     count = len(report.snapshots)
     yield f"{counted(count, 'snapshot')} {verb}" if count else f"no snapshot {verb}"
     if report.held:
-        yield f"kept {counted(report.held, 'snapshot')} for consumers: `lake consumer` lists them"
+        yield (
+            f"kept {counted(report.held, 'snapshot')} for consumers: "
+            f"`lake consumer list {shlex.quote(report.table)}` shows them"
+        )
     if report.needed:
         yield (
             f"kept {counted(report.needed, 'snapshot')} that the newest state or an open batch of "

@@ -136,6 +136,6 @@ def uuid_bytes(schema: Schema, column: str, value: Any) -> Any:
         return uuid.UUID(value).bytes
     except ValueError:
         raise InvalidRequestError(
-            f"column {column!r} is a uuid, which cannot be compared with {value!r}: write it as "
+            f"column {column!r} is a uuid, and {value!r} is not one: write a UUID such as "
             "'f79c3e09-677c-4bbd-a479-3f349cb785e7'"
         ) from None

@@ -66,7 +66,7 @@ def key_fields(schema: Schema, names: Sequence[str] | None) -> tuple[Field, ...]
     for name in names:
         if name not in by_name:
             raise InvalidRequestError(
-                f"{name!r} cannot be a key: the columns are {', '.join(by_name)}"
+                f"the key names {name!r}, but the table has only the columns {', '.join(by_name)}"
                 f"{closest(name, by_name)}"
             )
         kind = by_name[name].type

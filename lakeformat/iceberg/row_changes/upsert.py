@@ -105,7 +105,7 @@ def upsert_report(
 def _prepared(
     handle: TableHandle, given: GivenChanges, names: Sequence[str], commit: CommitId | None
 ) -> PreparedChange:
-    """Plan the change of the newest snapshot, with the columns that the table has now."""
+    """Plan the upsert against the newest snapshot, with the columns that the table has now."""
     loaded = handle.load()
     schema = loaded.metadata.schema
     fields = key_fields(schema, names)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
@@ -27,13 +28,13 @@ from lakeformat.tables.moment import moment_text
 __all__ = [
     "BEGIN",
     "CHANGE_LIFETIME",
-    "END_BATCH",
     "LEASE",
     "MINUTE_MILLIS",
     "TRANSACTION",
     "OpenBatch",
     "begun_transactions",
     "change_data_millis",
+    "end_batch_advice",
     "ended_mark",
     "leased_batches",
     "oldest_open_batch",
@@ -57,13 +58,17 @@ CHANGE_LIFETIME = "change.data.ttl.minutes"
 """The table property for the age up to which changes are kept; a batch that runs longer counts as
 dead.
 """
-END_BATCH = "`lake end-batch TABLE` ends a batch of this library that hangs"
-"""Advice for messages about an open batch that other work waits for."""
+
 _LIFETIME_MINUTES = 7 * 24 * 60
 MINUTE_MILLIS = 60_000
 _LONGEST_MINUTES = 100 * 366 * 24 * 60
 _MOST_DIGITS = 19
 """The digits of the largest number of 64 bits; a longer text does not name a batch."""
+
+
+def end_batch_advice(table: FilePlaces) -> str:
+    """Return the advice for messages about an open batch that other work waits for."""
+    return f"`lake end-batch {table.argument}` ends a batch of this library that hangs"
 
 
 @dataclass(frozen=True, slots=True)

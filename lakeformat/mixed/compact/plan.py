@@ -11,7 +11,11 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.read.file_splits import plan_splits as plan_file_splits
 from lakeformat.iceberg.read.plan import TableState, plan_files
 from lakeformat.iceberg.row_changes.matched_rows import FileToChange, files_to_change
-from lakeformat.mixed.batch.open_batches import END_BATCH, OpenBatch, oldest_open_batch
+from lakeformat.mixed.batch.open_batches import (
+    OpenBatch,
+    end_batch_advice,
+    oldest_open_batch,
+)
 from lakeformat.mixed.file_names import FileKind
 from lakeformat.mixed.optimizing.evaluate import LastRuns
 from lakeformat.mixed.optimizing.node_count import node_count
@@ -175,7 +179,8 @@ class MixedCompactPlan:
         """A sentence about changes that are not merged now; None if no change waits."""
         if self.waits_for is None:
             return self.obstacle
-        return f"newer changes wait for the batch with {self.waits_for}: {END_BATCH}"
+        places = self.state.base.places
+        return f"newer changes wait for the batch with {self.waits_for}: {end_batch_advice(places)}"
 
     @property
     def obstacle(self) -> str | None:

@@ -17,7 +17,8 @@ from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
 from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
 from lakeformat.iceberg.expire.select import require_gc
-from lakeformat.mixed.batch.open_batches import OpenBatch, oldest_open_batch
+from lakeformat.iceberg.file_places import FilePlaces
+from lakeformat.mixed.batch.open_batches import OpenBatch, end_batch_advice, oldest_open_batch
 from lakeformat.mixed.expire.expire_report import MixedExpireReport
 from lakeformat.mixed.expire.merged_changes import (
     MergedChanges,
@@ -89,7 +90,7 @@ def expire_mixed(
     change, base = expired(change_handle, plan.change), expired(pair.base, plan.base)
     if not dry_run:
         remove_merged_changes(change_handle, plan.merged)
-    report = _report(pair, plan, change, base)
+    report = _report(loaded.base.places, plan, change, base)
     _log.info("expiry of %s: %s", pair.base.uri, report.reason)
     return report
 
@@ -136,13 +137,13 @@ def _of_store(request: MixedExpiryRequest, age_millis: int, least: int) -> Expir
 
 
 def _report(
-    pair: StorePair,
+    places: FilePlaces,
     plan: ExpiryPlan,
     change: IcebergExpireReport,
     base: IcebergExpireReport,
 ) -> MixedExpireReport:
     return MixedExpireReport(
-        table=pair.base.uri,
+        table=places.uri,
         dry_run=base.dry_run,
         snapshots=(*change.snapshots, *base.snapshots),
         references=(*change.references, *base.references),
@@ -157,4 +158,5 @@ def _report(
         merged_rows=plan.merged.rows,
         merged_bytes=plan.merged.bytes,
         open_batch=None if plan.open_batch is None else str(plan.open_batch),
+        to_end_batch=None if plan.open_batch is None else end_batch_advice(places),
     )

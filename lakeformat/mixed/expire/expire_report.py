@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
-from lakeformat.mixed.batch.open_batches import END_BATCH
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
@@ -35,6 +34,8 @@ class MixedExpireReport(IcebergExpireReport):
     open_batch: str | None
     """The oldest batch that has begun and not committed, for which changes and snapshots are kept;
     None if there is none."""
+    to_end_batch: str | None = field(default=None, repr=False)
+    """A sentence with the command that ends this batch; None if there is none."""
 
     @property
     def has_work(self) -> bool:
@@ -57,7 +58,8 @@ class MixedExpireReport(IcebergExpireReport):
                 "are deleted when its older snapshots expire"
             )
         if self.open_batch:
-            yield f"kept all changes since the oldest open batch, {self.open_batch}: {END_BATCH}"
+            since = f"the oldest open batch, {self.open_batch}"
+            yield f"kept all changes since {since}: {self.to_end_batch}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as a dict, without the list of files."""

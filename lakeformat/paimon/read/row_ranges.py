@@ -61,11 +61,13 @@ def refuse_side_file(name: str, column: str | None = None) -> NoReturn:
 
 
 def row_ranges(files: Iterable[ManifestEntry]) -> list[tuple[ManifestEntry, ...]]:
-    """Group files that have the same rows, in the order of row ids; the newest file comes first.
+    """Group files that hold the same rows. Groups are in the order of row ids.
 
-    Files of blobs or vectors come last in a group. Of files with equal sequence numbers, the file
-    committed first counts as the newest, as in Paimon's Java reader. Raise CorruptTableError for a
-    file without a row id, and for files that have only a part of their rows in common.
+    In a group the newest file is first, and files of blobs or vectors are last; these may hold a
+    part of the rows. Of files with equal sequence numbers, the file committed first counts as the
+    newest, as in Paimon's Java reader. Raise CorruptTableError for a file without a row id, for a
+    group that has only files of blobs or vectors, and for other files that share only a part of
+    their rows.
     """
     by_start = sorted(files, key=lambda entry: _first(entry.file))
     groups: list[list[ManifestEntry]] = []

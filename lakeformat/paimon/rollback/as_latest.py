@@ -277,7 +277,7 @@ def _unknown(
     handle: TableHandle, plan: Return, snapshot: Snapshot, *, is_repeatable: bool
 ) -> CommitOutcomeUnknownError:
     advice = (
-        "repeat it with the same identity: it is never done twice"
+        "repeat it with the same CommitId: it is never done twice"
         if is_repeatable
         else f"repeat it only if that snapshot is not of user {snapshot.commit_user!r}"
     )

@@ -195,7 +195,7 @@ def _require_young(handle: TableHandle, commit: CommitId) -> None:
         raise CommitUndecidableError(
             f"{commit} began more than {KEPT_MILLIS // 86_400_000} days ago, so it is "
             f"unknown if that rollback of {handle.uri} was done: nothing was changed. Check the "
-            "newest snapshot; if a rollback is still needed, pass another commit identity"
+            "newest snapshot; if a rollback is still needed, pass another CommitId"
         )
 
 
@@ -216,6 +216,6 @@ def _require_same_target(
 
 def _other(handle: TableHandle, commit: CommitId, what: str) -> InvalidRequestError:
     return InvalidRequestError(
-        f"{commit} of {handle.uri} is {what}. One identity names one commit: nothing was changed; "
-        "pass another identity for this rollback"
+        f"{commit} of {handle.uri} is {what}. A CommitId names one commit: nothing was changed; "
+        "pass another CommitId for this rollback"
     )

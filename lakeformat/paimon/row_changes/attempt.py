@@ -279,12 +279,12 @@ class ChangeAttempt:
             return (
                 f"no row meets the condition; snapshot {committed.snapshot_id} records the commit"
             )
-        if self.snapshot is None or not rows:
-            return "no row meets the condition, so no snapshot was made"
         what = counted(rows, "row")
         done = "deleted" if self.assignments is None else "updated"
-        if committed is None:
+        if self.request.dry_run:
             return f"{what} would be {done}; nothing was changed"
+        if committed is None:
+            return "no row meets the condition, so no snapshot was made"
         return f"{what} {done}, {committed.reason}"
 
     def _report_progress(self) -> None:

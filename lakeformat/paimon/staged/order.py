@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.conflict_text import named, place
@@ -15,8 +15,6 @@ from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.tables.staged.files import StagedResult
 
 __all__ = ["require_order"]
-
-_ADVICE = "discard the staged result and write its rows again, one writer after the other"
 
 
 def require_order(handle: TableHandle, results: Sequence[StagedResult[CommitMessage]]) -> None:
@@ -31,19 +29,21 @@ def require_order(handle: TableHandle, results: Sequence[StagedResult[CommitMess
     owners: dict[tuple[bytes, int], str] = {}
     for result in results:
         for where in {(each.partition, each.bucket) for each in result.messages}:
-            if owners.setdefault(where, result.name) != result.name:
+            if (other := owners.setdefault(where, result.name)) != result.name:
                 raise InvalidRequestError(
-                    f"two staged results have rows for bucket {where[1]} of "
-                    f"{place(handle, where[0])} ({handle.uri}) with the same sequence numbers, so "
-                    f"it is unknown which rows are newer. Nothing was published; {_ADVICE}"
+                    f"the staged results {other!r} and {result.name!r} both have rows for bucket "
+                    f"{where[1]} of {place(handle, where[0])} ({handle.uri}). Their sequence "
+                    "numbers may be the same, so it is unknown which rows are newer. Nothing was "
+                    "published; publish one of them, discard the other one, then write its rows "
+                    "again"
                 )
-    _refuse_rivals(handle, results, owners.keys())
+    _refuse_rivals(handle, results, owners)
 
 
 def _refuse_rivals(
     handle: TableHandle,
     results: Sequence[StagedResult[CommitMessage]],
-    places: Collection[tuple[bytes, int]],
+    owners: Mapping[tuple[bytes, int], str],
 ) -> None:
     head = latest_snapshot(handle.storage, handle.layout)
     bases = [each.base_snapshot for result in results for each in result.messages]
@@ -54,16 +54,21 @@ def _refuse_rivals(
         if snapshot is None:
             raise InvalidRequestError(
                 f"snapshots of {handle.uri} have expired since these results were staged on "
-                f"snapshot {oldest}, so it is unknown which rows are newer. "
-                f"Nothing was published; {_ADVICE}"
+                f"snapshot {oldest}, so it is unknown which rows are newer. Nothing was published; "
+                f"discard {_listed(each.name for each in results)}, then write the rows again"
             )
         if snapshot.commit_kind is CommitKind.COMPACT:
             continue
         for entry in delta_of(handle, snapshot).entries():
-            if (entry.partition, entry.bucket) in places:
+            if (mine := owners.get((entry.partition, entry.bucket))) is not None:
                 raise InvalidRequestError(
                     f"{named(snapshot)} has written to bucket {entry.bucket} of "
-                    f"{place(handle, entry.partition)} ({handle.uri}) since these results were "
-                    f"staged on snapshot {oldest}, with the same sequence numbers, so it is "
-                    f"unknown which rows are newer. Nothing was published; {_ADVICE}"
+                    f"{place(handle, entry.partition)} ({handle.uri}) since the result {mine!r} "
+                    f"was staged. Both may have the same sequence numbers, so it is unknown which "
+                    "rows are newer. Nothing was published; discard {mine!r}, then write its rows "
+                    "again"
                 )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, dict.fromkeys(names)))

@@ -63,7 +63,7 @@ class RowKinds:
         """
         if self._field:
             where = f"column {self._field!r}"
-            return parse_kinds(rows.column(self._field), where, first_row, KIND_NAMES)
+            return parse_kinds(rows.column(self._field), where, first_row, only_names=True)
         if self._given is None or given is None:
             return np.full(rows.num_rows, INSERT, np.int8)
         return self._given.read(given, first_row)

@@ -333,6 +333,12 @@ def test_what_is_no_text_is_named(catalog, call, field):
         call(catalog)
 
 
+def test_nothing_to_alter_in_a_database_is_no_error(catalog, shop):
+    catalog.alter_database("shop")
+    with pytest.raises(lake.NotFoundError, match="'missing' does not exist"):
+        catalog.alter_database("missing")
+
+
 @pytest.mark.parametrize("options", [[1], "ab"])
 def test_options_of_a_catalog_are_a_mapping(tmp_path, options):
     with pytest.raises(lake.InvalidRequestError, match="options must map str to str"):

@@ -93,7 +93,7 @@ def test_an_open_batch_finds_the_state_and_the_changes_of_its_beginning(aged, tm
     assert report.open_batch is not None
     assert report.lines[-1] == (
         f"kept all changes since the oldest open batch, {report.open_batch}: `lake end-batch "
-        "TABLE` ends a batch of this library that hangs"
+        f"{aged.table.location}` ends a batch of this library that hangs"
     )
     assert f"transaction {batch}, begun at " in report.lines[-1]
     found = aged.table.scan(snapshot=seen).to_arrow().to_pylist()

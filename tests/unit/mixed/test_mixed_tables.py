@@ -328,7 +328,9 @@ def test_commands_show_merged_rows_and_the_metadata_of_both_stores():
         refused.exception
     )
     refused = runner.invoke(app, ["manifests", golden.location])
-    assert "name one of its stores, as 'TABLE$base' or 'TABLE$change'" in str(refused.exception)
+    place = golden.location
+    advice = f"name one of its stores, as '{place}$base' or '{place}$change'"
+    assert advice in str(refused.exception)
     assert show("manifests", f"{golden.location}$change")
     refused = runner.invoke(app, ["schemas", golden.location])
     assert "name one of its stores" not in str(refused.exception)

@@ -163,6 +163,8 @@ def test_a_dry_run_counts_and_changes_nothing(options):
     assert (report.rows, report.files_removed, report.snapshot_id) == (5, 1, None)
     assert report.files_marked + report.files_rewritten == 1
     assert report.reason == "5 rows would be deleted; nothing was changed"
+    none = table.update("v = 'none'", {"v": "new"}, dry_run=True)
+    assert none.reason == "0 rows would be updated; nothing was changed"
     assert table._handle.storage.files(table._handle.layout.root) == before
 
 

@@ -140,7 +140,7 @@ def keyed(warehouse):
 
 def test_rows_of_one_bucket_are_staged_by_one_writer(keyed):
     addresses = [staged(keyed, 1), staged(keyed, 1)]
-    with pytest.raises(lake.InvalidRequestError, match="two staged results have rows for bucket 0"):
+    with pytest.raises(lake.InvalidRequestError, match=r"both have rows for bucket 0"):
         keyed.staged.publish(addresses)
     assert keyed.latest_snapshot() is None
 

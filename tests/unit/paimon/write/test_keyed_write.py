@@ -129,6 +129,12 @@ def test_kinds_nobody_understands_are_refused_and_nothing_is_written(
     assert list(tmp_path.rglob("*.parquet")) == []
 
 
+def test_a_kind_column_is_not_offered_numbers(catalog):
+    table = keyed(catalog, **{"rowkind.field": "note"})
+    with pytest.raises(lake.InvalidRequestError, match=r"column 'note', .* '\+U' or '-D'$"):
+        table.write(rows((1, "a")))
+
+
 @pytest.mark.parametrize("value", [None, "x"])
 def test_a_kind_column_without_a_kind_is_refused_by_row(catalog, value):
     table = keyed(catalog, **{"rowkind.field": "note"})
