@@ -192,17 +192,13 @@ def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> Pos
     Raise ``InvalidRequestError`` if the consumer's next snapshot has expired, unless
     ``may_be_gone``.
     """
-    from lakeformat import InvalidRequestError
+    from airflow_provider_lake.sensors.conditions import fell_behind
 
     found = next((each for each in table.consumers.list() if each.id == consumer), None)
     if found is None:
         return None
     if found.is_stale and not may_be_gone:
-        raise InvalidRequestError(
-            f"consumer {consumer!r} of {name} cannot continue: snapshot {found.next_snapshot}, "
-            "which it reads next, has expired. Read all rows of the newest snapshot N once, then "
-            f"run table.consumers.reset({consumer!r}, next_snapshot=N + 1)"
-        )
+        raise fell_behind(name, consumer, found.position)
     return found.position
 
 

@@ -12,7 +12,7 @@ from airflow_provider_lake.assets.change import ROW_KINDS, counts, describe_chan
 from spark_jobs.job_requests.request import check_millis
 
 if TYPE_CHECKING:
-    from lakeformat import Table
+    from lakeformat import Position, Table
 
 __all__ = [
     "CompactionNeeded",
@@ -24,6 +24,7 @@ __all__ = [
     "WatermarkReached",
     "at_least",
     "check_position",
+    "fell_behind",
     "read_condition",
     "to_millis",
     "write_condition",
@@ -164,7 +165,7 @@ class ConsumerLag:
         if found is None:
             return None
         if found.is_stale:
-            raise _fell_behind(name, self.consumer, found.next_snapshot)
+            raise fell_behind(name, self.consumer, found.position)
         if found.behind > self.max_behind:
             return None
         return {
@@ -194,13 +195,17 @@ class PublicationCurrent:
         return {"table": name, "behind": behind}
 
 
-def _fell_behind(name: str, consumer: str, next_snapshot: int) -> Exception:
+def fell_behind(name: str, consumer: str, position: Position) -> Exception:
+    """Return the ``InvalidRequestError`` for a consumer whose next snapshot has expired.
+
+    ``name`` is the table, and ``position`` the one up to which the consumer has read.
+    """
     from lakeformat import InvalidRequestError
 
     return InvalidRequestError(
-        f"consumer {consumer!r} of {name} cannot continue: snapshot {next_snapshot}, which it "
-        "reads next, has expired. Read all rows of the newest snapshot N once, then run "
-        f"table.consumers.reset({consumer!r}, next_snapshot=N + 1)"
+        f"consumer {consumer!r} of {name} cannot continue: it has read up to position {position}, "
+        "and the next snapshot has expired. Read all rows once, and the changes after them: at = "
+        f"table.position(); table.scan(snapshot=at); table.consumers.set({consumer!r}, after=at)"
     )
 
 

@@ -49,6 +49,8 @@ def explaining_expiry(
 ) -> Iterator[None]:
     """Raise SnapshotExpiredError in place of CorruptTableError if one of the snapshots has expired.
 
+    A CorruptTableError that does not name the table gets its address.
+
     Set ``changes`` if the caller reads only the changes of the snapshots: then a snapshot that is
     kept as a changelog is not expired.
     """
@@ -61,7 +63,9 @@ def explaining_expiry(
         ):
             expired = _expired_soon(handle, read, changes)
         if expired is None:
-            raise
+            if handle.uri in str(missing):
+                raise
+            raise type(missing)(f"{handle.uri}: {missing}") from missing
         raise SnapshotExpiredError(
             f"snapshot {expired.id} of {handle.uri} has expired while it was read, and its files "
             "with it: read a newer snapshot; before a long read, tag the snapshot. "

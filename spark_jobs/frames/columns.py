@@ -44,12 +44,17 @@ _MICROSECONDS = 6
 
 
 def spark_schema(fields: Iterable[DataField]) -> spark_types.StructType:
-    """Return the Spark schema of columns, all nullable; raise ``UnsupportedError`` for a type whose
-    values are not passed to Spark.
+    """Return the Spark schema of columns, all nullable; raise ``UnsupportedError``, which names the
+    column, for a type whose values are not passed to Spark.
     """
-    return spark_types.StructType(
-        [spark_types.StructField(field.name, spark_type(field.type)) for field in fields]
-    )
+    return spark_types.StructType([_spark_field(field) for field in fields])
+
+
+def _spark_field(field: DataField) -> spark_types.StructField:
+    try:
+        return spark_types.StructField(field.name, spark_type(field.type))
+    except lake.UnsupportedError as reason:
+        raise lake.UnsupportedError(f"column {field.name!r}: {reason}") from None
 
 
 def spark_type(data_type: DataType) -> spark_types.DataType:

@@ -60,13 +60,9 @@ class OrcFileWriter:
 
     def write(self, rows: pa.Table) -> None:
         self._statistics.add(rows)
-        try:
-            stored = rows.cast(self._schema)
-        except pa.ArrowInvalid as reason:
-            raise InvalidRequestError(
-                "a timestamp is outside the years 1677 to 2262, which ORC readers support: "
-                f"{reason}; set 'file.format' to parquet"
-            ) from None
+        stored = pa.Table.from_arrays(
+            [_cast(rows[field.name], field) for field in self._schema], schema=self._schema
+        )
         _refuse_fractions_before_1970(stored)
         self._writer.write(_as_arrow_writes_them(stored))
         self._stream.raise_error()
@@ -78,6 +74,16 @@ class OrcFileWriter:
 
     def discard(self) -> None:
         self._writer.is_open = False
+
+
+def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    try:
+        return column.cast(field.type)
+    except pa.ArrowInvalid as reason:
+        raise InvalidRequestError(
+            f"column {field.name!r} has a timestamp outside the years 1677 to 2262, which ORC "
+            f"readers support: {reason}; set 'file.format' to parquet"
+        ) from None
 
 
 def _refuse_fractions_before_1970(rows: pa.Table) -> None:

@@ -131,7 +131,8 @@ class Scan(Results):
         """
         # No lock is needed: planning twice has the same result.
         if self._planned is None:
-            self._planned = self._plan()
+            with explaining_expiry(self._handle, self._snapshot):
+                self._planned = self._plan()
         return self._planned
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:

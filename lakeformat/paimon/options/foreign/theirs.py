@@ -255,7 +255,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "vector-search.lateral-join.parallelism",
     ),
     "whether Flink's DELETE drops whole partitions at once": ("delete.force-produce-changelog",),
-    "whether other engines may enable deletion vectors later; here they cannot change": (
+    "allows deletion-vectors.enabled to change in a table that has a snapshot": (
         "deletion-vectors.modifiable",
     ),
     "settings of format tables; what makes one is the option type": (

@@ -184,7 +184,7 @@ def test_a_timestamp_that_orc_readers_would_get_wrong_is_refused():
     fields = columns(("t", "TIMESTAMP(3)"))
     writer = new_writer(fields, file__format="orc")
     writer.write(batch_of(fields, [{"t": datetime(9999, 12, 31)}]))
-    with pytest.raises(InvalidRequestError, match="1677 to 2262"):
+    with pytest.raises(InvalidRequestError, match="column 't' has a timestamp outside"):
         writer.finish()
 
 

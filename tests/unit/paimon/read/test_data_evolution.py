@@ -213,8 +213,9 @@ class TestDamage:
         people = make()
         people.append([person(1)])
         rewrite_entries(people.table, lambda e: replace(e, file=replace(e.file, first_row_id=None)))
-        with pytest.raises(lake.CorruptTableError, match="has no first row id"):
+        with pytest.raises(lake.CorruptTableError, match="has no first row id") as raised:
             people.table.scan().count()
+        assert str(raised.value).startswith(f"{people.table.location}: data file ")
 
 
 class TestDeletedRows:
