@@ -328,10 +328,10 @@ def test_commands_show_merged_rows_and_the_metadata_of_both_stores():
         refused.exception
     )
     refused = runner.invoke(app, ["manifests", golden.location])
-    place = golden.location
+    place = f"file://{golden.location}"
     advice = f"name one of its stores, as '{place}$base' or '{place}$change'"
     assert advice in str(refused.exception)
-    assert show("manifests", f"{golden.location}$change")
+    assert show("manifests", f"{place}$change")
     refused = runner.invoke(app, ["schemas", golden.location])
     assert "name one of its stores" not in str(refused.exception)
 
