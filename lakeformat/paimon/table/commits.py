@@ -248,7 +248,8 @@ class TableCommits(TableReads):
     ) -> CommitReport:
         """Delete the rows of partitions, each named by the values of some partition columns.
 
-        Raise CommitConflictError if these partitions have changed since ``read_snapshot``.
+        Values that match no partition delete nothing. Raise CommitConflictError if these
+        partitions have changed since ``read_snapshot``.
         """
         from lakeformat.tables.arguments import partitions_to_drop
 
