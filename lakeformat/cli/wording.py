@@ -24,6 +24,9 @@ _REMOVE = re.compile(r"(?<![\w'\"`/.$=-])dry_run=False\b")
 _VALUE = re.compile(_NAME + r"=(True\b|'[^']*'|(?=[\s,;)]|$))")
 _NUMBER = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)=([\d.%]*\d%?)")
 _BARE = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)(?![\w=(./])")
+_BESIDE = re.compile(r"\b([a-z]+(?:_[a-z]+)*)\([^()`]*\) or (?=`lake ([a-z-]+) )")
+"""A call followed by a command, in a message that names both."""
+_TWICE = re.compile(r"(--[a-z-]+) \(\1\)")
 
 
 def in_words_of_commands(text: str, program: Any) -> str:
@@ -46,12 +49,17 @@ def in_words_of_commands(text: str, program: Any) -> str:
         command = commands.get(found[1])
         return found[0] if command is None else f"`lake {command} {found[2]}`"
 
+    def beside(found: re.Match[str]) -> str:
+        return "" if commands.get(found[1]) == found[2] else found[0]
+
+    text = _BESIDE.sub(beside, text)
     text = _CALL.sub(called, text)
     text = _REMOVE.sub("--remove", text)
     text = _VALUE.sub(replaced(_with_value), text)
     text = _NUMBER.sub(replaced(lambda option, value: f"{option} {value}"), text)
     text = _BARE.sub(replaced(lambda option, _: option), text)
     text = _FIRST.sub(replaced(lambda option, _: option), text)
+    text = _TWICE.sub(r"\1", text)
     return _SETTING.sub(r"`lake set-option TABLE \1='\2'`", text)
 
 

@@ -38,6 +38,16 @@ from lakeformat.types.duration_text import duration
             "say alter_table(…, set_option('bucket', '4')) first",
             "say `lake set-option TABLE bucket='4'` first",
         ),
+        ("pass merge=True (--merge), which does that", "pass --merge, which does that"),
+        ("leave out abandon_changes (--abandon-changes)", "leave out --abandon-changes"),
+        (
+            "drop it with drop_table('a.b') or `lake drop-table a.b`",
+            "drop it with `lake drop-table a.b`",
+        ),
+        (
+            "with create_table('a.b', …, format='mixed') or `lake create-table a.b --mixed …`",
+            "with `lake create-table a.b --mixed …`",
+        ),
     ],
 )
 def test_an_argument_is_called_by_its_option(said, told):
