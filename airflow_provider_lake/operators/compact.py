@@ -23,8 +23,10 @@ class LakeCompactOperator(LakeJobOperator):
     files are replaced in one commit, and ``idle`` and ``buckets`` are refused.
 
     :param strategy: ``full`` compacts every bucket completely, ``minor`` only the files that the
-        options of the table select. Only for Iceberg tables: ``sort`` and ``zorder`` compact the
-        same files as ``minor``, and sort the rows of the new files
+        options of the table select. In an Iceberg table ``full`` takes the files that are too
+        small, too large or have deletes, and ``minor`` those that are due; in a Mixed table both
+        take partitions. Only for Iceberg tables: ``sort`` and ``zorder`` compact the same files as
+        ``minor``, and sort the rows of the new files
     :param where: a SQL condition on partition columns
     :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such
         dicts. An empty list selects no partition, an empty dict every partition

@@ -35,8 +35,10 @@ class CompactRequest(CommitRequest, PartitionsRequest):
 
     strategy: Strategy = "full"
     """``full`` compacts every bucket completely, ``minor`` only the files that the options of the
-    table select. Only for Iceberg tables: ``sort`` and ``zorder`` compact the same files as
-    ``minor``, and sort the rows of the new files.
+    table select. In an Iceberg table ``full`` takes the files that are too small, too large or have
+    deletes, and ``minor`` those that are due; in a Mixed table both take partitions. Only for
+    Iceberg tables: ``sort`` and ``zorder`` compact the same files as ``minor``, and sort the rows
+    of the new files.
     """
     idle: Duration | None = None
     """Only partitions whose newest file is older than this, such as ``"1 h"``; these are compacted
