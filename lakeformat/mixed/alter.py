@@ -29,6 +29,7 @@ from lakeformat.iceberg.types import Field
 from lakeformat.mixed.stores.alter_record import ALTERED, AlterRecord, adopted_columns
 from lakeformat.mixed.stores.detaching import require_not_detaching
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
+from lakeformat.mixed.stores.log_store import refuse_log_store
 from lakeformat.mixed.stores.pair_properties import OF_PAIRS
 from lakeformat.mixed.stores.properties import UPSERT, VERSION_FIELD
 from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
@@ -164,6 +165,7 @@ def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> 
             )
         if isinstance(change, DroppedColumn | RenamedColumn):
             _require_not_named(table, loaded.base.metadata, change.path)
+    refuse_log_store(alteration.properties)
     for name, value in alteration.properties.items():
         if name in OF_PAIRS:
             raise InvalidRequestError(

@@ -23,6 +23,7 @@ from lakeformat.mixed.batch.base_writer import BASE_BUCKETS
 from lakeformat.mixed.key_hash import require_hashable
 from lakeformat.mixed.optimizing.settings import AUTO_BUCKETS
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
+from lakeformat.mixed.stores.log_store import refuse_log_store
 from lakeformat.mixed.stores.properties import (
     BASE,
     CHANGE,
@@ -91,6 +92,7 @@ def make_pair(
     shared = {PRIMARY_KEY: ",".join(key), **FORMAT_MARK}
     given = describe({})("file:///")
     _require_sequences(given.format_version)
+    refuse_log_store(given.properties)
     if UPSERT not in given.properties:
         shared[UPSERT] = "true"  # so that Amoro's writers keep keys unique, too
     if not {AUTO_BUCKETS, BASE_BUCKETS} & given.properties.keys():

@@ -36,6 +36,7 @@ from lakeformat.iceberg.sort_order import SortOrder
 from lakeformat.mixed.batch.base_writer import RepeatedKeysError
 from lakeformat.mixed.read.scan import MixedScan
 from lakeformat.mixed.stores.alter_record import ALTERED
+from lakeformat.mixed.stores.log_store import OF_LOG_STORE
 from lakeformat.mixed.stores.properties import (
     CHANGE_IDENTIFIER,
     CLONING,
@@ -152,7 +153,11 @@ class _PairClone:
     def make_stores(self) -> None:
         state = self.scan._state
         given = state.base.metadata.properties
-        kept = {name: value for name, value in given.items() if name not in (*_OWN, *_PLACES)}
+        kept = {
+            name: value
+            for name, value in given.items()
+            if name not in (*_OWN, *_PLACES) and not name.startswith(OF_LOG_STORE)
+        }
         kept[CLONING] = self.mark
 
         def describe(more: Mapping[str, str]) -> Describe:

@@ -31,6 +31,7 @@ from lakeformat.mixed.adopt.existing_keys import check_existing_keys
 from lakeformat.mixed.key_hash import require_hashable
 from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.stores.key_types import require_one_key_type
+from lakeformat.mixed.stores.log_store import refuse_log_store
 from lakeformat.mixed.stores.optimized_sequences import NOTHING_MERGED
 from lakeformat.mixed.stores.pair_properties import OF_PAIRS
 from lakeformat.mixed.stores.properties import (
@@ -130,6 +131,7 @@ def plan_adoption(handle: TableHandle, loaded: LoadedMetadata, key: Sequence[str
     fields = tuple(by_name[name] for name in key)
     require_hashable(fields)
     require_one_key_type([metadata], fields, "an adoption")
+    refuse_log_store(metadata.properties)
     more = new_version_properties(metadata.properties, metadata.schema, key)
     state = _adopted_state(loaded, fields)
     plan = plan_files(state.base)

@@ -22,6 +22,7 @@ from lakeformat.iceberg.write.publish import Base, FileChange, PublishedChange, 
 from lakeformat.iceberg.write.report import WriteReport, write_report
 from lakeformat.mixed.stores.detaching import require_not_detaching
 from lakeformat.mixed.stores.key_types import require_one_key_type
+from lakeformat.mixed.stores.log_store import require_no_log_store
 from lakeformat.mixed.stores.optimized_sequences import (
     optimized_sequences,
     require_possible_sequences,
@@ -166,11 +167,12 @@ def fill_given(writer: ChangeWriter, data: Any, kinds: Any) -> None:
 def require_changeable(pair: LoadedPair) -> None:
     """Check that new changes can be committed and merged.
 
-    Raise ``UnsupportedError`` if they would have no order or no common partition,
-    ``CorruptTableError`` if no reader could merge them, and ``CommitConflictError`` if the table is
-    being detached.
+    Raise ``UnsupportedError`` if they would have no order or no common partition, or would be
+    missing in a LogStore, ``CorruptTableError`` if no reader could merge them, and
+    ``CommitConflictError`` if the table is being detached.
     """
     require_not_detaching(pair.change.metadata)
+    require_no_log_store(pair)
     _require_sequences(pair)
     require_one_key_type((pair.base.metadata, pair.change.metadata), pair.key, "a write")
     _require_possible_record(pair)
