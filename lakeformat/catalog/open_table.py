@@ -101,13 +101,16 @@ def _iceberg_table(
     from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
     from lakeformat.iceberg.commit.handle import TableHandle
     from lakeformat.iceberg.table import load_iceberg_table
+    from lakeformat.mixed.stores.mixed_hive import refuse_store_of_mixed_hive
     from lakeformat.mixed.stores.properties import TABLE_STORE
 
     def pointer(directory: str) -> DirectoryPointer:
         return DirectoryPointer(within(storage, directory), directory, roots, environment)
 
     handle = TableHandle(pointer(root), branch, environment)
-    if TABLE_STORE not in handle.load().metadata.properties:
+    properties = handle.load().metadata.properties
+    refuse_store_of_mixed_hive(properties, handle.uri)
+    if TABLE_STORE not in properties:
         return load_iceberg_table(within(storage, root), root, roots, branch, None, environment)
     from lakeformat.mixed.table import open_stored  # not needed by a plain Iceberg table
 

@@ -30,6 +30,7 @@ from lakeformat.errors import (
 )
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.table.table import IcebergTable
+from lakeformat.mixed.stores.mixed_hive import refuse_store_of_mixed_hive
 from lakeformat.mixed.stores.properties import CHANGE_IDENTIFIER, TABLE_STORE, is_keyed_store
 from lakeformat.tables.table import offer_arguments
 from lakeformat.types.closest import closest
@@ -323,6 +324,7 @@ class IcebergCatalog(IcebergDatabases):
     def _open(self, name: TableName) -> IcebergTable:
         found = IcebergTable(self._handle(name))
         found.snapshots()  # raises if the table or the branch does not exist
+        refuse_store_of_mixed_hive(found.properties, found.location)
         return found
 
     def _open_any(self, name: TableName) -> IcebergTable | MixedTable:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from lakeformat.catalog.names import TableName
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.mixed.stores.mixed_hive import refuse_mixed_hive
 
 __all__ = ["first_parameters", "metadata_file_in", "parameters_after"]
 
@@ -22,9 +23,11 @@ _COUNTS = {"numFiles": "data-files", "numRows": "records", "totalSize": "files-s
 def metadata_file_in(parameters: Mapping[str, str] | None, name: TableName) -> str:
     """Return the URI of the metadata file that the parameters of a table name.
 
-    Raise ``InvalidRequestError`` if the table is not an Iceberg table.
+    Raise ``InvalidRequestError`` if the table is not an Iceberg table, and ``UnsupportedError`` if
+    it is a Mixed-Hive table.
     """
     found = parameters or {}
+    refuse_mixed_hive(found, str(name))
     if found.get(_TYPE, "").lower() != _ICEBERG or not found.get(_FILE):
         raise InvalidRequestError(
             f"table '{name}' is not an Iceberg table: its parameters have the {_TYPE} "

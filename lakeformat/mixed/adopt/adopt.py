@@ -32,6 +32,7 @@ from lakeformat.mixed.key_hash import require_hashable
 from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.stores.key_types import require_one_key_type
 from lakeformat.mixed.stores.log_store import refuse_log_store
+from lakeformat.mixed.stores.mixed_hive import refuse_store_of_mixed_hive
 from lakeformat.mixed.stores.optimized_sequences import NOTHING_MERGED
 from lakeformat.mixed.stores.pair_properties import OF_PAIRS
 from lakeformat.mixed.stores.properties import (
@@ -124,6 +125,7 @@ def plan_adoption(handle: TableHandle, loaded: LoadedMetadata, key: Sequence[str
     the Mixed table would refuse later.
     """
     metadata = loaded.metadata
+    refuse_store_of_mixed_hive(metadata.properties, handle.uri)
     _require_plain_version(metadata)
     _require_no_branch(metadata)
     _require_no_consumers(handle)

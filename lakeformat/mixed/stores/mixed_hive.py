@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Amoro's Mixed-Hive tables, whose merged rows are the files of a Hive table; they are refused.
+
+Amoro adds files to the Hive table only in a full optimizing, and then changes the locations in the
+Hive metastore. A commit to the base store alone would not: readers of Hive would see some rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lakeformat.errors import UnsupportedError
+
+__all__ = ["refuse_mixed_hive", "refuse_store_of_mixed_hive"]
+
+_MARKS = ("arctic.enabled", "arctic.enable")
+"""The parameter of a Hive table that makes it a Mixed-Hive table if it is true, and its earlier
+name.
+"""
+_LOCATION = "base.hive.location-root"
+"""The property of both stores with the directory of the Hive table."""
+_INSTEAD = (
+    "Read it as a Hive table, which has the rows up to the newest full optimizing, or with Amoro. "
+    "To use it with this library, create a Mixed table and copy the rows, for example with "
+    "spark_jobs.write_table(spark.table('db.t'), 'db.copy')"
+)
+
+
+def refuse_mixed_hive(parameters: Mapping[str, str], table: str) -> None:
+    """Raise ``UnsupportedError`` if the parameters in a metastore are those of a Mixed-Hive
+    table.
+    """
+    for mark in _MARKS:
+        if parameters.get(mark, "").lower() == "true":
+            raise UnsupportedError(
+                f"table '{table}' is a Mixed-Hive table of Amoro: its parameter {mark!r} is true. "
+                "This library neither reads nor writes such tables, because it does not change "
+                f"the Hive table that has their merged rows. {_INSTEAD}"
+            )
+
+
+def refuse_store_of_mixed_hive(properties: Mapping[str, str], uri: str) -> None:
+    """Raise ``UnsupportedError`` for a store of a Mixed-Hive table: readers of Hive would see
+    only a part of a commit to it.
+    """
+    if (location := properties.get(_LOCATION)) is not None:
+        raise UnsupportedError(
+            f"{uri} is a store of a Mixed-Hive table of Amoro: its property {_LOCATION!r} is "
+            f"{location!r}. After a commit to this store alone, readers of the Hive table would "
+            f"see only a part of the rows. {_INSTEAD}. A metadata file of the store can be opened "
+            "by its path, as a read-only Iceberg table without newer changes"
+        )
