@@ -73,6 +73,24 @@ def test_the_policy_of_the_page_means_what_it_says(tmp_path):
     assert [*clicks.steps] == ["expire_partitions", "compact"]
 
 
+def test_tables_have_the_shares_of_the_page(airflow_db, tmp_path):
+    from tests.airflow.versions import DagBag
+
+    [example] = [each for each in blocks("templates.md", "python") if "QUOTAS" in each]
+    (tmp_path / "shares.py").write_text(example)
+    [dag] = DagBag(str(tmp_path)).dags.values()
+    shares = {
+        task.partial_kwargs["table"]: (
+            task.pool,
+            task.max_active_tis_per_dagrun,
+            task.priority_weight,
+        )
+        for task in dag.tasks
+    }
+    assert shares == {"shop.orders": ("lake", 3, 75), "shop.clicks": ("lake", 1, 25)}
+    assert dag.max_active_runs == 1  # the limit of a run is then that of the table
+
+
 def test_the_page_names_every_step_with_its_arguments():
     text = (DOCS / "templates.md").read_text()
     for step, arguments in STEPS.items():
