@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 import lakeformat as lake
+from lakeformat.cli.copyable import copyable
 from lakeformat.cli.iceberg_advice import advice_for
 from lakeformat.cli.metadata_commands import METADATA_COMMANDS
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
@@ -181,10 +182,12 @@ def _require_warehouse(context: typer.Context, catalog: lake.Catalog | IcebergCa
     storage, root = open_storage(named_warehouse(context), _storage_options(context))
     # All databases of a SQL catalog may have other locations.
     if not storage.directory_exists(root) and not _has_databases(catalog):
-        state = "is a file" if storage.exists(root) else "does not exist"
+        if storage.exists(root):
+            raise NotFoundError(f"warehouse {storage.uri(root)} is a file: check --warehouse")
+        first = copyable(context, "lake create-database shop")
         raise NotFoundError(
-            f"warehouse {storage.uri(root)} {state}: check --warehouse, or start a new one with "
-            "`lake create-database NAME`"
+            f"warehouse {storage.uri(root)} does not exist: check --warehouse, or start a new one "
+            f"with `{first}`"
         )
 
 

@@ -107,7 +107,7 @@ class _Publication:
         self._version = handle.options.iceberg_format_version
         self._versions = versions_of(handle)
         entries = entries_of(handle, targets)
-        self._followers = Followers(entries, self._versions, handle.environment)
+        self._followers = Followers(entries, self._versions, handle.environment, handle.argument)
         self._schemas = PublishedSchemas(handle, self._version)
         self._memory = KeptEntries()
         self._published: list[int] = []

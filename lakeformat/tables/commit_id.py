@@ -11,7 +11,6 @@ from lakeformat.types.type_rules import is_text, is_whole_number
 __all__ = [
     "BATCH_IDENTIFIER",
     "CLOCK_SKEW_MILLIS",
-    "DELETE_FIRST",
     "KEEP_BOTH",
     "CommitId",
     "require_commit_id",
@@ -28,13 +27,18 @@ earlier commit allows.
 
 KEEP_BOTH = "commit without CommitId.replaces (in Airflow: clear the task with on_clear='force')"
 """Advice for messages: commit the new rows, and keep the rows of the earlier commit."""
-DELETE_FIRST = f"Delete the earlier rows (lake delete TABLE --where ...), then {KEEP_BOTH}"
-"""Advice for messages: delete the rows of the earlier commit first."""
 
 _MILLIS = range(10**11, 10**14)
 """Accepted times in epoch milliseconds, from 1973 to 5138. Other numbers are probably in another
 unit.
 """
+
+
+def delete_first(table: str) -> str:
+    """Return the advice to delete the rows of the earlier commit first; ``table`` is the argument
+    of the command.
+    """
+    return f"Delete the earlier rows (lake delete {table} --where ...), then {KEEP_BOTH}"
 
 
 @dataclass(frozen=True, slots=True)

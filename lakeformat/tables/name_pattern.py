@@ -23,5 +23,6 @@ def name_pattern(argument: str, text: str) -> re.Pattern[str]:
         return re.compile(text)
     except re.error as reason:
         raise InvalidRequestError(
-            f"{argument} must be a regular expression, got {text!r}: {reason}"
+            f"{argument} must be a regular expression, got {text!r}: {reason}; write one such as "
+            "'job-.*'"
         ) from None

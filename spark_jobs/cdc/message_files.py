@@ -142,10 +142,11 @@ class MessageFiles:
                 if found is None:
                     continue
                 kinds, rows = found
-                arrays = [
-                    column_values(values, column, there[column.name], types[column.name])
-                    for values, column in zip(rows.flatten(), known, strict=True)
-                ]
+                with naming(path):
+                    arrays = [
+                        column_values(values, column, there[column.name], types[column.name])
+                        for values, column in zip(rows.flatten(), known, strict=True)
+                    ]
                 names = [ROW_KIND, *(column.name for column in known)]
                 yield pa.RecordBatch.from_arrays([kinds, *arrays], names=names)
             report_progress(number, len(self.paths), "files")

@@ -242,7 +242,7 @@ def test_a_task_that_is_cleared_after_a_compaction_replaces_or_names_the_command
     assert table.latest_snapshot().id != other["snapshot_id"]
     source.write_text("id\n1\n3\n")
     if left is None:
-        with pytest.raises(AirflowFailException, match=r"lake delete TABLE .*on_clear='force'"):
+        with pytest.raises(AirflowFailException, match=r"lake delete \S+new --where .*'force'"):
             work.execute(cleared(context))
     else:
         work.execute(cleared(context))

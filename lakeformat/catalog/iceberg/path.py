@@ -204,9 +204,9 @@ class PathMetastore(Metastore):
         """
         if not purge:
             raise UnsupportedError(
-                f"table '{name}' is its directory {self._storage.uri(self._root_of(name))}, which "
-                "the catalog lists. Pass purge=True to delete the directory with all its files, or "
-                "move it away"
+                f"table '{name}' cannot be dropped without its files: this catalog lists "
+                f"directories, such as {self._storage.uri(self._root_of(name))}. Pass purge=True "
+                "to delete this directory with all its files, or move it away"
             )
         try:
             properties = self.pointer(name).load().metadata.properties

@@ -142,7 +142,7 @@ def _checked(loaded: LoadedMetadata, uri: str, spec_id: object, entries: pa.Tabl
             raise _damaged(uri, f"a new file has a value for {name}")
     for name in ("record_count", "file_size_in_bytes"):
         if pc.min(found[name]).as_py() < 1:
-            raise _damaged(uri, f"a file has {name} {pc.min(found[name])}")
+            raise _damaged(uri, f"a file has {name} {pc.min(found[name])}, which must be above 0")
     for path in found["file_path"].to_pylist():
         _require_inside(loaded, uri, path)
     return found

@@ -33,7 +33,7 @@ from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.file_choice import FilesNamed
 from lakeformat.iceberg.write.followed_files import FollowedFiles, files_of
 from lakeformat.iceberg.write.publish import Base, FileChange
-from lakeformat.tables.commit_id import DELETE_FIRST, CommitId
+from lakeformat.tables.commit_id import CommitId, delete_first
 
 __all__ = [
     "Redo",
@@ -77,7 +77,7 @@ def find_replaced(
     earlier = find_earlier(loaded, history, commit, uri)
     if earlier is None:
         return None
-    refused = partial(refusal, commit, uri, advice=DELETE_FIRST)
+    refused = partial(refusal, commit, uri, advice=delete_first(loaded.places.argument))
     followed = FollowedFiles(loaded, files_of(loaded, earlier))
     manifests = read_manifest_list(loaded.places, history[0])
     own = _live_files(loaded, manifests, followed.paths)
@@ -106,7 +106,8 @@ def find_earlier(
         return earlier
     kept = loaded.metadata.snapshot(commit.replaces)
     if kept is None:
-        raise refusal(commit, uri, "this snapshot, or a later one, has expired", DELETE_FIRST)
+        advice = delete_first(loaded.places.argument)
+        raise refusal(commit, uri, "this snapshot, or a later one, has expired", advice)
     # A tag may keep the snapshot longer than the later ones that lead to it.
     return kept if _age(kept) < _age(history[-1]) else None
 

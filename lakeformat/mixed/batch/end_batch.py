@@ -117,11 +117,17 @@ def _reason(
     first = f"the batch with transaction {', '.join(map(str, published))} had published its commit"
     if not transactions and (held is None or published):
         return first if published else "no batch runs, so there is none to end"
-    listed = f" with transaction {', '.join(map(str, transactions))}" if transactions else ""
-    what = f"{counted(len(transactions), 'batch', 'batches')}{listed}"
+    lease = ""
     if held is not None:
         until = moment_text(held.expires_millis)
-        what += f", and the lease {place} of the owner {held.owner!r} until {until}"
+        lease = f"the lease {place} of the owner {held.owner!r} until {until}"
+    if not transactions:
+        ended = "would end" if dry_run else "ended"
+        return f"{ended} {lease}, under which no batch has begun"
+    numbers = ", ".join(map(str, transactions))
+    what = f"{counted(len(transactions), 'batch', 'batches')} with transaction {numbers}"
+    if lease:
+        what += f", and {lease}"
     if dry_run:
         return f"would end {what}"
     refused = f"ended {what}: a later commit of the batch is refused"

@@ -22,7 +22,7 @@ from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, read_ind
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
-from lakeformat.tables.commit_id import DELETE_FIRST, KEEP_BOTH, CommitId
+from lakeformat.tables.commit_id import KEEP_BOTH, CommitId, delete_first
 
 __all__ = ["Redo", "files_taken_out"]
 
@@ -154,7 +154,8 @@ class Redo:
 
     def _refused(self, why: str) -> InvalidRequestError:
         is_keyed = bool(self.handle.schema.primary_keys)
-        advice = f"To publish them all the same, {KEEP_BOTH}" if is_keyed else DELETE_FIRST
+        both = f"To publish them all the same, {KEEP_BOTH}"
+        advice = both if is_keyed else delete_first(self.handle.argument)
         return InvalidRequestError(
             f"{self.commit} cannot take the place of snapshot {self.commit.replaces} of "
             f"{self.handle.uri}: {why}. Nothing was published. {advice}"

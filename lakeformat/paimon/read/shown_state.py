@@ -49,8 +49,8 @@ def find_shown_state(handle: TableHandle) -> ShownState | None:
     if named.mode == INCREMENTAL:
         raise UnsupportedError(
             f"{handle.uri} sets {named}, which makes a scan return changes instead of rows; this "
-            "version does not support that. Read changes with Table.changes or `lake changes`, "
-            "pass a snapshot to read its rows, or remove the option"
+            "version does not support that. Read changes with table.changes(), pass a snapshot to "
+            "read its rows, or remove the option"
         )
     options, decided_by = handle.options, str(named)
     match named.mode:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.binary_row import encode_columns
 from lakeformat.paimon.datafile.external_paths import ExternalPaths, TablePlace, external_paths
 from lakeformat.paimon.handle import TableHandle
@@ -237,7 +237,10 @@ def _buckets(
     positions = [schema.column_names.index(name) for name in names]
     types = [schema.fields[position].type for position in positions]
 
-    function = given or bucket_function(options.bucket_function, types, count)
+    try:
+        function = given or bucket_function(options.bucket_function, types, count)
+    except (InvalidRequestError, UnsupportedError) as reason:
+        raise type(reason)(f"the bucket key {', '.join(names)}: {reason}") from None
 
     def buckets(rows: pa.RecordBatch) -> Places:
         return function([rows.column(position) for position in positions]).astype(np.int64)

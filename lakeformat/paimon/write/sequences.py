@@ -144,8 +144,8 @@ class SequenceNumbers:
             )
         raise InvalidRequestError(
             f"{has}, but option 'bucket' is '{count}': rows can only be added with the same bucket "
-            "count. Rescale it with Table.rescale or `lake rescale`, which keeps its rows, or "
-            f"overwrite it, or set the option to '{entry.total_buckets}'"
+            f"count. Rescale it with `lake rescale {self._handle.argument}`, which keeps its rows, "
+            f"or overwrite it, or set the option to '{entry.total_buckets}'"
         )
 
     def _newest_count(self) -> int | None:

@@ -22,12 +22,15 @@ _log = logging.getLogger(__name__)
 _ATTEMPTS = 10
 
 
-def follow(entry: CatalogEntry, versions: PublishedVersions, environment: Environment) -> bool:
+def follow(
+    entry: CatalogEntry, versions: PublishedVersions, environment: Environment, table: str
+) -> bool:
     """Make the catalog name the newest metadata; return True if the entry was created or moved.
 
     Return False if the catalog names it already, or if no metadata is published. Raise
     ``AlreadyExistsError`` if the catalog has another table with the same name, and
-    ``CommitConflictError`` if other programs changed the entry in each attempt.
+    ``CommitConflictError`` if other programs changed the entry in each attempt. ``table`` is the
+    table as an argument of a command, for this error.
     """
     lost: CommitOutcomeUnknownError | None = None
     for attempt in range(1, _ATTEMPTS + 1):
@@ -50,7 +53,7 @@ def follow(entry: CatalogEntry, versions: PublishedVersions, environment: Enviro
         raise lost
     raise CommitConflictError(
         f"other programs changed {entry.name} in each of {_ATTEMPTS} attempts; the metadata files "
-        "are published. Run `lake publish` again"
+        f"are published. Run `lake publish {table}` again"
     )
 
 

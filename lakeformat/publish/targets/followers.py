@@ -18,6 +18,8 @@ __all__ = ["Followers", "entries_of", "entry_lag", "targets_of"]
 class Followers:
     """Moves every entry of a table to the newest metadata, and records the names of moved
     entries.
+
+    ``table`` is the table as an argument of a command, for errors.
     """
 
     def __init__(
@@ -25,10 +27,12 @@ class Followers:
         entries: tuple[CatalogEntry, ...],
         versions: PublishedVersions,
         environment: Environment,
+        table: str,
     ) -> None:
         self._entries = entries
         self._versions = versions
         self._environment = environment
+        self._table = table
         self._moved: dict[str, None] = {}
 
     def __bool__(self) -> bool:
@@ -46,7 +50,7 @@ class Followers:
         failures = []
         for entry in self._entries:
             try:
-                if follow(entry, self._versions, self._environment):
+                if follow(entry, self._versions, self._environment, self._table):
                     self._moved[entry.name] = None
             except LakeError as failure:
                 failures.append(failure)

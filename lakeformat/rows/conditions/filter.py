@@ -215,7 +215,10 @@ def bind_predicate(where: Where, fields: Sequence[DataField]) -> PredicateFilter
     try:
         return PredicateFilter(_bound(where, by_name, is_negated=False), by_name)
     except RecursionError:
-        raise InvalidRequestError("the condition is nested too deep; simplify it") from None
+        raise InvalidRequestError(
+            "the condition is nested too deep: write col(…).isin([…]) in place of many |, or "
+            "filter the rows that you read"
+        ) from None
 
 
 def _bound(part: Predicate, fields: Mapping[str, DataField], *, is_negated: bool) -> Predicate:

@@ -79,7 +79,10 @@ def parse_predicate(text: str) -> Predicate:
     except errors.SqlglotError as reason:
         raise InvalidRequestError(f"{text!r} is not a SQL condition: {reason}; {_CAN}") from None
     except RecursionError:
-        raise InvalidRequestError("the condition is nested too deep; simplify it") from None
+        raise InvalidRequestError(
+            f"the condition {text[:40]!r}… is nested too deep: write IN (…) in place of many "
+            "ORs, or filter the rows that you read"
+        ) from None
 
 
 class _Conditions(Dialect):

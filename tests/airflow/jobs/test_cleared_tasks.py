@@ -168,7 +168,7 @@ def test_rows_that_were_compacted_are_named_before_anything_is_written(source, o
     land(source(1)).execute(context)
     orders().write(pa.table({"id": [9]}))
     orders().compact(strategy="full")
-    with pytest.raises(AirflowFailException, match=r"lake delete TABLE .*on_clear='force'"):
+    with pytest.raises(AirflowFailException, match=r"lake delete \S+orders .*'force'"):
         land(source(2)).execute(cleared(context))
     assert ids(orders()) == [1, 9]
 

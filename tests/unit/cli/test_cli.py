@@ -228,14 +228,18 @@ def test_names_in_brackets_are_no_markup(warehouse):
     assert [line[6] for line in shown[2:]] == ["[x]", "[/]", "[bold]"]
 
 
-@pytest.mark.parametrize(("name", "state"), [("nix", "does not exist"), ("file", "is a file")])
-def test_a_warehouse_that_is_none_is_an_error_and_not_empty(tmp_path, name, state):
+@pytest.mark.parametrize("name", ["nix", "file"])
+def test_a_warehouse_that_is_none_is_an_error_and_not_empty(tmp_path, name):
     (tmp_path / "file").touch()
     shown = run("tables", "-w", f"{tmp_path}/{name}")
     assert (shown.returncode, shown.stdout) == (1, "")
-    said = f"NotFoundError: warehouse file://{tmp_path}/{name} {state}: check --warehouse, or "
-    said += "start a new one with `lake create-database NAME`"
-    assert shown.stderr.splitlines() == [said]
+    said = {
+        "nix": "does not exist: check --warehouse, or start a new one with "
+        f"`lake -w {tmp_path}/nix create-database shop`",
+        "file": "is a file: check --warehouse",
+    }
+    found = f"NotFoundError: warehouse file://{tmp_path}/{name} {said[name]}"
+    assert shown.stderr.splitlines() == [found]
 
 
 def test_a_reader_that_has_seen_enough_is_no_trouble(warehouse):

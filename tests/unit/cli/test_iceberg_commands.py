@@ -381,7 +381,7 @@ def test_a_table_is_created_and_renamed_in_a_catalog(tmp_path):
 def test_a_table_is_dropped_after_a_dry_run(tmp_path):
     make_small_table(tmp_path / "shop/orders")
     named = ["-w", str(tmp_path), "--format", "iceberg"]
-    assert "purge=True to delete the directory" in refusal(*named, "drop-table", "shop.orders")
+    assert "purge=True to delete this directory" in refusal(*named, "drop-table", "shop.orders")
     drop = [*named, "drop-table", "shop.orders", "--purge"]
     planned = show(*drop, "--dry-run").splitlines()
     place = f"file://{tmp_path}/shop/orders"
