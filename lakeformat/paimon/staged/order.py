@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.conflict_text import named, place
@@ -17,25 +17,29 @@ from lakeformat.tables.staged.files import StagedResult
 __all__ = ["require_order"]
 
 
-def require_order(handle: TableHandle, results: Sequence[StagedResult[CommitMessage]]) -> None:
+def require_order(
+    handle: TableHandle,
+    results: Sequence[StagedResult[CommitMessage]],
+    address_of: Callable[[str], str],
+) -> None:
     """Raise InvalidRequestError if rows of one bucket may have got the same sequence numbers twice.
 
     That happens if two results, or a result and a later commit, wrote to the same bucket. A table
     with ``sequence.field`` is not checked, because that column decides. A table without buckets
-    needs no order.
+    needs no order. ``address_of`` returns the address of a result by its name.
     """
     if is_unaware(handle) or handle.options.sequence_field:
         return
     owners: dict[tuple[bytes, int], str] = {}
     for result in results:
+        mine = address_of(result.name)
         for where in {(each.partition, each.bucket) for each in result.messages}:
-            if (other := owners.setdefault(where, result.name)) != result.name:
+            if (other := owners.setdefault(where, mine)) != mine:
                 raise InvalidRequestError(
-                    f"the staged results {other!r} and {result.name!r} both have rows for bucket "
-                    f"{where[1]} of {place(handle, where[0])} ({handle.uri}). Their sequence "
-                    "numbers may be the same, so it is unknown which rows are newer. Nothing was "
-                    "published; publish one of them, discard the other one, then write its rows "
-                    "again"
+                    f"the staged results {other} and {mine} both have rows for bucket {where[1]} "
+                    f"of {place(handle, where[0])} ({handle.uri}). Their sequence numbers may be "
+                    "the same, so it is unknown which rows are newer. Nothing was published; "
+                    f"publish the first one, then discard the second one: {_discard([mine])}"
                 )
     _refuse_rivals(handle, results, owners)
 
@@ -55,7 +59,7 @@ def _refuse_rivals(
             raise InvalidRequestError(
                 f"snapshots of {handle.uri} have expired since these results were staged on "
                 f"snapshot {oldest}, so it is unknown which rows are newer. Nothing was published; "
-                f"discard {_listed(each.name for each in results)}, then write the rows again"
+                f"discard them: {_discard(dict.fromkeys(owners.values()))}"
             )
         if snapshot.commit_kind is CommitKind.COMPACT:
             continue
@@ -63,12 +67,11 @@ def _refuse_rivals(
             if (mine := owners.get((entry.partition, entry.bucket))) is not None:
                 raise InvalidRequestError(
                     f"{named(snapshot)} has written to bucket {entry.bucket} of "
-                    f"{place(handle, entry.partition)} ({handle.uri}) since the result {mine!r} "
-                    f"was staged. Both may have the same sequence numbers, so it is unknown which "
-                    "rows are newer. Nothing was published; discard {mine!r}, then write its rows "
-                    "again"
+                    f"{place(handle, entry.partition)} ({handle.uri}) since the result {mine} was "
+                    "staged. Both may have the same sequence numbers, so it is unknown which rows "
+                    f"are newer. Nothing was published; discard it: {_discard([mine])}"
                 )
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(map(repr, dict.fromkeys(names)))
+def _discard(addresses: Iterable[str]) -> str:
+    return f"table.staged.discard({[*addresses]}, dry_run=False), then write the rows again"

@@ -85,7 +85,7 @@ class TableStaged(AnyTableStaged[CommitMessage, CommitReport]):
         return find_commit(self._handle, commit)
 
     def _require_order(self, results: Sequence[StagedResult[CommitMessage]]) -> None:
-        require_order(self._handle, results)
+        require_order(self._handle, results, self._files.address)
 
     def _commit(self, messages: Sequence[CommitMessage], commit: CommitId) -> CommitReport:
         return self._publish_messages(messages, commit=commit)

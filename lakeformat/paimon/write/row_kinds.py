@@ -43,8 +43,9 @@ class RowKinds:
             )
         if self._field and self._field not in columns:
             raise InvalidRequestError(
-                f"option 'rowkind.field' is {self._field!r}, which is not a column of the table; "
-                "change or remove the option"
+                f"option 'rowkind.field' is {self._field!r}, which is not a column of the table: "
+                "add a STRING column of this name that holds +I, -U, +U or -D, or create a new "
+                "table without the option"
             )
         self._given = None if given is None else GivenKinds(columns, given)
 

@@ -113,7 +113,7 @@ class StagedFiles(Generic[MessageT]):
         """Return the error for a name without a staged result."""
         return NotFoundError(
             f"{self.address(name)} is not a staged result: it was published under another "
-            "identity, discarded, or never staged. table.staged.list() returns the results that "
+            "CommitId, discarded, or never staged. table.staged.list() returns the results that "
             "can be published"
         )
 

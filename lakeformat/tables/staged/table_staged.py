@@ -205,7 +205,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
     def _something_else(self, commit: CommitId, done: WriteReport) -> InvalidRequestError:
         return InvalidRequestError(
             f"{commit} has published other files before, as snapshot {done.snapshot_id} of "
-            f"{self._table}, so nothing was published now; pass another commit identity for "
+            f"{self._table}, so nothing was published now; pass another CommitId for "
             "these staged results"
         )
 

@@ -111,7 +111,7 @@ def test_staged_results_that_replace_files_cannot_be_read_before_their_publicati
 def test_one_that_is_gone_is_named(orders):
     addresses = [staged(orders, 1), staged(orders, 2)]
     orders.staged.publish(addresses[:1])
-    with pytest.raises(lake.NotFoundError, match="published under another identity"):
+    with pytest.raises(lake.NotFoundError, match="published under another CommitId"):
         orders.staged.publish(addresses)
     assert ids(orders) == [1]
 
@@ -148,8 +148,9 @@ def test_rows_of_one_bucket_are_staged_by_one_writer(keyed):
 def test_rows_that_others_have_numbered_alike_are_not_published(keyed):
     address = staged(keyed, 1)
     keyed.write(pa.table({"id": [1]}))
-    with pytest.raises(lake.InvalidRequestError, match=r"snapshot 1 .* has written to bucket 0"):
+    with pytest.raises(lake.InvalidRequestError, match=r"snapshot 1 .* bucket 0") as refused:
         keyed.staged.publish([address])
+    assert f"discard it: table.staged.discard([{address!r}], dry_run=False)" in str(refused.value)
     assert keyed.latest_snapshot().id == 1
 
 
