@@ -53,7 +53,8 @@ class SchemaOptions:
         "row-tracking.enabled",
         BOOLEAN,
         "false",
-        "Every row gets a number that never changes.",
+        "Every row gets a number that never changes. This library then refuses to compact, update "
+        "and delete rows, because it would lose the numbers.",
         mutable=False,
     )
     row_tracking_partition_group = Option(
