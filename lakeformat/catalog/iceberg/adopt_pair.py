@@ -24,10 +24,14 @@ from lakeformat.errors import (
     NotFoundError,
     UnsupportedError,
 )
+from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.metadata.updates import remove_properties, set_properties
 from lakeformat.mixed.adopt.adopt import Adoption, AdoptReport, plan_adoption, publish_adoption
 from lakeformat.mixed.adopt.change_store import change_metadata
+from lakeformat.mixed.adopt.detach import release_base
 from lakeformat.mixed.stores.detaching import DETACHING
 from lakeformat.mixed.stores.properties import (
     CHANGE_IDENTIFIER,
@@ -89,7 +93,8 @@ def _publish(
     """Create the change store unless it exists, then make the table its base store.
 
     If the second step fails, the change store that the first one created is dropped. If another
-    process drops the change store between the steps, ``CommitConflictError`` is raised.
+    process drops the change store meanwhile, ``CommitConflictError`` is raised, and the table is an
+    Iceberg table as before.
     """
 
     is_made = not exists and metastore.make_table(
@@ -97,20 +102,50 @@ def _publish(
     )
 
     def discard() -> None:
-        with suppress(LakeError):
-            is_used = TABLE_STORE in adoption.handle.load().metadata.properties
-            if is_made and not is_used:  # another process may have adopted the table meanwhile
-                metastore.remove_new_table(change)
+        if is_made:
+            with suppress(LakeError):
+                _drop_unless_used(metastore, name, change, adoption.handle)
 
     with kept_if_published(discard):
         made = _load(metastore, change, name)
         if made is None:
-            raise CommitConflictError(
-                f"the change store '{change}' was dropped meanwhile, and nothing was changed: "
-                "repeat the call"
-            )
+            raise _dropped(change)
         _require_own(change, made, adoption)  # a service may have assigned other ids
         publish_adoption(adoption, f"{change.database}.{change.table}")
+    made = _load(metastore, change, name)
+    if made is None or DETACHING in made.properties:
+        base = adoption.handle
+        release_base(base, base.load(), str(name))
+        raise _dropped(change)
+
+
+def _drop_unless_used(
+    metastore: Metastore, name: TableName, change: TableName, base: TableHandle
+) -> None:
+    """Drop the change store of a failed adoption, unless another process has adopted the table.
+
+    The store is marked first, so it takes no changes, and the other process sees the mark after its
+    own commit. So one of both processes always sees that the other one was first.
+    """
+    store = TableHandle(metastore.pointer_beside(change, name), environment=base.environment)
+
+    def marked(found: LoadedMetadata) -> TableMetadata:
+        if found.metadata.snapshots:
+            raise CommitConflictError(f"the change store '{change}' has changes already")
+        return set_properties(found.metadata, {DETACHING: str(name)})
+
+    commit_metadata(store, marked)
+    if TABLE_STORE in base.load().metadata.properties:
+        commit_metadata(store, lambda found: remove_properties(found.metadata, [DETACHING]))
+    else:
+        metastore.remove_new_table(change)
+
+
+def _dropped(change: TableName) -> CommitConflictError:
+    return CommitConflictError(
+        f"another process dropped the change store '{change}' meanwhile, and the table is an "
+        "Iceberg table as before: repeat the call"
+    )
 
 
 def _described(adoption: Adoption, location: str) -> TableMetadata:
@@ -177,8 +212,9 @@ def _require_own(change: TableName, found: TableMetadata, adoption: Adoption) ->
     """
     if (detaching := found.properties.get(DETACHING)) is not None:
         raise AlreadyExistsError(
-            f"table '{change}' is the change store that an interrupted detach of {detaching!r} has "
-            f"left: repeat detach_table({detaching!r}) or `lake detach {detaching}` first"
+            f"table '{change}' is the change store that an interrupted detach of {detaching!r}, or "
+            f"a failed adoption, has left: repeat detach_table({detaching!r}) or `lake detach "
+            f"{detaching}` first"
         )
     wanted = _described(adoption, found.location)
     if found.snapshots or found.properties.get(TABLE_STORE) != wanted.properties[TABLE_STORE]:
