@@ -24,26 +24,23 @@ from lakeformat.iceberg.alter.changes import (
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
-from lakeformat.iceberg.properties import bool_property, int_property
 from lakeformat.iceberg.types import Field
 from lakeformat.mixed.stores.alter_record import ALTERED, AlterRecord, adopted_columns
 from lakeformat.mixed.stores.detaching import require_not_detaching
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from lakeformat.mixed.stores.log_store import refuse_log_store
 from lakeformat.mixed.stores.pair_properties import OF_PAIRS
-from lakeformat.mixed.stores.properties import UPSERT, VERSION_FIELD
+from lakeformat.mixed.stores.properties import VERSION_FIELD
 from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
 from lakeformat.mixed.stores.version_field import (
     OPTIMIZED_BY_AMORO,
     is_wider_version,
     require_properties_with_version,
 )
-from lakeformat.mixed.tree_node import bucket_mask
+from lakeformat.mixed.table_properties import require_valid_properties
 
 __all__ = ["alter_pair"]
 
-_BUCKETS = ("change.file-index.hash-bucket", "base.file-index.hash-bucket")
-_FLAGS = (UPSERT, "lake.auto-buckets")
 _OF_COLUMNS = ("table.event-time-field", "data-expire.field")
 """Properties of Amoro whose value is the name of a column."""
 _ATTEMPTS = 5
@@ -166,7 +163,7 @@ def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> 
         if isinstance(change, DroppedColumn | RenamedColumn):
             _require_not_named(table, loaded.base.metadata, change.path)
     refuse_log_store(alteration.properties)
-    for name, value in alteration.properties.items():
+    for name in alteration.properties:
         if name in OF_PAIRS:
             raise InvalidRequestError(
                 f"the property {name!r} of {table} cannot be changed, because it makes the two "
@@ -178,10 +175,8 @@ def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> 
                 "would keep their old versions, or none: create a new table with the value that "
                 "you want, and copy the rows to it"
             )
-        if name in _BUCKETS and value is not None:
-            bucket_mask(int_property({name: value}, name, 1), name)
-        if name in _FLAGS and value is not None:
-            bool_property({name: value}, name, default=True)
+    given = alteration.properties.items()
+    require_valid_properties({name: value for name, value in given if value is not None})
 
 
 def _require_kept_key(table: str, change: object) -> None:

@@ -36,6 +36,7 @@ from lakeformat.mixed.stores.properties import (
 )
 from lakeformat.mixed.stores.version_field import new_version_properties
 from lakeformat.mixed.table import MixedTable
+from lakeformat.mixed.table_properties import require_valid_properties
 from lakeformat.types.closest import closest
 
 __all__ = ["make_pair", "require_same_key", "required_keys"]
@@ -54,10 +55,14 @@ def required_keys(columns: pa.Schema, key: Sequence[str]) -> pa.Schema:
     key column with a comma or outer spaces in its name. The same error is raised for a column with
     the name of the hidden column of change stores.
     """
-    if not key or len({*key}) < len(key):
+    if not key:
         raise InvalidRequestError(
-            f"primary_key is {[*key]}, but a Mixed table needs a key of different columns: name "
-            "one or more columns, each once"
+            f"primary_key is {key!r}, but a Mixed table needs key columns: name them. Without a "
+            "key it would be an ordinary Iceberg table: for that, pass format='iceberg'"
+        )
+    if len({*key}) < len(key):
+        raise InvalidRequestError(
+            f"primary_key is {[*key]}, but a key has different columns: name each column once"
         )
     if unknown := [name for name in key if name not in columns.names]:
         raise InvalidRequestError(
@@ -93,6 +98,7 @@ def make_pair(
     given = describe({})("file:///")
     _require_sequences(given.format_version)
     refuse_log_store(given.properties)
+    require_valid_properties(given.properties)
     if UPSERT not in given.properties:
         shared[UPSERT] = "true"  # so that Amoro's writers keep keys unique, too
     if not {AUTO_BUCKETS, BASE_BUCKETS} & given.properties.keys():

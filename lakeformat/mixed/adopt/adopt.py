@@ -52,6 +52,7 @@ from lakeformat.mixed.stores.record_file import (
     write_record,
 )
 from lakeformat.mixed.stores.version_field import new_version_properties
+from lakeformat.mixed.table_properties import require_valid_properties
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.tables.position import MAIN_BRANCH, Position
 from lakeformat.tables.report import Report
@@ -129,6 +130,7 @@ def plan_adoption(handle: TableHandle, loaded: LoadedMetadata, key: Sequence[str
     _require_plain_version(metadata)
     _require_no_branch(metadata)
     _require_no_consumers(handle)
+    require_valid_properties(metadata.properties)
     by_name = {each.name: each for each in metadata.schema.fields}
     fields = tuple(by_name[name] for name in key)
     require_hashable(fields)

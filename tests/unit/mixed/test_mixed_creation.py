@@ -123,3 +123,37 @@ def test_a_table_that_another_program_creates_meanwhile_is_opened(catalog, tmp_p
 
     monkeypatch.setattr(PathMetastore, "make_table", after_another)
     assert created(catalog, exist_ok=True).scan().count() == 1
+
+
+WRONG_VALUES = pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("change.file-index.hash-bucket", "3", "set it to a power of two"),
+        ("base.file-index.hash-bucket", "abc", "not a whole number"),
+        ("lake.auto-buckets", "yes", "not true or false"),
+        ("self-optimizing.target-size", "1GB", "not a whole number"),
+        ("self-optimizing.major.trigger.duplicate-ratio", "-1", "not a number of at least 0"),
+        ("change.data.ttl.minutes", "-4", "not a whole number"),
+        ("snapshot.keep.duration", "7 dys", "not a duration such as '720min'"),
+        ("write.format.default", "orc", "only as 'parquet': set it to 'parquet', or leave it out"),
+    ],
+)
+
+
+@WRONG_VALUES
+def test_a_property_with_which_later_work_would_fail_is_refused(
+    name, value, reason, catalog, tmp_path
+):
+    wrong = pytest.raises(lake.InvalidRequestError, match=f"'{name}' is '?{value}.*{reason}")
+    with wrong:
+        created(catalog, options={name: value})
+    assert [*(tmp_path / "db").iterdir()] == []
+    created(catalog)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
+    with wrong:
+        catalog.alter_table("db.t", lake.set_option(name, value))
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.json")} == before
+    catalog.create_table("db.plain", COLUMNS, options={name: value})
+    with wrong:
+        catalog.adopt_table("db.plain", primary_key=["id", "p"])
+    assert not (tmp_path / "db/plain_change_").exists()

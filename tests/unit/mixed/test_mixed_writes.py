@@ -87,8 +87,8 @@ def test_a_pair_of_which_only_the_change_store_was_created_is_completed(catalog,
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ([], r"primary_key is \[\], but a Mixed table needs a key of different columns"),
-        (["k", "k"], "needs a key of different columns"),
+        ([], "needs key columns: name them.* Iceberg table: for that, pass format='iceberg'"),
+        (["k", "k"], r"primary_key is \['k', 'k'\], but a key has different columns"),
         (["k", "q"], "primary_key names 'q', but the columns are k, p, v"),
     ],
 )
