@@ -55,8 +55,8 @@ _ENDED = "lake.ended-transactions"
 _NEW_FILES = ("added-data-files", "added-delete-files")
 """The members of the summary of a snapshot that count its new files."""
 CHANGE_LIFETIME = "change.data.ttl.minutes"
-"""The table property for the age up to which changes are kept; a batch that runs longer counts as
-dead.
+"""The table property for the age up to which changes are kept; a batch of Amoro that runs longer
+counts as dead.
 """
 
 _LIFETIME_MINUTES = 7 * 24 * 60
@@ -85,7 +85,8 @@ class OpenBatch:
 def oldest_open_batch(state: MixedState, now_millis: int) -> OpenBatch | None:
     """Return the open batch with the lowest transaction; None if there is none.
 
-    A batch that began longer ago than change data is kept counts as dead.
+    A batch of Amoro that began longer ago than change data is kept counts as dead. A batch of this
+    library is open until the change store records its end.
     """
     begun = _begun(state, now_millis)
     if not begun:
@@ -171,7 +172,8 @@ def _begun(state: MixedState, now_millis: int) -> list[OpenBatch]:
     return [
         OpenBatch(each.sequence_number, each.timestamp_ms)
         for each in _history(state.change)
-        if BEGIN in each.summary and now_millis - each.timestamp_ms <= lifetime
+        if BEGIN in each.summary
+        and (LEASE in each.summary or now_millis - each.timestamp_ms <= lifetime)
     ]
 
 

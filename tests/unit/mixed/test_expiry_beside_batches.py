@@ -10,6 +10,7 @@ import pytest
 
 from lakeformat.mixed.expire import expire as expiries
 from tests.unit.mixed.aged_table import COLUMNS, HOUR, AgedTable
+from tests.unit.mixed.named_rows import NAMES, contents, names, new_catalog
 
 
 @pytest.mark.parametrize("store", ["change", "base"])
@@ -41,3 +42,22 @@ def test_an_expiry_keeps_what_a_batch_reads_that_begins_after_its_plan(
         batch.write(pa.table([[2], ["x"], ["batch"]], schema=COLUMNS))
     assert report.needed
     assert aged.rows() == [(1, "x", "stream"), (2, "x", "batch")]
+
+
+def test_a_batch_may_run_longer_than_changes_are_kept(tmp_path):
+    """Its lease is renewed, so it is not dead."""
+    kept = {"change.data.ttl.minutes": "0"}
+    catalog = new_catalog(tmp_path)
+    table = catalog.create_table("db.t", NAMES, format="mixed", primary_key=["id"], options=kept)
+    table.write(names(_1="a", _2="b"))
+    with table.begin() as batch:
+        table.write(names(_1="stream"))
+        report = table.compact(strategy="full", executor="serial")
+        assert f"wait for the batch with transaction {batch.transaction}" in report.sentence
+        table.expire_snapshots()
+        assert contents(batch) == {1: "a", 2: "b"}
+        batch.write(names(_1="batch", _2="batch"))
+    assert contents(table) == {1: "stream", 2: "batch"}
+    assert "wait" not in table.compact(strategy="full", executor="serial").sentence
+    table.expire_snapshots()
+    assert contents(table.base) == {1: "stream", 2: "batch"}
