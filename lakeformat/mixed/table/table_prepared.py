@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.mixed.table.table_upkeep import TableUpkeep
+from lakeformat.types.type_rules import is_list, is_whole_number
 
 if TYPE_CHECKING:
     from lakeformat.mixed.batch.prepared_overwrite import PreparedOverwriteWriter
@@ -41,12 +42,19 @@ class TablePrepared(TableUpkeep):
         a key. With ``upsert_by``, which must be the key of the table, a stored row always replaces
         the row of its key. Otherwise the table property ``write.upsert.enabled`` decides. For a
         commit of a batch, pass its ``transaction`` here. If that commit has ``overwrite``, pass the
-        same ``overwrite`` here.
+        same ``overwrite`` here. Raise ``InvalidRequestError`` for a transaction that no batch can
+        have.
         """
         from lakeformat.mixed.write.change_writer import OWN_SEQUENCE
         from lakeformat.mixed.write.prepared_changes import PreparedChangeWriter
 
         self._require_options("commit", self.new_writer, options)
+        if transaction is not None and not (is_whole_number(transaction) and transaction > 0):
+            raise InvalidRequestError(
+                f"transaction must be that of a batch, a whole number from 1, got {transaction!r}: "
+                "pass batch.transaction of a batch of table.begin(), or leave it out for "
+                "table.commit"
+            )
         if upsert_by is not None:
             self._require_key("upsert_by", upsert_by)
         if overwrite is not None:
@@ -120,7 +128,7 @@ class TablePrepared(TableUpkeep):
 
     def _require_key(self, argument: str, given: Sequence[str]) -> None:
         key = self.key_columns
-        if isinstance(given, str) or {*given} != {*key}:
+        if not is_list(given) or sorted(map(str, given)) != sorted(key):
             raise InvalidRequestError(
                 f"{argument} must be the key, {' and '.join(key)}, got {given!r}: leave out "
                 f"{argument}"

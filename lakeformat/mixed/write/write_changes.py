@@ -32,7 +32,7 @@ from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
 from lakeformat.mixed.write.change_writer import OWN_SEQUENCE, ChangeWriter
 from lakeformat.rows.batches import to_batches
 from lakeformat.rows.row_kinds import GivenKinds
-from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.commit_id import CommitId, require_commit_id
 from lakeformat.tables.kept_files import kept_if_published
 
 __all__ = [
@@ -195,8 +195,13 @@ def added_changes(
 
 
 def refuse_replacing(pair: StorePair, commit: CommitId | None) -> None:
-    """Raise ``UnsupportedError`` for a commit identity that replaces an earlier commit."""
-    if commit is not None and commit.replaces is not None:
+    """Raise ``UnsupportedError`` for a commit identity that replaces an earlier commit, and
+    ``InvalidRequestError`` if ``commit`` is not a ``CommitId``.
+    """
+    if commit is None:
+        return
+    require_commit_id(commit)
+    if commit.replaces is not None:
         raise UnsupportedError(
             f"a commit to {pair.base.uri}, a Mixed table, cannot replace an earlier one: write the "
             "corrected rows, which replace those of the same keys"

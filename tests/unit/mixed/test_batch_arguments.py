@@ -82,3 +82,31 @@ def test_commands_write_in_transaction_order(table, tmp_path):
         refused = CliRunner().invoke(app, [words[0], table.location, *words[1:]])
         assert isinstance(refused.exception, lake.UnsupportedError)
     assert contents(table) == {1: "new"}
+
+
+@pytest.mark.parametrize("wrong", [("run", 1), "run-1", 5])
+def test_an_identity_that_is_no_commit_id_is_refused_and_nothing_is_written(wrong, table, tmp_path):
+    before = contents(table)
+    with table.begin() as batch:
+        for write in (table.write, table.upsert, batch.write, batch.overwrite):
+            more = {"partitions": "table"} if write == batch.overwrite else {}
+            with pytest.raises(lake.InvalidRequestError, match="commit must be a CommitId such as"):
+                write(names(_1="new"), commit=wrong, **more)
+    with pytest.raises(lake.InvalidRequestError, match="commit must be a CommitId such as"):
+        table.commit([], commit=wrong)
+    assert contents(table) == before
+
+
+@pytest.mark.parametrize("wrong", [0, -5, 1.5, True, "5"])
+def test_a_writer_for_a_transaction_that_no_batch_has_is_refused(wrong, table):
+    for more in ({}, {"overwrite": "table"}):
+        with pytest.raises(
+            lake.InvalidRequestError, match=r"from 1, got .*pass batch\.transaction"
+        ):
+            table.new_writer(transaction=wrong, **more)
+
+
+@pytest.mark.parametrize("wrong", ["id", 5, ["name"], ["id", "id"], {"id": 1}])
+def test_columns_that_are_not_the_key_are_refused(wrong, table):
+    with pytest.raises(lake.InvalidRequestError, match="by must be the key, id, got"):
+        table.upsert(names(_1="new"), by=wrong)
