@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from abc import ABC, abstractmethod
@@ -11,6 +12,7 @@ from typing import NoReturn
 from lakeformat.errors import InvalidRequestError
 from lakeformat.storage.base import Storage
 from lakeformat.storage.locked_creation import LockedCreation
+from lakeformat.storage.os_errors import translated
 
 __all__ = [
     "FollowsNoLinks",
@@ -121,6 +123,11 @@ def _is_directory(root: str, path: str) -> bool:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # so nothing is there
+            return False
+        with translated("look at", path):
+            raise
     if stat.S_ISLNK(mode):
         refuse_link(root, path)
     return stat.S_ISDIR(mode)

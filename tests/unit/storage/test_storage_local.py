@@ -305,3 +305,12 @@ def test_a_disk_that_fills_up_while_rows_are_written_is_said_by_path_and_leaves_
     with pytest.raises(UnavailableError, match=r"bucket-0/data-.*(space|full)"):
         table.write(pa.table({"id": [1]}))
     assert list(tmp_path.rglob("data-*")) == []
+
+
+def test_a_path_that_is_too_long_is_refused_by_name(tmp_path):
+    storage = LocalStorage().within(str(tmp_path))
+    path = f"{tmp_path}/p={'x' * 300}/f"
+    too_long = pytest.raises(UnavailableError, match="The path is too long for this file system")
+    with too_long, storage.open_output(path):
+        pytest.fail("the file cannot be there")
+    assert [*tmp_path.iterdir()] == []
