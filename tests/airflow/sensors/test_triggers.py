@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections import Counter
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -298,6 +298,13 @@ def test_an_event_is_kept_only_after_airflow_has_it(orders):
     assert watching(one_event_then_die, store, after_snapshot=0) == first
 
 
+async def ended(waiting):
+    """Cancel the task and wait until it has left the stream, as the triggerer does."""
+    waiting.cancel()
+    with suppress(asyncio.CancelledError):
+        await waiting
+
+
 def test_a_watcher_that_airflow_ends_before_its_second_look_misses_nothing(orders, monkeypatch):
     """The DAG processor does so each time it reads a DAG that names the asset without watchers."""
     monkeypatch.setattr("airflow_provider_lake.triggers.snapshot_event._STORED_SECONDS", SOON)
@@ -308,14 +315,14 @@ def test_a_watcher_that_airflow_ends_before_its_second_look_misses_nothing(order
         waiting = asyncio.ensure_future(next_event(stream))
         while not store.kept:
             await asyncio.sleep(SOON)
-        waiting.cancel()
+        await ended(waiting)
 
     async def one_event(stream):
         event, number = await next_event(stream), kept_number(store)
         waiting = asyncio.ensure_future(next_event(stream))
         while kept_number(store) == number:
             await asyncio.sleep(SOON)
-        waiting.cancel()
+        await ended(waiting)
         return event
 
     def once(story):
