@@ -93,7 +93,8 @@ def _connect(url: str, options: dict[str, str]) -> Any:
             address = address.set(username=options["user"])
         if "password" in options:
             address = address.set(password=options["password"])
-        return sql.create_engine(address, hide_parameters=True)
+        # A pool would keep the connection open after the rows are read.
+        return sql.create_engine(address, poolclass=sql.NullPool, hide_parameters=True)
     except ModuleNotFoundError as reason:
         raise lake.InvalidRequestError(
             f"key 'jdbc_url' needs the Python driver {reason.name!r}, which is not installed: "

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import sys
 from datetime import datetime, time
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -305,6 +307,14 @@ def test_a_sql_table_is_read_whole(tmp_path, catalog, shop):
     found = catalog.table("shop.orders").scan().to_arrow()
     assert [str(each) for each in found.schema.types] == ["int64", "string", "date32[day]"]
     assert found["note"].to_pylist() == ["a", None]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux lists open files")
+def test_no_connection_to_a_sql_table_stays_open(tmp_path, catalog, shop):
+    run(sql_request(tmp_path, shop))
+
+    opened = [os.path.realpath(each) for each in Path("/proc/self/fd").iterdir()]
+    assert shop.removeprefix("sqlite:///") not in opened
 
 
 @pytest.mark.parametrize(
