@@ -86,7 +86,8 @@ def environment() -> dict[str, str]:
         "SPARK_DAEMON_MEMORY": "256m",
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": f"{LOADED} --conf spark.executor.memory=512m "
-        "--conf spark.executor.cores=1 --conf spark.cores.max=2 pyspark-shell",
+        "--conf spark.executor.cores=1 --conf spark.cores.max=2 "
+        "--conf spark.ui.enabled=false --conf spark.sql.shuffle.partitions=4 pyspark-shell",
     }
 
 
