@@ -13,16 +13,30 @@ from lakeformat.mixed.file_names import FileKind, parse_file_name
 from tests.conformance.mixed.earlier_state import go_back
 from tests.golden.iceberg_values import json_rows, sorted_rows
 from tests.golden.mixed import MIXED_TABLES, MixedTable, mixed_copy, mixed_table
+from tests.sampling import sample
 from tests.unit.mixed.edited_stores import newest_metadata
 
-RUNS = [
-    pytest.param(name, number, id=f"{name}-{number}")
-    for name in MIXED_TABLES
-    for number, step in enumerate(mixed_table(name).steps)
-    if step["kind"] == "optimize"
-    and step["args"]["necessary"]
-    and (name, step["label"]) != ("late_low_tx", "optimize")
-]
+
+def kind_of_run(run: tuple[str, int]) -> tuple[str, bool]:
+    """Return the type of a run, and True if the run changes the number of buckets."""
+    step = mixed_table(run[0]).steps[run[1]]
+    return step["args"]["type"], "base buckets" in step["label"]
+
+
+RUNS = sample(
+    [
+        (name, number)
+        for name in MIXED_TABLES
+        for number, step in enumerate(mixed_table(name).steps)
+        if step["kind"] == "optimize"
+        and step["args"]["necessary"]
+        and (name, step["label"]) != ("late_low_tx", "optimize")
+    ],
+    6,
+    kind=kind_of_run,
+    ends=False,
+    of="runs of Amoro",
+)
 """Each golden run but the first of ``late_low_tx``, which merges newer changes than an open
 batch."""
 

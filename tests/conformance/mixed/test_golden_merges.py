@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from functools import cache, reduce
+from itertools import product
 from operator import and_
 from typing import Any
 
@@ -18,6 +19,7 @@ from lakeformat.mixed.read.store_files import change_files
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from tests.golden.iceberg_values import json_rows, sorted_rows
 from tests.golden.mixed import MIXED_TABLES, MixedTable, mixed_table
+from tests.sampling import sample
 
 
 def opened(golden: MixedTable) -> lake.MixedTable:
@@ -89,6 +91,7 @@ def test_what_is_merged_already_is_what_amoro_recorded(name):
         assert merged.times == step["base_optimized_time"], step["label"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MIXED_TABLES)
 def test_the_system_table_of_files_describes_each_file_as_amoro_does(name):
     golden = mixed_table(name)
@@ -158,9 +161,16 @@ def test_a_split_is_read_alone_by_another_process():
     assert rows.sort_by("no") == table.scan(["no", "v"]).to_arrow().sort_by("no")
 
 
-@pytest.mark.parametrize("name", ["keyed_day_minor", "minor_major_full", "multi_key_buckets"])
-@pytest.mark.parametrize("by_key", [True, False])
-@pytest.mark.parametrize("by_value", [True, False])
+CONDITIONS = sample(
+    product(["keyed_day_minor", "minor_major_full", "multi_key_buckets"], *[[True, False]] * 2),
+    6,
+    kind=lambda case: case[1:],
+    ends=False,
+    of="conditions on golden tables",
+)
+
+
+@pytest.mark.parametrize(("name", "by_key", "by_value"), CONDITIONS)
 def test_a_condition_selects_rows_after_the_merge(name, by_key, by_value):
     """Files and nodes are skipped by conditions on keys, on other columns and on both."""
     golden = mixed_table(name)
