@@ -121,11 +121,10 @@ class EqualityKeys:
         words = _words(column) if self._spread else _hashes([column])
         inside: _Positions | None = None
         if self._spread is not None:
-            is_inside = self._spread.holds(words)
+            words, is_inside = self._spread.within(words)
             if not is_inside.all():
                 inside = np.flatnonzero(is_inside)
                 words = words[inside]
-            words = self._spread(words)
         left, places = self._index.first_places(words)
         left = left if inside is None else inside[left]
         if (nulls := null_mask(column)) is not None:
@@ -182,10 +181,12 @@ class _Spread:
             np.uint64(_BITS - max(size, 1)),
         )
 
-    def holds(self, words: _Words) -> Mask:
-        """Return a mask of the words in the range."""
-        mask: Mask = words - self.least <= self.range
-        return mask
+    def within(self, words: _Words) -> tuple[_Words, Mask]:
+        """Return scaled words, and a mask of the words in the range; others have no meaning."""
+        offsets = words - self.least
+        mask: Mask = offsets <= self.range
+        offsets <<= self.shift
+        return offsets, mask
 
     def __call__(self, words: _Words) -> _Words:
         """Return scaled words; the given words must be in the range."""
@@ -224,11 +225,13 @@ class _WordIndex:
         rows: _Positions = np.flatnonzero(self._known.take(_index(words >> self._known_shift)))
         wanted = words[rows]
         at = self._starts.take(_index(wanted >> self._start_shift)).astype(np.int64)
-        behind = np.flatnonzero(self._unique[at] < wanted)
+        found = self._unique[at]
+        behind = np.flatnonzero(found < wanted)
         while len(behind):
             at[behind] += 1
-            behind = behind[self._unique[at[behind]] < wanted[behind]]
-        is_known = (self._unique[at] == wanted) & (at < len(self._first))
+            found[behind] = self._unique[at[behind]]
+            behind = behind[found[behind] < wanted[behind]]
+        is_known = (found == wanted) & (at < len(self._first))
         return rows[is_known], self._first[at[is_known]]
 
     def has_next(self, places: _Positions) -> Mask:
@@ -291,7 +294,7 @@ def _words(column: pa.Array) -> _Words:
     elif _is_bytes(kind):
         words = hash_bytes(column.cast(pa.binary())).astype(np.int64).view(np.uint64)
     else:
-        words = numbers(column).astype(np.int64).view(np.uint64)
+        words = numbers(column).astype(np.int64, copy=False).view(np.uint64)
     nulls = null_mask(column)
     return words if nulls is None else np.where(nulls, _OF_NULL, words)
 

@@ -84,9 +84,10 @@ class _NodeRows:
         every = (rows for file in self.files for rows in self._rows(file, fields))
         for rows in read_ahead(_joined(every)):
             deleted = self._deleted(rows, part.deletes, fields)
-            left = rows.batch.filter(array_of(~deleted)) if deleted.any() else rows.batch
+            left = rows.batch.select([*range(len(wanted))])
+            left = left.filter(array_of(~deleted)) if deleted.any() else left
             if left.num_rows:
-                yield left.select([*range(len(wanted))])
+                yield left
 
     def leave_out(self, part: DeletePart) -> None:
         """Note the positions of the rows that these deletes delete."""
