@@ -4,6 +4,9 @@
 another checkout of the repository, such as ``git worktree add --detach ../earlier v0.1.0``, and
 prints a table in Markdown. The earlier tree makes the data. Both trees use the packages of this
 Python. A process of a tree that has ``keep_freed_memory`` calls it first, as its commands do.
+
+A ratio above 1 means that this tree is slower. A candidate marked as a control runs no code of
+either tree, so its ratio shows the noise of the measurement.
 """
 
 from __future__ import annotations
@@ -68,7 +71,8 @@ def lines_of(name: str, earlier: Path, scale: float, rounds: int) -> Iterator[st
                 ratios = [after / first for first, after in pairs]
                 low, _, high = quantiles(ratios, n=4, method="inclusive")
                 seconds = [f"{median(times):.3f}" for times in zip(*pairs, strict=True)]
-                cells = [name, candidate, *seconds, f"{median(ratios):.2f}"]
+                mark = " (control)" if candidate in find_question(name).controls else ""
+                cells = [name, f"{candidate}{mark}", *seconds, f"{median(ratios):.2f}"]
                 yield f"| {' | '.join(cells)} | {low:.2f} to {high:.2f} |"
 
 

@@ -27,7 +27,7 @@ Key = Callable[[Numbers], dict[str, pa.Array]]
 
 MergeQuestion = Question[Path, Batches]
 
-_SCAN = "scan().to_batches"
+_SCAN, _FILES_VERIFIED = "scan().to_batches", "files, verified"
 
 
 def merge_question(sentence: str, key: Key, target: float) -> MergeQuestion:
@@ -40,11 +40,12 @@ def merge_question(sentence: str, key: Key, target: float) -> MergeQuestion:
         rows=10_000_000,
         make_data=lambda folder, rows: write_runs(folder, rows, key),
         open_data=lambda folder: folder,
-        candidates={"files": _files, "files, verified": _verified, _SCAN: _to_batches},
+        candidates={"files": _files, _FILES_VERIFIED: _verified, _SCAN: _to_batches},
         baseline="files",
         answer=lambda rows: distinct_keys(rows, columns),
         consume=drain,
         targets={_SCAN: target},
+        controls=frozenset({_FILES_VERIFIED}),
     )
 
 

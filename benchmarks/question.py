@@ -49,8 +49,11 @@ class Question(Generic[Data, Result]):
     """Uses the result while the time is measured, for example drains a stream."""
     targets: Mapping[str, float] = field(default_factory=dict)
     """The required ratio of each candidate: the baseline's CPU time divided by the candidate's."""
+    controls: frozenset[str] = frozenset()
+    """The candidates beside the baseline that run no code of the library: if their times in two
+    checkouts differ, that is noise."""
 
     def __post_init__(self) -> None:
-        unknown = {self.baseline, *self.targets} - set(self.candidates)
+        unknown = {self.baseline, *self.targets, *self.controls} - set(self.candidates)
         if unknown:
             raise ValueError(f"not among the candidates: {', '.join(sorted(unknown))}")

@@ -61,4 +61,5 @@ QUESTION: Question[Path, Batches] = Question(
     answer=pa.Table.from_batches,
     consume=drain,
     targets={"scan().to_batches": 0.95},
+    controls=frozenset({"iter_batches"}),
 )

@@ -73,4 +73,5 @@ QUESTION: Question[pa.Table, ReadBack] = Question(
     baseline="ParquetWriter, tuned",
     answer=lambda read_back: read_back(),
     targets={"table.write": 0.95},
+    controls=frozenset({"ParquetWriter"}),
 )
