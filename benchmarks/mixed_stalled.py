@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.mixed_stalled [COMMITS] [--java]`` upserts random keys into a table of each
 kind, in ``COMMITS`` commits. After each quarter of them it reads all rows of both tables, which
-must be equal. With ``--java`` Iceberg's Java library reads the table with equality deletes, too. It
-writes ``results/mixed_stalled.md``.
+must be equal. A second pair of tables gets only changes of one of eight nodes, which are hash
+buckets. It writes ``results/mixed_stalled.md``. With ``--java`` Iceberg's Java library reads the
+first table with equality deletes, too, and the report is ``results/mixed_stalled_java.md``.
 """
 
 from __future__ import annotations
@@ -13,118 +14,146 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-import lakeformat as lake
 from benchmarks.iceberg_java import cpu_seconds_of, running_iceberg
-from benchmarks.iceberg_metadata import Manifest, write_iceberg_table
+from benchmarks.stalled_tables import (
+    EqualityTable,
+    Numbers,
+    Sums,
+    changes_of,
+    create_mixed,
+    read_peak_bytes,
+    time_read,
+)
 
-__all__ = ["Answer", "ask", "format_report"]
+__all__ = ["Answer", "NodeAnswer", "ask", "ask_one_node", "format_report"]
 
 COMMITS, ROWS, ROWS_PER_COMMIT, ROUNDS = 200, 1_000_000, 5_000, 3
 JAVA_ROUNDS = 8
 """Java's compiler needs some rounds until it is warm."""
+NODES, MANY_NODES = 4, 8
 RESULTS = Path(__file__).resolve().parent / "results"
-COLUMNS = {"k": "long", "v": "long"}
-SCHEMA = pa.schema([pa.field(name, pa.int64()) for name in COLUMNS])
-Numbers = npt.NDArray[np.int64]
+PeakOf = Callable[[Any], int]
+"""A function that returns the peak memory in bytes of a read of all rows of a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The CPU seconds of a read of all rows after a number of commits."""
+    """The CPU seconds and the peak memory of a read of all rows after a number of commits."""
 
     commits: int
     mixed: float
     equality_deletes: float
+    mixed_bytes: int
+    equality_bytes: int
     java: float | None = None
-    """The same for Iceberg's Java library and the table with equality deletes; None without it."""
+    """The seconds of Iceberg's Java library and the table with equality deletes; None without
+    it."""
 
 
-@dataclass
-class _Equality:
-    """An Iceberg table whose writer deletes each key by value before it stores the row."""
+@dataclass(frozen=True, slots=True)
+class NodeAnswer:
+    """The CPU seconds of reads after a number of commits that changed keys of one node."""
 
-    folder: Path
-    manifests: list[Manifest] = field(default_factory=list)
-
-    def upsert(self, keys: Numbers, values: Numbers) -> None:
-        number = len(self.manifests) // 2 + 1
-        data = self._file(f"data-{number}", {"k": keys, "v": values})
-        deletes = {**self._file(f"deletes-{number}", {"k": keys}), "content": 2}
-        self.manifests.append(Manifest([data], sequence_number=number))
-        listed = [{**deletes, "equality_ids": [1]}]
-        self.manifests.append(Manifest(listed, sequence_number=number, is_deletes=True))
-
-    def published(self) -> Any:
-        write_iceberg_table(self.folder, COLUMNS, (), self.manifests)
-        return lake.open_table(str(self.folder))
-
-    def _file(self, name: str, columns: dict[str, Numbers]) -> dict[str, object]:
-        path = self.folder / f"{name}.parquet"
-        fields = [
-            pa.field(column, pa.int64(), metadata={"PARQUET:field_id": str(number)})
-            for number, column in enumerate(columns, 1)
-        ]
-        pq.write_table(pa.table([*columns.values()], schema=pa.schema(fields)), path)
-        return {
-            "file_path": f"file://{path}",
-            "record_count": len(columns["k"]),
-            "file_size_in_bytes": path.stat().st_size,
-        }
+    commits: int
+    touched: float
+    """The read of the changed node."""
+    others: float
+    """The read of all other nodes together."""
+    equality_deletes: float
+    """The read of all rows of the table with equality deletes."""
+    mixed_bytes: int
+    """The peak memory of a read of all rows of the Mixed table."""
 
 
 def ask(
-    folder: Path, *, commits: int, rows: int, rows_per_commit: int, spark: Any = None
+    folder: Path,
+    *,
+    commits: int,
+    rows: int,
+    rows_per_commit: int,
+    peak_of: PeakOf = read_peak_bytes,
+    spark: Any = None,
 ) -> Iterator[Answer]:
-    """Yield the CPU seconds of the reads before the first commit and after each quarter of the
-    commits; Java reads in ``spark``, a session with Iceberg.
+    """Yield the measured reads before the first commit and after each quarter of the commits; Java
+    reads in ``spark``, a session with Iceberg.
     """
-    random = np.random.default_rng(7)
-    catalog = lake.open_catalog(str(folder), format="iceberg")
-    catalog.create_database("bench")
-    mixed = catalog.create_table("bench.t", SCHEMA, format="mixed", primary_key=["k"])
-    keys = random.permutation(rows)
-    mixed.write(pa.table([keys, keys * 7], schema=SCHEMA))
-    mixed.compact(strategy="full")
-    plain = _Equality(folder / "plain")
-    plain.folder.mkdir()
+    keys = np.random.default_rng(7).permutation(rows)
+    mixed, plain = _pair(folder, keys, NODES)
+    for number in changes_of(keys, commits, rows_per_commit, (mixed, plain)):
+        published = plain.published()
+        of_mixed, sums = _best(partial(_time_all, mixed), ROUNDS)
+        of_plain, plain_sums = _best(partial(_time_all, published), ROUNDS)
+        answers, of_java = [sums, plain_sums], None
+        if spark is not None:
+            read = partial(_time_by_java, spark, published.location)
+            of_java, java_sums = _best(read, JAVA_ROUNDS)
+            answers.append(java_sums)
+        _require_equal(number, answers)
+        yield Answer(number, of_mixed, of_plain, peak_of(mixed), peak_of(published), of_java)
+
+
+def ask_one_node(
+    folder: Path,
+    *,
+    commits: int,
+    rows: int,
+    rows_per_commit: int,
+    peak_of: PeakOf = read_peak_bytes,
+) -> Iterator[NodeAnswer]:
+    """Yield the measured reads of tables of which only the keys of one node change."""
+    keys = np.random.default_rng(7).permutation(rows)
+    mixed, plain = _pair(folder, keys, MANY_NODES)
+    scan = mixed.scan()
+    parts = [batch.column("k").to_numpy() for batch in scan.read(scan.splits()[0])]
+    for number in changes_of(np.concatenate(parts), commits, rows_per_commit, (mixed, plain)):
+        published = plain.published()
+        touched, first = _best(partial(_time_nodes, mixed, slice(1)), ROUNDS)
+        others, rest = _best(partial(_time_nodes, mixed, slice(1, None)), ROUNDS)
+        equality, every = _best(partial(_time_all, published), ROUNDS)
+        _require_equal(number, [(first[0] + rest[0], first[1] + rest[1]), every])
+        yield NodeAnswer(number, touched, others, equality, peak_of(mixed))
+
+
+def _pair(folder: Path, keys: Numbers, nodes: int) -> tuple[Any, EqualityTable]:
+    plain = EqualityTable(folder / "plain")
     plain.upsert(keys, keys * 7)
-    for number in range(commits + 1):
-        if number % max(commits // 4, 1) == 0:
-            yield _measured(number, mixed, plain.published(), spark)
-        keys = random.choice(rows, rows_per_commit, replace=False)
-        values = keys * 7 + number + 1
-        mixed.write(pa.table([keys, values], schema=SCHEMA))
-        plain.upsert(keys, values)
+    return create_mixed(folder, keys, nodes), plain
 
 
-def _measured(commits: int, mixed: Any, plain: Any, spark: Any) -> Answer:
-    answers, times = [], []
-    reads: list[Callable[[], tuple[float, tuple[int, int]]]]
-    reads = [lambda: _time(mixed), lambda: _time(plain)]
-    if spark is not None:
-        reads.append(lambda: _time_by_java(spark, plain.location))
-    for rounds, read in zip((ROUNDS, ROUNDS, JAVA_ROUNDS), reads, strict=False):
-        took = [read() for _ in range(rounds)]
-        answers.append(took[0][1])
-        times.append(min(each[0] for each in took))
+def _time_all(table: Any) -> tuple[float, Sums]:
+    return time_read(table.scan().to_batches())
+
+
+def _time_nodes(mixed: Any, chosen: slice) -> tuple[float, Sums]:
+    return time_read(_of_nodes(mixed, chosen))
+
+
+def _of_nodes(mixed: Any, chosen: slice) -> Iterator[pa.RecordBatch]:
+    """Plan a read, and stream the rows of some nodes; nodes are in order."""
+    scan = mixed.scan()
+    for split in scan.splits()[chosen]:
+        yield from scan.read(split)
+
+
+def _best(read: Callable[[], tuple[float, Sums]], rounds: int) -> tuple[float, Sums]:
+    return min((read() for _ in range(rounds)), key=lambda each: each[0])
+
+
+def _require_equal(commits: int, answers: Sequence[Sums]) -> None:
     if len({*answers}) > 1:
         raise AssertionError(f"after {commits} commits the tables differ: {answers}")
-    return Answer(commits, *times)
 
 
-def _time_by_java(spark: Any, location: str) -> tuple[float, tuple[int, int]]:
+def _time_by_java(spark: Any, location: str) -> tuple[float, Sums]:
     machine = spark.sparkContext._jvm
     process = machine.java.lang.ProcessHandle.current().pid()
     began = cpu_seconds_of(process)
@@ -133,51 +162,70 @@ def _time_by_java(spark: Any, location: str) -> tuple[float, tuple[int, int]]:
     return cpu_seconds_of(process) - began, (int(found[0]), int(found[1]))
 
 
-def _time(table: Any) -> tuple[float, tuple[int, int]]:
-    began = process_time()
-    found = _sums(table)
-    return process_time() - began, found
-
-
-def _sums(table: Any) -> tuple[int, int]:
-    rows = values = 0
-    for batch in table.scan().to_batches():
-        rows += batch.num_rows
-        values += pc.sum(batch.column("v")).as_py() or 0
-    return rows, values
-
-
-def format_report(answers: Sequence[Answer], command: str) -> str:
+def format_report(
+    answers: Sequence[Answer], of_one_node: Sequence[NodeAnswer], command: str
+) -> str:
     """Return the report of answers that a command has measured."""
     has_java = any(each.java is not None for each in answers)
     by_java = (
         f" Java is Iceberg's library in a Spark of two threads, the best of {JAVA_ROUNDS} rounds; "
         "it reads the table with equality deletes."
     )
-    header = ["commits", "Mixed table", "Iceberg with equality deletes", "the same, read by Java"]
+    header = ["commits", "Mixed, s", "Iceberg with equality deletes, s"]
+    header += ["the same, read by Java, s"] * has_java
+    header += ["Mixed, peak MB", "Iceberg with equality deletes, peak MB"]
+    of_node = ["commits", "Mixed: the changed node, s", f"its {MANY_NODES - 1} other nodes, s"]
+    of_node += ["Iceberg with equality deletes, all rows, s", "Mixed, all rows, peak MB"]
     lines = [
         "# How do reads slow down while no optimizing runs?",
         "",
         f"{ROWS:,} rows of two columns; each commit upserts {ROWS_PER_COMMIT:,} random keys. CPU "
-        f"seconds of a read of all rows, the best of {ROUNDS} rounds; all reads had equal sums."
+        f"seconds of a read of all rows, the best of {ROUNDS} rounds; all reads had equal sums. "
+        "Peak memory is that of one read in a fresh process, on top of the opened table."
         f"{by_java if has_java else ''}",
         "",
-        f"| {' | '.join(header[: 4 if has_java else 3])} |",
-        "|---" * (4 if has_java else 3) + "|",
-        *map(_line, answers),
+        *_table(header, [_cells(each, has_java=has_java) for each in answers]),
         "",
         "Both tables have a file of inserts and a file of deletes for each commit; the Mixed table "
-        "has both for each of its four nodes, so a read opens four times as many files.",
+        f"has both for each of its {NODES} nodes, so a read opens {NODES} times as many files. A "
+        "node is a hash bucket, and memory holds the deletes of one node at a time.",
+        "",
+        "## Changes of one node of eight",
+        "",
+        f"The same number of rows and changes, but all changed keys are in one of {MANY_NODES} "
+        "nodes.",
+        "",
+        *_table(of_node, [_cells_of_node(each) for each in of_one_node]),
         "",
         f"`{command}`, {datetime.now(UTC):%Y-%m-%d}.",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _line(answer: Answer) -> str:
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(header)} |"
+    yield "|---" * len(header) + "|"
+    yield from (f"| {' | '.join(cells)} |" for cells in rows)
+
+
+def _cells(answer: Answer, *, has_java: bool) -> list[str]:
     times = [answer.mixed, answer.equality_deletes]
-    times += [] if answer.java is None else [answer.java]
-    return f"| {answer.commits} | {' | '.join(f'{each:.3f}' for each in times)} |"
+    times += [answer.java or 0.0] if has_java else []
+    peaks = (answer.mixed_bytes, answer.equality_bytes)
+    return [str(answer.commits), *map(_seconds, times), *map(_megabytes, peaks)]
+
+
+def _cells_of_node(answer: NodeAnswer) -> list[str]:
+    times = (answer.touched, answer.others, answer.equality_deletes)
+    return [str(answer.commits), *map(_seconds, times), _megabytes(answer.mixed_bytes)]
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _megabytes(value: int) -> str:
+    return f"{value / 1e6:.0f}"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -189,27 +237,28 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("commits", nargs="?", type=int, default=COMMITS, help=f"({COMMITS})")
     parser.add_argument("--java", action="store_true", help="read by Iceberg's Java library, too")
-    parser.add_argument(
-        "--out", type=Path, default=RESULTS / "mixed_stalled.md", metavar="FILE", help="the report"
-    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="the report")
     asked = parser.parse_args(arguments)
-    answers = []
+    commits, each = asked.commits, ROWS_PER_COMMIT
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        first, second = (Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2))
         spark = None
         if asked.java:
             spark = stack.enter_context(running_iceberg("reads by Java"))
-        for each in ask(
-            folder,
-            commits=asked.commits,
-            rows=ROWS,
-            rows_per_commit=ROWS_PER_COMMIT,
-            spark=spark,
-        ):
-            answers.append(each)
-            print(each, flush=True)
+        answers = [
+            *map(_shown, ask(first, commits=commits, rows=ROWS, rows_per_commit=each, spark=spark))
+        ]
+        of_one_node = [
+            *map(_shown, ask_one_node(second, commits=commits, rows=ROWS, rows_per_commit=each))
+        ]
     command = f"python -m benchmarks.mixed_stalled {asked.commits}{' --java' * asked.java}"
-    asked.out.write_text(format_report(answers, command), encoding="utf-8")
+    report = asked.out or RESULTS / f"mixed_stalled{'_java' * asked.java}.md"
+    report.write_text(format_report(answers, of_one_node, command), encoding="utf-8")
+
+
+def _shown(answer: Any) -> Any:
+    print(answer, flush=True)
+    return answer
 
 
 if __name__ == "__main__":
