@@ -193,7 +193,7 @@ def format_report(
         "## Changes of one node of eight",
         "",
         f"The same number of rows and changes, but all changed keys are in one of {MANY_NODES} "
-        "nodes.",
+        "nodes. Each read of nodes plans the read of the whole table first.",
         "",
         *_table(of_node, [_cells_of_node(each) for each in of_one_node]),
         "",

@@ -182,7 +182,7 @@ class _Spread:
         )
 
     def within(self, words: _Words) -> tuple[_Words, Mask]:
-        """Return scaled words, and a mask of the words in the range; others have no meaning."""
+        """Return scaled words, and a mask of the words in the range; only these are scaled right."""
         offsets = words - self.least
         mask: Mask = offsets <= self.range
         offsets <<= self.shift
