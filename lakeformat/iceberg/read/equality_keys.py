@@ -182,7 +182,7 @@ class _Spread:
         )
 
     def within(self, words: _Words) -> tuple[_Words, Mask]:
-        """Return scaled words, and a mask of the words in the range; only these are scaled right."""
+        """Return scaled words, and a mask of the words in the range, the only right ones."""
         offsets = words - self.least
         mask: Mask = offsets <= self.range
         offsets <<= self.shift
