@@ -25,6 +25,8 @@ from lakeformat.mixed.stores.optimized_sequences import MARK, SEQUENCES, TIMES, 
 
 __all__ = ["NeededSnapshots"]
 
+_CLOCKS_MILLIS = 600_000
+"""The longest time, in milliseconds, by which the clocks of two writers may differ."""
 _FLINK_CHECKPOINT = "flink.max-committed-checkpoint-id"
 
 
@@ -76,12 +78,15 @@ class NeededSnapshots:
 
 
 def _at_the_beginning(history: Sequence[Snapshot], batch: OpenBatch | None) -> Iterator[Snapshot]:
-    """Yield the base snapshot that an open batch may read: the newest one when the batch began.
+    """Yield a base snapshot that is not newer than the one that an open batch may read.
 
-    If there was none, yield the oldest snapshot, which shows that the base store was empty then.
+    The batch reads the newest one when it began. Only times show the order of commits to both
+    stores, so a snapshot counts as earlier only if clocks that differ would not change that. If
+    there was none, yield the oldest snapshot, which shows that the base store was empty then.
     """
     if batch is not None and history:
-        before = (each for each in history if each.timestamp_ms <= batch.began_millis)
+        latest = batch.began_millis - _CLOCKS_MILLIS
+        before = (each for each in history if each.timestamp_ms <= latest)
         yield next(before, history[-1])
 
 

@@ -61,3 +61,19 @@ def test_a_batch_may_run_longer_than_changes_are_kept(tmp_path):
     assert "wait" not in table.compact(strategy="full", executor="serial").sentence
     table.expire_snapshots()
     assert contents(table.base) == {1: "stream", 2: "batch"}
+
+
+def test_an_optimizer_whose_clock_is_behind_hides_nothing_that_a_batch_reads(tmp_path: Path):
+    """By the times of the snapshots, the optimizing came before the batch began."""
+    aged = AgedTable(tmp_path)
+    aged.write((1, "x", "a"))
+    aged.merge()
+    aged.now += 20 * HOUR
+    aged.write((1, "x", "b"))
+    with aged.table.begin() as batch:
+        aged.now -= 30_000
+        aged.merge()
+        aged.now += HOUR
+        batch._begun.lease._write(aged.now + HOUR)
+        aged.table.expire_snapshots()
+        assert batch.scan().to_arrow().to_pylist() == [{"k": 1, "p": "x", "v": "b"}]
