@@ -55,11 +55,16 @@ def limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa
 
 
 def project(
-    fields: tuple[_Field, ...], columns: Sequence[str] | None, hidden: tuple[_Field, ...] = ()
+    fields: tuple[_Field, ...],
+    columns: Sequence[str] | None,
+    hidden: tuple[_Field, ...] = (),
+    *,
+    each_once: bool = False,
 ) -> tuple[_Field, ...]:
     """Return the fields with the names ``columns``, in this order; None returns ``fields``.
 
-    ``columns`` may also name ``hidden`` fields. An unknown name raises ``InvalidRequestError``.
+    ``columns`` may also name ``hidden`` fields. An unknown name raises ``InvalidRequestError``, and
+    so does a repeated one with ``each_once``.
     """
     if columns is None:
         return fields
@@ -70,5 +75,9 @@ def project(
         raise InvalidRequestError(
             f"columns must name some of {', '.join(by_name)}, got {columns!r}"
             f"{closest(strange[0], by_name) if strange else ''}"
+        )
+    if each_once and (repeated := [name for name in names if names.count(name) > 1]):
+        raise InvalidRequestError(
+            f"columns names {repeated[0]!r} more than once: name each column once"
         )
     return tuple(by_name[name] for name in names)

@@ -40,6 +40,7 @@ from lakeformat.mixed.stores.properties import (
     is_keyed_store,
 )
 from lakeformat.tables.kept_files import kept_if_published
+from lakeformat.types.type_rules import is_list
 
 __all__ = ["adopt_pair"]
 
@@ -166,7 +167,7 @@ def _key(metadata: TableMetadata, name: TableName, given: Sequence[str] | None) 
     Raise ``InvalidRequestError`` for an empty key, for a str, and for a table without identifier
     fields.
     """
-    if given is not None and (isinstance(given, str) or not given):
+    if given is not None and (not given or not is_list(given)):
         raise InvalidRequestError(
             f"primary_key must be a list with one or more columns, got {given!r}. A Mixed table "
             "without a key has no change store: it is an ordinary Iceberg table, so there is "

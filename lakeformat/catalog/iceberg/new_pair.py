@@ -38,6 +38,7 @@ from lakeformat.mixed.stores.version_field import new_version_properties
 from lakeformat.mixed.table import MixedTable
 from lakeformat.mixed.table_properties import require_valid_properties
 from lakeformat.types.closest import closest
+from lakeformat.types.type_rules import is_list
 
 __all__ = ["make_pair", "require_same_key", "required_keys"]
 
@@ -55,10 +56,10 @@ def required_keys(columns: pa.Schema, key: Sequence[str]) -> pa.Schema:
     key column with a comma or outer spaces in its name. The same error is raised for a column with
     the name of the hidden column of change stores.
     """
-    if not key:
+    if not key or not is_list(key):
         raise InvalidRequestError(
-            f"primary_key is {key!r}, but a Mixed table needs key columns: name them. Without a "
-            "key it would be an ordinary Iceberg table: for that, pass format='iceberg'"
+            f"primary_key is {key!r}, but a Mixed table needs key columns: name them in a list. "
+            "Without a key it would be an ordinary Iceberg table: for that, pass format='iceberg'"
         )
     if len({*key}) < len(key):
         raise InvalidRequestError(

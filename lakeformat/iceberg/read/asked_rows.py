@@ -108,7 +108,12 @@ def asked_rows(
     parts = [] if asked is None else asked.conjuncts()
     return AskedRows(
         schema,
-        project(schema.fields, columns if names is None else names, lineage_of(metadata)),
+        project(
+            schema.fields,
+            columns if names is None else names,
+            lineage_of(metadata),
+            each_once=True,
+        ),
         _key(schema, keys),
         [each for each in parts if ROW_KIND.name not in each.columns],
         [each for each in parts if ROW_KIND.name in each.columns],

@@ -62,11 +62,12 @@ class Scan(Results):
 
         In a table of version 3 ``columns`` may name ``_row_id`` and
         ``_last_updated_sequence_number``. ``unpublished`` are files to read in addition to the
-        snapshot. Raise ``InvalidRequestError`` for a column that does not exist.
+        snapshot. Raise ``InvalidRequestError`` for a column that does not exist or is
+        named twice.
         """
         self._state = state
         self._fields: tuple[Field, ...] = project(
-            state.schema.fields, columns, lineage_of(state.metadata)
+            state.schema.fields, columns, lineage_of(state.metadata), each_once=True
         )
         self._filters = [] if where is None else where.conjuncts()
         self._limit = limit

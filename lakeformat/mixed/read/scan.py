@@ -40,7 +40,7 @@ class MixedScan(Results):
         limit: int | None = None,
     ) -> None:
         self._state = state
-        self._fields: tuple[Field, ...] = project(state.schema.fields, columns)
+        self._fields: tuple[Field, ...] = project(state.schema.fields, columns, each_once=True)
         self._where = where
         self._limit = limit
         self._base = Scan(state.base, None, where)

@@ -110,3 +110,14 @@ def test_a_writer_for_a_transaction_that_no_batch_has_is_refused(wrong, table):
 def test_columns_that_are_not_the_key_are_refused(wrong, table):
     with pytest.raises(lake.InvalidRequestError, match="by must be the key, id, got"):
         table.upsert(names(_1="new"), by=wrong)
+
+
+def test_a_column_that_is_named_twice_is_refused(table):
+    for read in (
+        lambda: table.scan(["id", "name", "id"]),
+        lambda: table.change.scan(["id", "id"]),
+        lambda: table.changes(table.position(), columns=["id", "id"]),
+        lambda: table.stream(columns=["id", "id"]),
+    ):
+        with pytest.raises(lake.InvalidRequestError, match="columns names 'id' more than once"):
+            read()

@@ -295,6 +295,13 @@ def test_files_of_an_earlier_key_are_refused_until_they_are_rewritten(catalog):
     assert contents(again) == {1: "b", 2: "c", 3: "d", 9: "a"}
 
 
+@pytest.mark.parametrize("wrong", [5, "id", [], {"id": 1}])
+def test_a_key_that_is_no_list_of_columns_is_refused(wrong, catalog):
+    iceberg_table(catalog)
+    with pytest.raises(lake.InvalidRequestError, match="must be a list with one or more columns"):
+        catalog.adopt_table("db.t", primary_key=wrong)
+
+
 def test_a_table_that_changes_while_its_keys_are_checked_is_not_adopted(catalog, monkeypatch):
     table = iceberg_table(catalog)
     table.write(names(_1="a"))
