@@ -105,6 +105,12 @@ def _check_buckets(schema: TableSchema) -> None:
             f"option 'bucket' is '{bucket}' and the table has no primary key: set 'bucket-key' "
             "to the columns that decide which bucket a row is in"
         )
+    if schema.primary_keys and (outside := {*schema.partition_keys} - {*schema.primary_keys}):
+        raise InvalidRequestError(
+            f"the primary key {_listed(schema.primary_keys)} lacks the partition columns "
+            f"{_listed(sorted(outside))}, so a row may have to move between partitions, and option "
+            f"'bucket' is '{bucket}': add these columns to the key, or set 'bucket' to -1"
+        )
     check_bucket_key(schema, keys)
     if options.bucket_function == "mod":
         _check_mod(schema, keys)

@@ -101,6 +101,13 @@ REFUSED = [
         {"primary_key": ["dt"], "partition_by": ["dt", "note"]},
         r"primary key \(dt\) has partition columns only",
     ),
+    *(
+        (
+            {"primary_key": ["id"], "partition_by": ["dt"], **options(bucket=number)},
+            r"\(id\) lacks the partition columns \(dt\), .* or set 'bucket' to -1",
+        )
+        for number in ("4", "-2")
+    ),
     (options(bucket="4"), "set 'bucket-key'"),
     (options(bucket="-2"), "only primary-key tables can postpone the choice of a bucket"),
     (options(bucket_key="id"), "'bucket-key' needs a number of buckets"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from dataclasses import replace
 from typing import Any
@@ -155,8 +156,14 @@ def test_the_whole_table_can_be_overwritten_and_single_partitions_cannot(catalog
     assert content(table) == [("tue", 2, 3, "e")]
 
 
-def test_a_number_of_buckets_is_refused(catalog):
-    table = crossing(catalog, bucket="4")
+def test_a_number_of_buckets_is_refused(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    crossing(catalog)
+    schema = tmp_path / "shop.db" / "orders" / "schema" / "schema-0"
+    stored = json.loads(schema.read_text())
+    schema.write_text(json.dumps(stored | {"options": stored["options"] | {"bucket": "4"}}))
+    table = catalog.table("shop.orders")
     with pytest.raises(lake.UnsupportedError, match="that needs 'bucket' = '-1'"):
         table.write(rows(("mon", 1, 1, "a")))
 
