@@ -25,7 +25,8 @@ class BaseFiles:
     """The live files of some partitions, at each snapshot that the commit tries to build on.
 
     The first attempt reads the manifests that may name such files. Later attempts read only the
-    manifests of the snapshots since then, or all again if one of these is an OVERWRITE.
+    manifests of the snapshots since then. After an OVERWRITE, an expiry or a rollback, they read
+    all of them again.
     """
 
     def __init__(

@@ -270,8 +270,8 @@ class _Commits:
         return self._publish(intent)
 
     def _append(self, new: SnapshotDelta) -> CommitReport:
-        """Publish added rows; they can conflict only by their buckets, or by a file that is already
-        live.
+        """Publish added rows; of the checks for conflicts, only those of buckets and of
+        ``read_snapshot`` apply.
         """
         handle = self._handle
         intent = self._intent(CommitKind.APPEND, new)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the snapshot that a conflict error names: the newest snapshot that changed the same files.
 
-If no snapshot changed the files, the error names the newest snapshot. The search ends at an expired
-snapshot or at its limit. Then the error names the oldest snapshot that was searched, and the
-conflicting snapshot is older.
+If all snapshots were searched and none changed the files, the error names the newest snapshot. The
+search may end earlier, at an expired snapshot or at its limit. Then the conflicting snapshot is
+older than all searched ones, and the error names the oldest of these.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ class EarlierCommitReport(Report):
     differ.
 
     A repeated job writes its rows to new files. That is the same commit, and the report counts the
-    new files as unpublished. Another number of rows, or only a part of the same files, is another
-    commit. A batch in transaction order may have published fewer rows, because it left out keys
-    that had changed.
+    new files as unpublished. The commits differ if their numbers of rows differ, or if only some of
+    the files belong to the earlier attempt. A batch in transaction order may have published fewer
+    rows, because it left out keys that had changed.
     """
 
     handle: TableHandle

@@ -44,8 +44,8 @@ def check_foreign_messages(handle: TableHandle, messages: Sequence[CommitMessage
 def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
     """Raise InvalidRequestError for messages of another table or branch.
 
-    A message belongs elsewhere if this table has no such schema, or if the schema has other content
-    on the message's branch.
+    A message belongs elsewhere if its files have a schema that this table lacks, or if that schema
+    has other content on the message's branch.
     """
     newest_schema = require_there(handle)
     compared: set[tuple[str, int]] = set()

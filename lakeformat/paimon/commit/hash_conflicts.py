@@ -64,10 +64,11 @@ def require_same_index(
 def require_no_new_rows(
     who: Committer, head: Snapshot | None, messages: Sequence[CommitMessage]
 ) -> None:
-    """Raise BucketsChangedError if rows were added since the writers read the table.
+    """Raise BucketsChangedError if another commit added or overwrote rows since the writers read
+    the table.
 
-    Call this only for tables whose keys may move between partitions. ``head`` None stands for an
-    empty table.
+    Also raise it if a snapshot since then has expired, because its commit is unknown. Call this
+    only for tables whose keys may move between partitions. ``head`` None stands for an empty table.
     """
     if not messages or head is None:
         return

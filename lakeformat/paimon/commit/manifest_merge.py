@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 _CHECKED_ROWS = 1000
-"""A new manifest gets a multiple of this number of entries before its size is compared."""
+"""Each new manifest except the last gets a multiple of this number of entries."""
 
 
 @dataclass(frozen=True, slots=True)

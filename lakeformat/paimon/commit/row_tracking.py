@@ -20,9 +20,9 @@ def number_rows(
 ) -> tuple[SnapshotDelta, int]:
     """Give the rows of new files ids from ``first`` on; return the changes and the next free id.
 
-    With ``by_partition`` the files of a partition get consecutive ids. A missing sequence number
-    becomes ``snapshot_id``. All these numbers depend on the newest snapshot, so every attempt
-    assigns them again.
+    With ``by_partition`` the files of a partition get consecutive ids. A sequence number 0 becomes
+    ``snapshot_id``. All these numbers depend on the newest snapshot, so every attempt assigns them
+    again.
     """
     table = _stamp(changes.table, snapshot_id)
     if by_partition:

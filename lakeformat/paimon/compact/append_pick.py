@@ -78,7 +78,8 @@ def pick_unordered(
 
     First come the packs of files with deletion vectors, then packs of small files, the smallest
     files first. A last pack with fewer than ``compaction.min.file-num`` files is returned only if
-    ``full``. ``deletions`` None stands for no deletion vector.
+    ``full``. With ``full`` and ``compaction.force-rewrite-all-files``, the result is one pack of
+    all files. ``deletions`` None stands for no deletion vector.
     """
     vectors = deletions or Deletions()
     if full and settings.rewrites_all and files:
@@ -113,7 +114,8 @@ def pick_queue(
     """Return packs of adjacent files of a bucket, so that rows keep their order.
 
     With ``full``, or if a file has many deleted rows, the result is at most one pack: all files
-    after the large ones at the beginning. ``deletions`` None stands for no deletion vector.
+    after the large ones at the beginning. With ``full`` and ``compaction.force-rewrite-all-files``,
+    it is all files. ``deletions`` None stands for no deletion vector.
     """
     vectors = deletions or Deletions()
     queue = _oldest_first(files)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes the results of units in groups of up to 16, so that a conflict costs little of the
-work.
+"""Publishes the results of units in groups of up to 16 units, so that a conflict costs little of
+the work.
 """
 
 from __future__ import annotations

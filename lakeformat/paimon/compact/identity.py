@@ -2,8 +2,8 @@
 """The identity of a compaction, and all snapshots that its attempts have published.
 
 A compaction publishes as many snapshots as it needs. Their commit user is made of the user and
-identifier of the given ``CommitId``, and their identifiers count from 0. So no other commit of that
-user has the same identity.
+identifier of the given ``CommitId``, and their identifiers count from 0. So they never have the
+identity of another commit of the given user.
 """
 
 from __future__ import annotations

@@ -36,7 +36,9 @@ __all__ = ["FileJoiner"]
 
 _LEAST_GROUP_ROWS = ROW_GROUP_ROWS // 4
 _LEAST_GROUP_BYTES = 4 << 20
-"""The smallest row group to copy: a smaller one costs readers more time than the copy saves."""
+"""Row groups are copied if those of a file have on average this many bytes, or
+``_LEAST_GROUP_ROWS`` rows: smaller ones cost readers more time than the copy saves.
+"""
 
 
 class FileJoiner:

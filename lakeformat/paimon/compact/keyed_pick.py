@@ -40,7 +40,7 @@ def pick_universal(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def pick_level_0(levels: Levels, settings: PickSettings) -> Pick | None:
-    """Pick like ``pick_universal``; if no run is due, pick all of level 0.
+    """Pick like ``pick_universal``; if no run is due, pick at least all of level 0.
 
     Return None if level 0 is empty, too. This is for tables that look up old rows, or whose readers
     do not see rows on level 0.

@@ -65,10 +65,11 @@ class Levels:
 
 
 def _newest_first(file: DataFileMeta) -> tuple[int, int, datetime, str]:
-    """Return the key to sort files of level 0 by, larger sequence numbers first.
+    """Return the sort key that puts files of level 0 in order, newest first.
 
-    Of two files with the same largest number, the one with the smaller first number is first, then
-    the older one.
+    The file with the larger last sequence number is newer. If these are equal, the file with the
+    smaller first sequence number comes first; if these are equal too, the file that was created
+    first.
     """
     created = file.creation_time or _UNKNOWN
     return (-file.max_sequence_number, file.min_sequence_number, created, file.file_name)

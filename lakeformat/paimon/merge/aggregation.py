@@ -71,8 +71,10 @@ class Aggregation:
 
 @dataclass(frozen=True)
 class _Aggregation:
-    """The merge of one table of rows. Keys whose rows are all adds are reduced at once; other keys
-    are merged row by row.
+    """The merge of one table of rows.
+
+    Keys whose rows are all adds are reduced at once. Keys with retracts are merged row by row,
+    unless the function can reduce retracts, too.
     """
 
     engine: Aggregation

@@ -16,8 +16,9 @@ __all__ = ["MergeEngine"]
 class MergeEngine(Protocol):
     """Merges the rows of each key in a write buffer, a compaction or a read.
 
-    Rows are tables of ``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and columns of the table. Every engine
-    keeps the only row of a key, and its kind, unchanged; ``KeyGroups.meets`` has the exceptions.
+    Rows are tables of ``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and columns of the table. If a key has
+    a single row, every engine returns this row and its kind unchanged, unless ``KeyGroups.meets``
+    marks the key.
     """
 
     def needs(self, columns: Sequence[str]) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ class CurrentRows:
 
     groups: KeyGroups
     compacted: Positions
-    """The position of the row of each key above level 0; ``NOWHERE`` if there is none."""
+    """For each key, the position of its row above level 0; ``NOWHERE`` if it has none."""
     is_fresh: Mask
     """A mask of the keys that have a row of level 0."""
 

@@ -26,10 +26,10 @@ from lakeformat.rows.memory import merge_memory
 __all__ = ["Round", "batch_rows_of", "merge_runs", "rounds_of"]
 
 CHUNK_ROWS = 256 * 1024
-"""The most rows merged at once: few enough for the processor's cache."""
+"""The target for the number of rows merged at once: few enough for the processor's cache."""
 FEWEST, MOST = 4 * 1024, 32 * 1024
-"""The fewest and the most rows of a batch: enough for fast work by column, and divisors of the
-number of rows in a row group.
+"""The smallest and the largest number of rows in a batch: enough for fast work by column, and
+divisors of the number of rows in a row group.
 """
 
 Round: TypeAlias = list[tuple[int, list[pa.RecordBatch]]]

@@ -31,7 +31,7 @@ class Branch:
     create_millis: int
     """The time of the last change of the branch's directory, in epoch milliseconds.
 
-    In a storage without times of directories: the time of the branch's oldest schema file.
+    If the storage has no times of directories, the time of the branch's oldest schema file.
     """
 
 

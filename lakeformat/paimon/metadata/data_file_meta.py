@@ -159,7 +159,7 @@ DATA_FILE_FIELDS: list[dict[str, Any]] = [
     optional_field("_WRITE_COLS", _array("string")),
     optional_field("_WRITE_COLS_SEQUENCES", _array("long")),
 ]
-"""The Avro fields of a data file; the format fixes their order, and the fields that may be null.
+"""The Avro fields of a data file; the format fixes their order and which of them may be null.
 
 New fields are only added at the end.
 """

@@ -2,8 +2,9 @@
 """Finds snapshots that name a changelog list which has expired.
 
 A tag keeps rows but no changelog: the changelog of its snapshot is deleted when that snapshot
-expires. If a branch or a rollback starts at a tag, its first snapshot may name a missing changelog
-list, as in other engines. Any other missing list is damage.
+expires. A branch that was created from a tag, or a table after a rollback to a tag, may begin with
+a snapshot that names a missing changelog list, as in other engines. Any other missing list is
+damage.
 """
 
 from __future__ import annotations

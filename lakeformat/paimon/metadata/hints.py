@@ -20,7 +20,7 @@ __all__ = ["NumberedFiles", "numbered_changelogs", "numbered_snapshots"]
 
 FIRST_ID = 1
 _STEPS = 32
-"""The most numbers after the hint that are tried before the directory is listed."""
+"""The distance from the hint at which the search stops, and the directory is listed instead."""
 _log = logging.getLogger(__name__)
 
 

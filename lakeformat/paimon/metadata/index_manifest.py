@@ -80,7 +80,7 @@ class IndexManifestEntry:
     external_path: str | None = None
     global_index: GlobalIndexMeta | None = None
     kind: FileKind = FileKind.ADD
-    """Always ADD in an index manifest; DELETE only in commit messages."""
+    """Always ADD, because an index manifest lists only existing files; a DELETE is damage."""
 
 
 def write_index_manifest(

@@ -59,7 +59,8 @@ def table_exists(storage: Storage, layout: TableLayout) -> bool:
 def schema_ids(storage: Storage, layout: TableLayout) -> list[int]:
     """Return the numbers of all schemas, ascending.
 
-    Raise CorruptTableError if a number between the first and the last is missing.
+    Raise CorruptTableError if a schema below the newest is missing. On a branch other than main,
+    the oldest existing schema may have any number.
     """
     found = _numbers(storage, layout)
     # Java up to 0.9 copied only the newest schema to a new branch.
@@ -220,8 +221,8 @@ def _first_schema(storage: Storage, layout: TableLayout) -> bytes | None:
 def _require_same_table(
     storage: Storage, layout: TableLayout, first: bytes | None, published: TableSchema
 ) -> None:
-    """Delete ``published`` and raise CommitConflictError if the first schema is no longer
-    ``first``.
+    """Delete the schema file of ``published``, and raise CommitConflictError, if the first schema
+    is no longer ``first``.
 
     Then the table was renamed or dropped meanwhile. No storage can create a file on the condition
     that another one exists, so this check follows the creation.

@@ -42,8 +42,9 @@ _TABLE_MEMBERS = (
 class ColumnStatistics:
     """Statistics of one column.
 
-    ``min`` and ``max`` are texts in UTC, as Spark stores them: dates as days, times as
-    milliseconds. They are None for columns of text or bytes, and for columns without a value.
+    ``min`` and ``max`` are str, as Spark stores them: a DATE as a number of days since 1970, a TIME
+    as milliseconds, a timestamp in UTC. They are None for columns of text or bytes, and for columns
+    without a value.
     """
 
     column_id: int

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 _SHOWN = 20
-"""The most tag names that an error message lists."""
+"""The largest number of tag names that an error message lists."""
 NANOS_PER_MICRO = 1_000
 _PARTS = range(5, 8)
 """The allowed lengths of ``tagCreateTime``: year, month, day, hour and minute, then optionally
@@ -52,8 +52,8 @@ class Tag:
     name: str
     snapshot: Snapshot
     create_time: datetime | None = None
-    """The local time of the machine that created the tag, without a time zone, to the
-    microsecond.
+    """The creation time without a time zone, to the microsecond. This library writes and reads it
+    as UTC.
     """
     time_retained: timedelta | None = None
 

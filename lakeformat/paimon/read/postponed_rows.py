@@ -53,7 +53,7 @@ def reports_postponed_rows(schema: TableSchema) -> bool:
 def merged_buckets(
     schema: TableSchema, files: Sequence[ManifestEntry], *, level_zero: bool = False
 ) -> list[tuple[ManifestEntry, ...]]:
-    """Group the files that a read reads by bucket; a partition with postponed rows is one group.
+    """Group the files of a read by bucket; a partition with postponed rows is one group.
 
     ``level_zero`` also includes level 0 of tables whose readers skip that level.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the snapshots after a position, and if the position is still part of the history."""
+"""Finds the snapshots after a position, and detects that a rollback has removed the position."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def newest_compacted(handle: TableHandle) -> Snapshot | None:
 
 
 def watermark_text(snapshot: Snapshot) -> str:
-    """Return the watermark of a snapshot as the end of a sentence."""
+    """Return "with watermark <number>" or "without watermark", for messages."""
     found = snapshot.watermark
     return "without watermark" if found is None else f"with watermark {found}"
 

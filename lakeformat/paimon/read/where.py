@@ -29,8 +29,7 @@ def row_filter(
     partitions: Partitions | None,
     more_fields: tuple[DataField, ...] = (),
 ) -> PredicateFilter | None:
-    """Return the condition that both ``where`` and ``partitions`` are met; None if neither is
-    given.
+    """Return one condition that requires both ``where`` and ``partitions``; None if both are None.
 
     ``where`` may use the columns of the table and ``more_fields``, which the table does not store.
     Raise InvalidRequestError for a condition or a partition that is not valid.

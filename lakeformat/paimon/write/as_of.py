@@ -43,9 +43,10 @@ class WrittenAsOf:
 
 
 class NumbersAsOf(SequenceNumbers):
-    """Gives all rows of a bucket the lowest number that makes them newer than an earlier snapshot.
+    """Gives all rows of a bucket in one sorted run the same number.
 
-    A writer that was opened after that snapshot usually gives its rows higher numbers. The rows of
+    This number is just above the numbers of an earlier snapshot, plus one for each earlier run. A
+    writer that was opened after that snapshot usually gives its rows higher numbers. The rows of
     such a writer are then newer, whichever of the two writers commits first.
     """
 

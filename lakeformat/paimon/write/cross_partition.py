@@ -41,7 +41,8 @@ class _Piece:
 class CrossPartitionRows:
     """Holds the rows of one write until their keys are looked up, then finds the place of each row.
 
-    Memory holds the distinct keys and four bytes per row; the rows themselves may be on disk.
+    Memory holds the distinct keys of each batch, and four bytes per row; the rows themselves may be
+    on disk.
     """
 
     def __init__(self, handle: TableHandle, partitions: PartitionNumbers, find: FindKeys) -> None:

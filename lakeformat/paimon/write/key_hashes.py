@@ -22,17 +22,17 @@ __all__ = ["MOST_BUCKETS", "Hashes", "KeyHashes", "Room", "fill"]
 Hashes: TypeAlias = npt.NDArray[np.int32]
 
 MOST_BUCKETS = 32_767
-"""The most dynamic buckets of a partition."""
+"""The largest number of dynamic buckets of a partition."""
 _BUCKET_BITS = 15
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The most keys of a bucket, and the most buckets of a partition."""
+    """The largest number of keys in a bucket, and of buckets in a partition."""
 
     keys: int
     buckets: int | None
-    """The most buckets of a partition; None for ``MOST_BUCKETS``."""
+    """The largest number of buckets in a partition; None for ``MOST_BUCKETS``."""
     random_fraction: Callable[[], float]
 
 
@@ -40,8 +40,9 @@ def fill(counts: dict[int, int], new: int, room: Room) -> Buckets:
     """Return a bucket for each of ``new`` keys; ``counts``, the number of keys of each bucket, is
     updated.
 
-    Keys fill buckets that are not full, then new buckets. If ``room.buckets`` are full, random
-    buckets are taken; without such a limit, InvalidRequestError is raised.
+    Keys fill buckets that are not full, then new buckets. If all buckets that ``room`` allows are
+    full, the remaining keys get random buckets. If ``room.buckets`` is None, raise
+    InvalidRequestError instead.
     """
     chosen: list[int] = []
     taken: list[int] = []

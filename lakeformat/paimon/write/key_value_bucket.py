@@ -45,7 +45,8 @@ class _KeyedFiles:
 class KeyValueBuckets:
     """Buffers the rows of all buckets; a full buffer becomes one sorted run of each bucket.
 
-    Runs are kept in temporary files and merged once, when the writer finishes.
+    Runs are kept in temporary files. They are merged into level-0 files when the writer finishes,
+    or earlier if there is no room for more temporary files.
     """
 
     def __init__(

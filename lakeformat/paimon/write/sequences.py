@@ -31,7 +31,7 @@ class SequenceNumbers:
 
     Of rows with one key, the row with the higher number is newer. Manifests are read when a
     partition is first needed. If the snapshot has expired, the newest one is read instead; its
-    numbers are the same or higher.
+    numbers are the same or higher. A table with a hash index raises an error instead.
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:

@@ -299,7 +299,8 @@ def _parts(units: Sequence[_RescaledPartition], scan: Scan, *, in_one: bool) -> 
 def _require_seen(unit: _RescaledPartition) -> None:
     """Raise InvalidRequestError for a partition with rows that a rescale would lose.
 
-    These are rows that no reader sees yet, or that the changelog does not contain yet.
+    These are rows that no reader sees yet, or that the changelog does not contain yet. Raise
+    UnsupportedError for files that have only some columns of their rows.
     """
     require_whole_rows(unit.handle, unit.files)
     levels = {entry.file.level for entry in unit.files}

@@ -191,9 +191,9 @@ class PositionFunction:
 
 
 def _non_null(valid: Mask, groups: KeyGroups, name: str) -> Positions:
-    """Return, for each key, the position of its last row with a value; ``NULL`` if all are null.
+    """Return, for each key, the position of its last non-null value; ``NULL`` if all are null.
 
-    For ``first_non_null_value``, the first row with a value.
+    If ``name`` is ``first_non_null_value``, return the position of the first one instead.
     """
     chosen: npt.NDArray[np.int64] = np.full(len(groups), NULL, np.int64)
     present = np.flatnonzero(valid[groups.order])

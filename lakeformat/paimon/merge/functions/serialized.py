@@ -19,7 +19,7 @@ __all__ = ["SerializedFunction"]
 
 @dataclass(frozen=True, slots=True)
 class SerializedFunction:
-    """The union of bitmaps or sketches; the only value of a key is returned unchanged."""
+    """The union of bitmaps or sketches; a key with a single value keeps its bytes unchanged."""
 
     name: str
     column: str

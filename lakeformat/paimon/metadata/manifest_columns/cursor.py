@@ -30,7 +30,9 @@ __all__ = ["Cursor"]
 _FEW = 32
 """Up to this number of values, a list is faster than an array."""
 _MOST_ITEMS = 4096
-"""The most items of a list that this reader decodes; wider tables need the general decoder."""
+"""The largest number of items in a list that this reader decodes; wider tables need the general
+decoder.
+"""
 
 
 class Cursor:

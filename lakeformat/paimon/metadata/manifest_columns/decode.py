@@ -30,9 +30,7 @@ from lakeformat.types.unaligned import at_every_byte
 __all__ = ["decode_columns"]
 
 _GROUP_BYTES = 1 << 20
-"""The number of bytes of the blocks read together: many records, but few enough for the CPU
-cache.
-"""
+"""The number of bytes that are decoded at once: many records that still fit into the CPU cache."""
 
 _EMPTY_ROW_SIZE = 12
 _FIRST_LOOK = 9
@@ -125,7 +123,7 @@ def _find_candidates(content: NDArray[np.uint8], start: int, end: int) -> Positi
 def _follow(
     candidates: Positions, following: Positions, starts: Positions, ends: Positions, counts: Numbers
 ) -> Positions | None:
-    """Return the numbers of the candidates that are entries; None if all candidates are entries.
+    """Return the indexes in ``candidates`` of the entries; None if all candidates are entries.
 
     ``following`` has the position right after each candidate. Raise NotPlainError if the entries of
     a block do not form a chain from its start to its end.

@@ -68,7 +68,7 @@ class OpenManifest:
 def open_manifest(content: bytes, uri: str) -> OpenManifest:
     """Decompress a manifest, without Python's global lock, so that threads run in parallel.
 
-    Raise CorruptTableError if the content would be larger than that of any manifest.
+    Raise CorruptTableError if it would decompress to far more bytes than a manifest can have.
     """
     try:
         return OpenManifest(content, uri, read_blocks(content))

@@ -24,10 +24,11 @@ __all__ = ["overwritten_buckets", "overwritten_rows", "reads_overwrites"]
 
 
 def reads_overwrites(handle: TableHandle) -> Callable[[Snapshot], bool]:
-    """Return a function that returns True for a snapshot whose overwritten rows are changes.
+    """Return a function that returns True for an OVERWRITE snapshot whose changes are read.
 
-    These are OVERWRITE snapshots if ``streaming-read-overwrite`` is set. Append tables have the
-    option ``streaming-read-append-overwrite`` instead.
+    The option ``streaming-read-overwrite`` enables it for tables with a primary key,
+    ``streaming-read-append-overwrite`` for append tables. Without the option, the function always
+    returns False.
     """
     options = handle.options
     if handle.schema.primary_keys:

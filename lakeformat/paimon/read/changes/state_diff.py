@@ -238,7 +238,7 @@ class _Joined:
         return gone
 
     def changed(self, *, keep_deletes: bool) -> Iterator[pa.RecordBatch]:
-        """Yield the later rows of new and changed keys.
+        """Yield the rows that new and changed keys have in the later state.
 
         With ``keep_deletes``, also yield the rows of deleted keys, with the kind DELETE.
         """

@@ -178,8 +178,8 @@ class _Ends:
     def _resolve(self, name: str, end: WindowEnd) -> int | None:
         """Return the snapshot id that ``end`` means; None for a time before the first snapshot.
 
-        Raise NotFoundError for an unknown tag, and InvalidRequestError for another wrong value.
-        ``name`` is the argument, for errors.
+        ``name`` is the name of the argument, for errors. Raise NotFoundError for an unknown tag,
+        and InvalidRequestError for any other value that is not valid.
         """
         if isinstance(end, str):
             return read_tag(self._handle.storage, self._handle.layout, end).snapshot.id

@@ -24,7 +24,8 @@ from lakeformat.types.values import Value, values_to_arrow
 __all__ = ["HashedBuckets", "by_merged_values"]
 
 MOST_KEYS = 1000
-"""The most bucket keys by which buckets are pruned; more keys rarely exclude a bucket."""
+"""The largest number of bucket keys by which buckets are pruned; more keys rarely exclude a bucket.
+"""
 
 _WHOLE_ROW_WINS = ("deduplicate", "first-row")
 _EQUAL_WITH_OTHER_BYTES = (TypeName.FLOAT, TypeName.DOUBLE)
@@ -81,9 +82,9 @@ def by_merged_values(
     """Return a mask of the files to read for conditions on columns outside of the primary key.
 
     ``may_match`` masks the files whose value bounds meet the conditions; ``places`` are the
-    positions of each bucket's files. If a key can be in several files of a bucket, one matching
-    file keeps all files of the bucket. A merge engine that combines columns of several rows always
-    keeps all files.
+    positions of each bucket's files. If each key of a bucket is in one file, the matching files are
+    read. Otherwise all files of the bucket are read if one of them matches. If the merge engine
+    combines columns of several rows, they are always read.
     """
     if skips_level_zero(schema):  # each key is in one visible file
         return may_match

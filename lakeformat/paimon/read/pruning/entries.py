@@ -48,7 +48,7 @@ class EntryPruner:
     conditions: Conjunction
     buckets: Collection[int] | None
     read_schema: SchemaReader
-    """Returns the schema with the given id, with which a file was written."""
+    """A function from a schema id to the schema; files may have been written with older schemas."""
 
     def pick_manifests(self, manifests: Sequence[ManifestMeta]) -> list[ManifestMeta]:
         """Return the manifests whose ranges of partitions and buckets may include wanted files."""

@@ -44,7 +44,7 @@ class IndexPruner:
     handle: TableHandle
     conditions: Sequence[ColumnTest]
     read_schema: Callable[[int], TableSchema]
-    """Returns the schema with the given id, with which a file was written."""
+    """A function from a schema id to the schema; files may have been written with older schemas."""
     named_by: Callable[[ManifestEntry], str]
     """Returns, for an error message, the manifest and the snapshot that name a file."""
 

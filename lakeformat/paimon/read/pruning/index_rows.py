@@ -30,7 +30,9 @@ Bodies = Mapping[str, Mapping[str, bytes | None]]
 
 _NO_ROWS: BitMap = BitMap()
 _MOST_LITERALS = 1000
-"""The most values that are looked up in an index; more lookups cost more than pruning saves."""
+"""The largest number of values that are looked up in an index; more lookups cost more than they
+save.
+"""
 
 
 @dataclass(frozen=True, slots=True)
