@@ -116,7 +116,9 @@ def again_if_overtaken(handle: TableHandle, work: Callable[[], T]) -> T:
 
 
 def head_of(handle: TableHandle) -> Callable[[], int | None]:
-    """Return a function that looks up the id of the newest snapshot; None without a snapshot."""
+    """Return a function that looks up the id of the newest snapshot, or returns None without a
+    snapshot.
+    """
     return lambda: latest_snapshot_id(handle.storage, handle.layout)
 
 

@@ -231,7 +231,8 @@ def _require_observed(handle: TableHandle) -> None:
 def _chain_branches(options: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of the two branches that a chain table merges; ``()`` for any other table.
 
-    If one of the two options is missing, Java reads the table as a normal table.
+    A chain table sets ``chain-table.enabled`` and both options that name a branch. If one of these
+    options is missing, Java reads the table as a normal table.
     """
     names = tuple(options[key] for key in _CHAIN if options.get(key))
     is_chain = options.get(CHAIN_TABLE, "").strip().lower() == "true"

@@ -309,10 +309,11 @@ class TableLayout:
         return "/".join(part for part in parts if part)
 
     def first_below_root(self, names: Sequence[str]) -> Sequence[str]:
-        """Return the leading segments of ``names``, a path below an external path, split at ``/``.
+        """Return the beginning of a path below an external path, up to the first partition
+        directory.
 
-        The last returned segment is the directory of the first partition key. Without partitions,
-        it is the directory of the bucket.
+        ``names`` are the segments of the path. Without partitions, the result ends with the
+        directory of the bucket.
         """
         return names[: len(self.data_path.split("/")) * bool(self.data_path) + 1]
 

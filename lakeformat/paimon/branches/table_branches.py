@@ -125,6 +125,7 @@ class TableBranches:
         """Publish the snapshots, schemas and tags of a branch on main.
 
         Raise NotFoundError if the branch does not exist. Raise InvalidRequestError if main has
-        other commits since the branch began, which would be lost.
+        commits that the branch lacks, because they would be lost; also if the branch has no
+        snapshot, if its next snapshot has expired, or if a schema or tag of main differs.
         """
         return fast_forward(self._handle, name, dry_run=dry_run)

@@ -23,9 +23,12 @@ __all__ = ["Rules", "StalledConsumer", "find_stalled"]
 
 _DAY = 24 * 60 * 60 * 1000
 _LONG_FOR_A_STREAM = _DAY
-"""One day: a running stream has its consumer for seconds, a crashed stream until it restarts."""
+"""The age at which the consumer of a stream counts as stalled: one day.
+
+A running stream has its consumer for seconds, a crashed stream until it restarts.
+"""
 _LONG = 7 * _DAY
-"""One week, because some readers run only once a week."""
+"""The age at which a reader counts as stalled: one week, because some readers run weekly."""
 
 
 class Rules(Protocol):
@@ -114,9 +117,9 @@ def find_stalled(
 ) -> tuple[StalledConsumer, ...]:
     """Return the consumers that have not moved for long, and that prevent an expiry.
 
-    A consumer is stalled if it has not moved for ``unmoved_for`` milliseconds, by default for a
-    week. Without ``unmoved_for`` and with ``consumer.expiration-time``, readers expire by
-    themselves and are not returned. A consumer of a stream, or one with a damaged file, is stalled
+    A reader is stalled if it has not moved for ``unmoved_for`` milliseconds, at least a day; None
+    means a week. With None and the option ``consumer.expiration-time``, no reader is stalled,
+    because the option deletes it. A consumer of a stream, or one with a damaged file, is stalled
     after one day.
 
     ``snapshots`` and ``changelogs`` are the rules by which snapshots and changelogs would expire.

@@ -40,8 +40,10 @@ def column_modes(
 ) -> list[StatisticsMode]:
     """Return the statistics mode of each column of a file, in the order of ``columns``.
 
-    System columns and key columns keep the statistics by which keys are compared. They do not count
-    for ``metadata.stats-keep-first-n-columns``. Columns with a mode of their own do count.
+    A mode that the options set for a column is used first. Without one, system and key columns use
+    the mode that comparisons of keys need, and other columns the mode of the table. Only the first
+    ``metadata.stats-keep-first-n-columns`` columns use the mode of the table; system and key
+    columns without their own mode are not counted.
     """
     default = StatisticsMode.parse(options.statistics_mode)
     limit, counted = options.statistics_keep_first_n_columns, 0
@@ -92,7 +94,7 @@ def encode_value_statistics(
 def file_statistics(
     file: DataFileMeta, file_fields: Sequence[DataField], table_fields: Sequence[DataField]
 ) -> list[ColumnStatistics]:
-    """Return the statistics of a file in its manifest entry, converted to each of ``table_fields``.
+    """Return the statistics in a file's manifest entry, converted to each of ``table_fields``.
 
     ``file_fields`` is the schema that the file was written with. A column that was added later has
     only nulls. If the type of a column was changed, its bounds are kept only if the new type keeps
@@ -110,7 +112,7 @@ def file_statistics(
 
 
 def key_statistics(file: DataFileMeta, key_fields: Sequence[DataField]) -> list[ColumnStatistics]:
-    """Return the statistics of a file's key in its manifest entry, for each of ``key_fields``.
+    """Return the statistics of the key in a file's manifest entry, for each of ``key_fields``.
 
     Raise CorruptTableError if they are for another number of columns.
     """
@@ -120,7 +122,7 @@ def key_statistics(file: DataFileMeta, key_fields: Sequence[DataField]) -> list[
 def stored_statistics(
     file: DataFileMeta, file_fields: Sequence[DataField]
 ) -> dict[str, ColumnStatistics]:
-    """Return the statistics of a file in its manifest entry, by column name.
+    """Return the statistics in a file's manifest entry, by column name.
 
     Raise CorruptTableError if they do not fit ``file_fields``, the schema that the file was written
     with.

@@ -21,10 +21,7 @@ VALUE_KIND = DataField(2_147_483_645, "_VALUE_KIND", atomic(TypeName.TINYINT, nu
 """The kind of a row: 0 insert, 1 update before, 2 update after, 3 delete."""
 
 SYSTEM_COLUMNS = frozenset({SEQUENCE_NUMBER.name, VALUE_KIND.name, "_LEVEL", "rowkind", "_ROW_ID"})
-"""Names of columns that files have and the table does not have.
-
-Further such columns have names with the prefix ``KEY_PREFIX``.
-"""
+"""The names of the format's system columns, without those that begin with ``KEY_PREFIX``."""
 
 
 def key_field(field: DataField) -> DataField:

@@ -50,8 +50,8 @@ class Intent:
     def is_over(self, gone: Sequence[Snapshot]) -> bool:
         """Return True if the last snapshot of the intent is deleted.
 
-        The argument is the deleted snapshots of the intent; a rollback may have restored older
-        snapshots.
+        The argument lists those snapshots of the intent that are deleted; a rollback may have
+        restored older ones.
         """
         return bool(gone) and gone[-1] == self.snapshots[-1]
 

@@ -30,12 +30,12 @@ from lakeformat.paimon.metadata.tag import read_tags
 __all__ = ["Protection", "find_protection", "lists_of_changelog"]
 
 LATER_SNAPSHOTS = 100
-"""The number of snapshots after the oldest kept one whose added files are not deleted.
+"""The number of snapshots after the oldest kept one that are checked for files added again.
 
-A rollback may have added files again that would be deleted. Of the snapshots after these, only the
-newest is checked. If more snapshots than this expire at once, as many later snapshots are checked.
-When changelogs expire, at least this number of later changelogs is checked. The tag of a rollback
-protects the files that it restored in any other snapshot.
+A rollback may have added files again that an expiry would delete. Of the snapshots after these,
+only the newest is checked. If more snapshots than this expire at once, as many later snapshots are
+checked. When changelogs expire, at least this number of later changelogs is checked. The tag of a
+rollback protects the files that it restored in any other snapshot.
 """
 _log = logging.getLogger(__name__)
 BASE = ListKind.BASE
@@ -74,9 +74,9 @@ class Protection:
     changelogs: list[Snapshot] = field(default_factory=list)
     """Expired snapshots whose changelogs are kept."""
     own_changelogs: Sequence[int] = ()
-    """The ids of kept changelogs of this branch.
+    """The ids of kept changelogs of this branch: the 100 oldest and the 100 newest.
 
-    They are compared because a packed changelog may have parts of several snapshots.
+    They are read only if a packed changelog is a candidate: it may have parts of several snapshots.
     """
     later_changelogs: Sequence[int] = ()
     """The ids of later changelogs of this branch, which may name deleted files again."""
@@ -132,9 +132,8 @@ class Protection:
         return found
 
     def _parts(self, seen: _Sightings) -> set[str]:
-        """Return the keys of packed changelogs that other snapshots of this branch need.
-
-        All parts of a packed changelog were written by one commit.
+        """Return the keys of packed changelogs of which another snapshot of this branch needs a
+        part.
         """
         snapshots = [*([self.oldest] if self.oldest else ()), *self.later]
         read = partial(read_changelog_if_present, self.handle.storage, self.handle.layout)

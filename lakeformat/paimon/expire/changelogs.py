@@ -29,7 +29,9 @@ ROUND = 250
 
 
 def select(handle: TableHandle, retention: Retention, guard: Guard | None) -> list[int]:
-    """Return the ids of the changelogs to expire; none that the consumer ``guard`` has not read."""
+    """Return the ids of the changelogs to expire; those that the consumer ``guard`` has yet to read
+    are kept.
+    """
     storage, layout = handle.storage, handle.layout
     ids, snapshots = changelog_ids(storage, layout), snapshot_ids(storage, layout)
     if not ids or not snapshots:

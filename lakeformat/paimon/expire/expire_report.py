@@ -67,7 +67,9 @@ class ExpireReport(AnyExpireReport):
         return tuple(_lines(self))
 
     def advice(self, table: str) -> list[str]:
-        """Return the consumers that prevent further expiry, each with the command that ends it."""
+        """Return a sentence for each consumer that prevents further expiry, with the command to
+        run.
+        """
         return [f"{each.finding}: {each.advice(table)}" for each in self.stalled_consumers]
 
     def to_dict(self) -> dict[str, Any]:

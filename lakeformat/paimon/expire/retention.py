@@ -40,12 +40,12 @@ class Retention:
     exist.
     """
     limit: int
-    """The most snapshots or changelogs to expire in one run."""
+    """The largest number of snapshots or changelogs that one run expires."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The number of the snapshots or changelogs to expire, and the reason why not more."""
+    """The number of the snapshots or changelogs to expire, and the reason why no more expire."""
 
     count: int
     reason: str
@@ -157,13 +157,12 @@ def select_snapshots(
     retention: Retention,
     guard: Guard | None = None,
 ) -> Selection:
-    """Return how many of the oldest snapshots expire; none that the consumer ``guard`` has not
-    read.
+    """Return how many of the oldest snapshots expire.
 
-    ``ids`` are the ids of all snapshots, ascending. A snapshot was the newest until the next one
-    was committed, so its age counts from that time. ``time_of`` returns the commit time of an id in
-    epoch milliseconds, or None if it has expired meanwhile; each call reads a file, so it is called
-    rarely.
+    Snapshots that the consumer ``guard`` has yet to read are kept. ``ids`` are the ids of all
+    snapshots, ascending. A snapshot was the newest until the next one was committed, so its age
+    counts from that time. ``time_of`` returns the commit time of an id in epoch milliseconds, or
+    None if it has expired meanwhile; each call reads a file, so it is called rarely.
     """
     highest, reason, limited = _bounds(ids, retention, guard)
     by_count = min(max(len(ids) - retention.retain_max, 0), highest)
@@ -185,10 +184,10 @@ def select_changelogs(
     retention: Retention,
     guard: Guard | None = None,
 ) -> Selection:
-    """Return how many of the oldest changelogs expire; none that the consumer ``guard`` has not
-    read.
+    """Return how many of the oldest changelogs expire.
 
-    Their age counts from their own commit. The newest changelog is kept.
+    Changelogs that the consumer ``guard`` has yet to read are kept, and so is the newest changelog.
+    The age of a changelog counts from its own commit.
     """
     highest, reason, limited = _bounds(ids, retention, guard, newest=latest_snapshot)
     if highest >= len(ids):
@@ -255,10 +254,10 @@ def _unlimited(retention: Retention, ids: Sequence[int]) -> Retention:
 def _bounds(
     ids: Sequence[int], retention: Retention, guard: Guard | None, newest: int | None = None
 ) -> tuple[int, str, bool]:
-    """Return the most that may expire regardless of age, the reason, and True if ``limit`` is the
-    reason.
+    """Return how many may expire by number, the reason for this limit, and True if it is ``limit``.
 
-    ``newest`` is the id of the newest snapshot if ``ids`` are those of changelogs.
+    Ages are ignored. ``newest`` is the id of the newest snapshot if ``ids`` are those of
+    changelogs.
     """
     if newest is None:  # for snapshots, count the existing ones: numbers may have gaps
         highest = max(len(ids) - retention.retain_min, 0)

@@ -24,7 +24,7 @@ from lakeformat.types.arrow_memory import array_of, numbers
 __all__ = ["MUCH_DELETED", "FileState", "target_size"]
 
 MUCH_DELETED = 0.2
-"""The share of delete rows in all rows above which the report advises a full compaction."""
+"""The report advises a full compaction if delete rows are more than this share of all rows."""
 
 
 class FileState:

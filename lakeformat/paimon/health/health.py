@@ -213,8 +213,8 @@ def _snapshot_facts(
 def _holders(
     handle: TableHandle, overdue: Overdue, reachable: Reachable | None
 ) -> tuple[Holder, ...]:
-    """Return the tags, branches and the consumer that keep snapshots beyond the retention, oldest
-    first.
+    """Return the tags, branches and the consumer that keep snapshots beyond the retention, at most
+    ten, oldest first.
     """
     storage, layout, reader = handle.storage, handle.layout, overdue.reader
     found = [] if reachable is None else [*reachable.holders]
@@ -234,8 +234,9 @@ def _stalled_consumers(
 ) -> tuple[StalledConsumer, ...]:
     """Return the stalled consumers, except those that an expiry would delete.
 
-    If snapshots are overdue, a consumer is stalled after a day. With ``consumer.expiration-time``,
-    readers expire by themselves.
+    A reader is stalled after a week without progress, or after a day if consumers keep many overdue
+    snapshots. With ``consumer.expiration-time`` readers are never stalled, because an expiry
+    deletes them.
     """
     options = handle.options
     may_rest = options.consumer_expiration_time_millis is not None
@@ -276,7 +277,7 @@ def _with_time_travel(
 ) -> StorageFacts:
     """Return the facts with the bytes of files that the newest snapshot does not need.
 
-    They are summed up by the reason to keep the files.
+    The bytes are added up by the reason to keep the files.
     """
     every = pa.concat_tables([*reachable.data, files_of(live, KeptFor.NEWEST)])
     columns = {name: every.column(name).combine_chunks() for name in every.column_names}

@@ -271,9 +271,7 @@ def _changelog_list(snapshot: Snapshot) -> list[_List]:
 
 
 def files_of(columns: ManifestColumns, kept: KeptFor) -> pa.Table:
-    """Return partition, bucket, name and size of the entries' files, with one reason to keep them
-    all.
-    """
+    """Return partition, bucket, name and size of each entry's file, and the reason ``kept``."""
     return pa.table(
         [
             columns.partition.to_arrow(),

@@ -21,8 +21,8 @@ _MUCH_HISTORY = 3
 """The limit for bytes that only overdue snapshots and branches keep, as a multiple of the live
 bytes.
 
-Above it, these bytes are a reason. It is not 1, because each full compaction leaves the replaced
-files as history.
+Above it, the health report has a reason about these bytes. It is not 1, because each full
+compaction leaves the replaced files as history.
 """
 
 
@@ -33,7 +33,9 @@ def history_reasons(
     storage: StorageFacts,
     overdue: Overdue,
 ) -> Iterator[Reason]:
-    """Yield the reasons about files that an expiry or a removal of orphans should have deleted."""
+    """Yield the reasons about overdue snapshots and changelogs, stalled consumers, branches and
+    orphans.
+    """
     table = handle.argument
     if overdue.refusal is not None:
         keys = "changelog" if overdue.refusal.startswith("changelog.") else "snapshot"
@@ -118,8 +120,9 @@ def retention_text(options: TableOptions) -> str:
 
 
 def _undeleted_bytes(storage: StorageFacts, overdue: Overdue) -> int:
-    """Return the bytes that should have been deleted, without those in the reason about
-    snapshots.
+    """Return the bytes that only branches and overdue snapshots keep.
+
+    The bytes of overdue snapshots are left out if the reason about these snapshots has them.
     """
     of_snapshots = 0 if overdue.snapshots.backlog else storage.overdue_bytes or 0
     return of_snapshots + (storage.branch_bytes or 0)

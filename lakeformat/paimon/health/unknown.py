@@ -48,9 +48,7 @@ def list_files(handle: TableHandle) -> pa.Table:
 
 
 def find_unknown(handle: TableHandle, found: pa.Table, references: References) -> UnknownFiles:
-    """Return the numbers of the listed files to which nothing refers, and of the old ones among
-    them.
-    """
+    """Count the listed files to which nothing refers, and the old ones among them."""
     is_strange = ~references.names.contains(found["number"].to_numpy())
     sizes, modified, removable = (
         found[name].to_numpy()[is_strange] for name in ("size", "modified", "removable")

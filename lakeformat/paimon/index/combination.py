@@ -43,7 +43,7 @@ def combine(
     If nothing changes, the caller must keep the previous index manifest, because readers compare
     its name to detect changes. Raise CommitConflictError if a removed file is missing, or if an
     added file contradicts an existing one. Raise InvalidRequestError for two new files of one
-    bucket, and CorruptTableError if ``previous`` deletes files.
+    bucket, and CorruptTableError if ``previous`` has DELETE entries.
     """
     _refuse_deletes(previous)
     removed, added = list(removed), list(added)

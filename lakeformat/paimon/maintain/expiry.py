@@ -19,16 +19,16 @@ __all__ = ["expire"]
 
 _OF_ROWS = (FileClass.DATA, FileClass.CHANGELOG, FileClass.INDEX)
 _ROUNDS = 10
-"""The most expiries in one step. More than one may be needed: the changelogs of expired snapshots
-are due only in the next expiry.
+"""The largest number of expiries in one step. More than one may be needed: the changelogs of
+expired snapshots are due only in the next expiry.
 """
 
 
 def expire(handle: TableHandle, request: MaintainRequest) -> StepReport:
-    """Run expiries by the table options until nothing is due; ``snapshot.expire.limit`` does not
-    apply.
+    """Run expiries by the table options until nothing is due, at most ten; a dry run runs one.
 
-    Consumers without progress since ``request.expire_consumers`` are deleted, too.
+    ``snapshot.expire.limit`` does not apply. Consumers without progress since
+    ``request.expire_consumers`` are deleted, too.
     """
     table = handle.name
     reports: list[ExpireReport] = []

@@ -21,7 +21,7 @@ from lakeformat.paimon.options.option import Option
 __all__ = ["BucketOptions"]
 
 _MOST_BUCKETS = 32_767
-"""The most buckets of a table: indexes of other engines store a bucket number in two bytes."""
+"""The largest number of buckets: indexes of other engines store a bucket number in two bytes."""
 
 
 def _limit(text: str) -> int:

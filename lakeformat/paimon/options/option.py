@@ -14,7 +14,7 @@ __all__ = ["COLUMN", "ColumnOption", "Declaration", "Group", "Option", "OptionTe
 T = TypeVar("T")
 
 _MOST_SHOWN = 200
-"""The most characters of a value that an error message prints."""
+"""The number of characters after which an error message truncates a value."""
 
 
 class Group(StrEnum):

@@ -2,7 +2,7 @@
 """The options of one table, read by their declarations.
 
 The declarations, in a file per subject, also give parsing, validation and
-``docs/reference/options.md``. Code takes a ``TableOptions``, never a dict of texts.
+``docs/reference/options.md``.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class TableOptions(DeclaredOptions):
 
     @property
     def iceberg_is_at_table(self) -> bool:
-        """True if published Iceberg metadata lies below the table, not in the warehouse."""
+        """True if published Iceberg metadata lies in the table's own directory, not in the
+        directory that the tables of a warehouse share.
+        """
         place = self.iceberg_storage_location
         return place == AT_TABLE or (not place and self.iceberg_storage == AT_TABLE)
 
@@ -103,7 +105,8 @@ class TableOptions(DeclaredOptions):
     def aggregate_function_of(self, column: str) -> str | None:
         """Return the aggregate function that the options give to a column; None without a function.
 
-        Do not ask for columns of the primary key or of ``sequence.field``.
+        Do not call this for columns of the primary key or of ``sequence.field``: these have no
+        function, but the result may be the default function of the table.
         """
         named = self.of_column(TableOptions.aggregate_function, column)
         return named or self.default_aggregate_function or None

@@ -55,7 +55,9 @@ class Candidate:
 
 @dataclass(slots=True)
 class OrphanScan:
-    """Counts of the files of a table, and the candidates for removal, which may be kept on disk."""
+    """Counts the files of a table, and collects the candidates for removal; many candidates are
+    written to a temporary file.
+    """
 
     references: References
     files: int = 0

@@ -24,7 +24,9 @@ UPDATE_TIME = "update-time"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpireRules:
-    """The age at which a partition expires, and the most partitions to delete in one call."""
+    """The age at which a partition expires, and the largest number of partitions that one call
+    deletes.
+    """
 
     strategy: str
     expiration: timedelta

@@ -35,7 +35,7 @@ class Found:
     """
     rows: int
     left: int
-    """The number of rows in the file that neither meet the condition nor were deleted before."""
+    """The number of undeleted rows in the file that do not meet the condition."""
 
     def mask(self, positions: Positions) -> Mask:
         """Return a mask of the positions in the file that are among the found rows."""
@@ -86,8 +86,8 @@ def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[
 
 
 def positioned_rows(handle: TableHandle, unit: ChangeUnit) -> PositionedRows:
-    """Return a reader of the unit's deletion vectors, whose ``last`` has the positions of the rows
-    in the last batch.
+    """Return a reader of the unit's deletion vectors; its ``last`` has the positions of the rows in
+    the last batch.
     """
     manifest = unit.snapshot.index_manifest
     source = "" if manifest is None else handle.storage.uri(handle.layout.manifest(manifest))

@@ -53,8 +53,8 @@ def indexed_fields(
 ) -> Iterator[tuple[str, DataField]]:
     """Yield the type of each index of new files with its column.
 
-    Raise UnsupportedError if the column does not exist. Java does not update the options when it
-    renames a column, and accepts a key of a MAP as a column.
+    Raise UnsupportedError if an option names a column that does not exist. Java can leave such
+    options: it keeps the old name after a rename, and accepts a key of a MAP as a column.
     """
     by_name = {field.name: field for field in fields}
     for index_type, columns in indexed_columns(options).items():

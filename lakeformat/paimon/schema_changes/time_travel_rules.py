@@ -34,7 +34,8 @@ _OPTIONS: Mapping[str, tuple[Option[Any], ...]] = {
         TableOptions.incremental_to_auto_tag,
     ),
 }
-"""For each value of ``scan.mode``, the options from which a table must set exactly one."""
+"""For each ``scan.mode`` that needs an option: the options of which a table must set exactly one.
+"""
 _DEFAULT_MODES = [
     (option, mode)
     for mode, options in _OPTIONS.items()

@@ -57,10 +57,10 @@ class TableCommits(TableReads):
         ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` the rows of these
         partitions, and ``"partitions"`` the rows of every partition that gets a row.
         ``read_snapshot`` is the snapshot from which the rows were computed, as a number, a position
-        or the text of a position. If these partitions have changed since, CommitConflictError is
-        raised. With dynamic buckets, the rows are written again if another writer has assigned
-        buckets to keys meanwhile. If ``data`` is an iterator, which can be read only once,
-        BucketsChangedError is raised instead.
+        or the text of a position. If another commit has changed the written partitions since,
+        CommitConflictError is raised. With dynamic buckets, the rows are written again if another
+        writer has assigned buckets to keys meanwhile. If ``data`` is an iterator, which can be read
+        only once, BucketsChangedError is raised instead.
 
         ``conflict="transaction-order"`` keeps what other commits changed after ``read_snapshot``,
         instead of raising CommitConflictError. The rows count as written at that snapshot: a later

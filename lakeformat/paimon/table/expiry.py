@@ -31,14 +31,14 @@ class TableExpiry(TableReads):
         dry_run: bool = False,
         on_progress: OnRemoval | None = None,
     ) -> ExpireReport:
-        """Remove old snapshots with the files only they need; the newest is always kept.
+        """Remove old snapshots with the files that only they need; the newest is always kept.
 
         At least ``retain_min`` and at most ``retain_max`` of the newest are kept. Between those, a
         snapshot expires if it was replaced before ``older_than``: a time, or an age such as ``"2
         d"``. Missing arguments default to the table options. Snapshots that a consumer needs are
-        kept, and so are the files that a tag or a branch needs. ``limit`` is the largest number of
-        snapshots, and of changelogs, to expire. Raise
-        InvalidRequestError for a number below 1, or if ``retain_min`` exceeds ``retain_max``.
+        kept, and so are the files that a tag or a branch needs. At most ``limit`` snapshots
+        and ``limit`` changelogs expire. Raise InvalidRequestError for a number below 1, or if
+        ``retain_min`` exceeds ``retain_max``.
 
         A ``dry_run`` deletes nothing, and its report has each file with the reason. If you pass
         ``on_progress``, the report has no files: the function is called with each file, deleted or

@@ -89,7 +89,7 @@ class TableOrphans(TableReads):
 
         Their rows are lost, and every read of such a file fails until it is removed. Raise
         InvalidRequestError if more than ``max_share`` of the files are missing, because then the
-        storage is probably wrong.
+        storage is probably not mounted, or the path is wrong.
         """
         from lakeformat.paimon.orphans.missing import remove_missing_files
 

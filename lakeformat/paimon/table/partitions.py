@@ -178,8 +178,9 @@ class TablePartitions(TableReads):
     ) -> FileIndexReport:
         """Create the indexes of the options ``file-index.*`` for existing files.
 
-        Data files do not change. ``force`` also rebuilds existing indexes. ``on_progress`` is
-        called with the number of files, and the number of finished files.
+        Indexes that no option requests any more are removed. Data files do not change. ``force``
+        also rebuilds existing indexes. ``on_progress`` is called with the number of files, and the
+        number of finished files.
         """
         from lakeformat.paimon.compact.partition_choice import Chosen
         from lakeformat.paimon.file_indexes.rewrite import rewrite_file_indexes

@@ -112,8 +112,8 @@ class TableReads:
     ) -> list[Position]:
         """Return the newest ``limit`` positions after ``after`` and up to ``upto``, oldest first.
 
-        Positions are computed, not read, so some of their snapshots may have expired. None:
-        ``after`` is the start of the history, ``upto`` the newest snapshot.
+        Positions are computed, not read, so some of their snapshots may have expired.
+        ``after=None`` means the start of the history, ``upto=None`` the newest snapshot.
         """
         handle = self._handle
         end = self.position() if upto is None else upto

@@ -43,19 +43,19 @@ class TableRowChanges(TableReads):
     ) -> RowChangeReport:
         """Delete the rows that meet a condition, in one commit.
 
-        With a primary key, delete rows are written. Without one, the rows are marked by deletion
-        vectors if the table has ``deletion-vectors.enabled``; otherwise only the files that hold
-        such rows are rewritten.
+        With a primary key, a row of kind ``-D`` is written for each row to delete. Without one,
+        deletion vectors mark the rows if the table has ``deletion-vectors.enabled``; otherwise the
+        files with such rows are rewritten.
 
         Rows that other writers add meanwhile are kept. If another commit changes the same files
         first, or the same partitions of a table with a primary key, the rows are searched again.
         ``dry_run`` only counts the rows. Earlier snapshots keep deleted rows until they expire.
-        With a ``commit`` a change that meets no row is published, too, so that a repetition finds
-        it. ``conflict="transaction-order"`` searches the rows in ``read_snapshot`` and keeps those
+        With ``commit``, a delete that meets no row is published, too, so that a retry finds it.
+        ``conflict="transaction-order"`` searches the rows in ``read_snapshot`` and keeps those
         whose key other commits have changed since; see ``write``.
 
-        Raise InvalidRequestError if ``where`` is None, and UnsupportedError for a table that
-        numbers its rows (``row-tracking.enabled``).
+        Raise InvalidRequestError if ``where`` is None, or for ``read_snapshot`` without transaction
+        order. Raise UnsupportedError for a table that numbers its rows (``row-tracking.enabled``).
         """
         from lakeformat.paimon.row_changes.change import delete_rows
 

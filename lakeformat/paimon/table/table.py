@@ -211,10 +211,10 @@ class SystemTable(ReadOnlyTable):
     ) -> SystemScan:
         """Return a scan of the metadata of the table.
 
-        Metadata of a snapshot is that of the chosen snapshot. Without a choice, it is that of the
-        snapshot which the table options ``scan.*`` choose, or of the newest; ``newest`` ignores
-        these options. Raise InvalidRequestError if a snapshot is chosen for other metadata, and
-        NotFoundError if it does not exist.
+        If the system table shows one snapshot, such as ``$files``, the arguments choose the
+        snapshot. Without them it is the snapshot which the table options ``scan.*`` choose, or the
+        newest; ``newest`` ignores these options. Raise NotFoundError if the chosen snapshot does
+        not exist. Other system tables raise InvalidRequestError if a snapshot is chosen.
         """
         from lakeformat.paimon.read.shown_state import find_shown_state
         from lakeformat.paimon.read.time_travel import find_snapshot

@@ -76,10 +76,11 @@ def create_due(
 
 
 def _batch(handle: TableHandle, dry_run: bool) -> list[DueTag]:
-    """Create the tag of today on the newest snapshot, or move it there, and return it in a list.
+    """Create the batch tag on the newest snapshot, or move it there, and return it in a list.
 
-    A dry run changes nothing. Return an empty list without a snapshot, or if the tag already has
-    the newest one.
+    Its name is ``tag.batch.customized-name`` or, by default, contains the date of today. A dry run
+    changes nothing. Return an empty list without a snapshot, or if the tag already has the newest
+    one.
     """
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:

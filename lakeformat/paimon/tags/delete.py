@@ -133,7 +133,7 @@ class _Deletion:
         self._remove_files(tag)
 
     def finish(self, name: str, tag: Tag) -> None:
-        """Delete the remaining files of a tag that an interrupted deletion has deleted.
+        """Delete the files that an interrupted deletion of a tag has left.
 
         If the tag still exists, the tag and its files are kept.
         """

@@ -66,7 +66,7 @@ def remove_exclusive_files(
     *,
     dry_run: bool,
 ) -> bool:
-    """Delete the files of lost snapshots that are not protected.
+    """Delete those files of the lost snapshots that nothing protects.
 
     Return False if a file could not be deleted. Data files are deleted before the manifests that
     name them, and manifest lists last. So after a crash the next run finds the remaining files: if

@@ -246,7 +246,9 @@ def _in_order(hashes: Hashes) -> Hashes:
 
 
 def _is_among(wanted: Hashes, known: Hashes) -> Mask:
-    """Return a mask of the hashes that are in ``known``, which is sorted by both words."""
+    """Return a mask of the hashes that are in ``known``; a hash is two words, by which ``known`` is
+    sorted.
+    """
     found = np.zeros(len(wanted), np.bool_)
     at = np.searchsorted(known[:, 0], wanted[:, 0])
     left = np.arange(len(wanted))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of rows as one bitmap per bit: a comparison takes a few operations on bitmaps."""
+"""Stores one number for each row as one bitmap per bit, so that a comparison takes a few operations
+on bitmaps.
+"""
 
 from __future__ import annotations
 

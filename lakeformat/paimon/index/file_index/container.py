@@ -73,7 +73,8 @@ def encode_file_index(indexes: Mapping[str, Mapping[str, bytes | None]]) -> byte
 
 
 def decode_file_index(content: bytes, source: str) -> Bodies:
-    """Return the bytes of every index in a file index in memory, such as that of a manifest entry.
+    """Return the bytes of every index in ``content``, a file index such as that of a manifest
+    entry.
 
     Raise CorruptTableError for a damaged file index, and UnsupportedError for a newer version.
     """

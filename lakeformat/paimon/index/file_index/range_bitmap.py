@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The index ``range-bitmap``: numbers the distinct values in their order, one bitmap per bit.
+"""The index ``range-bitmap``: each distinct value gets a number, in the order of the values. For
+each bit of these numbers, a bitmap has the rows with that bit.
 
 The dictionary has the sorted values in chunks. The header of a chunk has its first value; the other
 values follow after all headers, so a lookup reads few values.

@@ -21,8 +21,8 @@ class ForeignClass(StrEnum):
     LAYOUT = "layout"
     """Ignored: the option changes the size, order or encoding of files, but no rows."""
     MEANING = "meaning"
-    """Some operations are refused: without the option, rows or promises to readers would be
-    wrong.
+    """Some operations are refused: this library does not implement the option, so they would return
+    or write wrong rows, or break a promise to readers.
     """
 
 
@@ -53,8 +53,7 @@ class ForeignOption:
     only: Trait | None = None
     """Only tables with this trait are affected; None: all tables."""
     apart: bool = False
-    """True if a check outside of this class refuses operations, because that also depends on other
-    options.
+    """True if a check outside of this class refuses operations, because other options also decide.
 
     Then ``forbids`` always returns False.
     """
