@@ -27,7 +27,7 @@ _DEFAULTS = {_MAX_AGE: 5 * 24 * 60 * 60 * 1000, _MIN_KEPT: 1, _MAX_REFERENCE_AGE
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The limits for snapshots, branches and tags that have no limits of their own."""
+    """The limits of an expiry; a branch or tag may have limits of its own instead."""
 
     now_millis: int
     oldest_millis: int

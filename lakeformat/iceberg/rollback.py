@@ -37,9 +37,9 @@ __all__ = ["rollback"]
 def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
     """Move the branch back to an earlier snapshot of its history; a dry run only reports it.
 
-    Raise ``NotFoundError`` if the snapshot does not exist, and ``InvalidRequestError`` if it is not
-    in the history of the branch. Raise ``UnsupportedError`` for arguments that only Paimon tables
-    have.
+    Raise ``NotFoundError`` if the snapshot does not exist. Raise ``InvalidRequestError`` if it is
+    not in the history of the branch, or unless exactly one of snapshot, tag and time is given.
+    Raise ``UnsupportedError`` for arguments that only Paimon tables have.
     """
     _refuse_foreign_arguments(request)
     asked = {"snapshot": request.snapshot, "tag": request.tag, "as_of": request.as_of}
@@ -139,7 +139,7 @@ def _has_returned(
 
     The moves of main are in the snapshot log. Other branches have no log: if the oldest of the
     ``newer`` snapshots was committed after the first attempt began, the branch was at the target
-    before.
+    just before that commit.
     """
     since = commit.first_try_millis
     if since is None:

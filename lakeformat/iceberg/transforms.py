@@ -135,7 +135,7 @@ def _buckets(values: pa.Array, count: int) -> pa.Array:
 
 
 def _as_longs(values: pa.Array) -> NDArray[np.int64]:
-    """Return numbers, days and times as 64-bit integers; times count in microseconds."""
+    """Return numbers, days and times as 64-bit integers; times are in microseconds."""
     found: NDArray[np.int64] = numbers(values).astype(np.int64)
     unit = getattr(values.type, "unit", None)
     if unit == "ns":

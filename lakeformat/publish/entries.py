@@ -34,7 +34,8 @@ from lakeformat.types.types import DataField
 __all__ = ["FileEntries"]
 
 _Group: TypeAlias = tuple[int, tuple[str, ...] | None, bool]
-"""The schema id, the columns with statistics and the flag for statistics that files have in common.
+"""The schema id, the columns with statistics, and a flag; files with the same three are converted
+together.
 
 The columns are names; None means all columns. The flag is False if the files have no statistics.
 """

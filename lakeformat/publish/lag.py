@@ -24,7 +24,7 @@ __all__ = ["lag_of", "publication_lag"]
 
 @offering_arguments
 def publication_lag(table: Table) -> ObserverLag:
-    """Return how many snapshots of a published Paimon table readers of Iceberg do not see yet.
+    """Return how many snapshots of a published Paimon table are not yet visible to Iceberg readers.
 
     The newest snapshot and the metadata file are read, and the catalogs with an entry are asked.
     Raise ``InvalidRequestError`` if the table is not published.
@@ -36,8 +36,8 @@ def publication_lag(table: Table) -> ObserverLag:
 def lag_of(handle: TableHandle, targets: Targets | None) -> ObserverLag:
     """Return how many snapshots Iceberg readers do not see yet, also in catalogs.
 
-    All snapshots count as unseen if the metadata is missing or unreadable, names another address,
-    or ends with a snapshot that was rolled back.
+    All snapshots count as unseen if the metadata is missing or unreadable, or names an earlier
+    location of the table. They also do if its newest snapshot was rolled back.
     """
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
@@ -85,10 +85,10 @@ def _finding(
 def _in_catalogs(
     handle: TableHandle, newest: LoadedMetadata, head: int, targets: Targets | None
 ) -> tuple[str | None, int]:
-    """Return the lag of the catalogs as clauses, and the number of a snapshot.
+    """Return the lag of the late catalogs as text, and the newest snapshot that all catalogs have.
 
-    The number is the lowest of the newest snapshots that the late catalogs have. Without a late
-    catalog the clauses are None, and the number is ``head``.
+    Without a late catalog the text is None, and the number is ``head``. If the catalogs cannot be
+    checked, the number is 0.
     """
     try:
         entries = entries_of(handle, targets)

@@ -88,8 +88,8 @@ def _changed_in(
     """Yield the changed vectors of a bucket.
 
     Unchanged index files are read only if data files were added. A data file has at most one vector
-    in a snapshot. If only the older snapshot has its index file, and no new index file has a vector
-    of it, then it has none any more.
+    in a snapshot. It has none any more if its vector is in an index file that only the older
+    snapshot has, and no new index file has a vector for it.
     """
     old_files, new_files = before[1].get(place, ()), after[1].get(place, ())
     old_names, new_names = ({each.file_name for each in some} for some in (old_files, new_files))

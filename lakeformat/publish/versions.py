@@ -217,8 +217,8 @@ class PublishedVersions:
 
 
 def _with_own_log(loaded: LoadedMetadata) -> LoadedMetadata:
-    """Return the metadata with only the files of the publication in its log, which it may
-    delete.
+    """Return the metadata without files of other programs in its log, because files in the log are
+    deleted later.
     """
     metadata = loaded.metadata
     own = {*own_files(metadata, (each.metadata_file for each in metadata.metadata_log))}

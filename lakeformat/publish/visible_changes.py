@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the files that Iceberg readers see only after a commit, and those that they see only
-before.
+"""Finds the files that a commit makes visible to Iceberg readers, and the files that it hides from
+them.
 """
 
 from __future__ import annotations

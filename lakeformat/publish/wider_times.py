@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces types whose files only some readers of Iceberg accept, before a file exists.
+"""Replaces the types of new time columns whose files some Iceberg readers refuse.
 
 Files of ``TIMESTAMP(0)`` to ``TIMESTAMP(3)`` hold milliseconds; Iceberg has microseconds. With 6
 digits a column has the same values, and its files hold microseconds.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alters the columns and the properties of a table in one commit of metadata.
 
-No data file changes: readers find columns by their ids, older files have nulls in a new column, and
-narrower values are converted.
+No data file changes. Readers find columns by their ids; they return nulls for a column that a file
+lacks, and convert values that are stored in a narrower type.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def with_columns(
 ) -> TableMetadata:
     """Return metadata whose current schema has the columns ``fields``.
 
-    It is the same metadata if it has them already. ``last_column_id`` is the highest id of a field
-    that was given out for them.
+    It is the same metadata if it has them already. ``last_column_id`` is the highest id that new
+    fields got.
     """
     if fields == metadata.schema.fields:
         return metadata

@@ -24,8 +24,8 @@ __all__ = ["is_in_place"]
 
 
 def is_in_place(published: LoadedMetadata, base: LoadedMetadata) -> bool:
-    """Return True if readers find the published file, because it follows its base or precedes later
-    files.
+    """Return True if readers find the published file: its base still exists, or later commits
+    followed it.
 
     Commits delete old files oldest first. So if the base still exists, the published file was not
     created too late.

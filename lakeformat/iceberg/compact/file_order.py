@@ -32,8 +32,8 @@ class FileOrder:
 
     rows: RowOrder
     with_partitions: RowOrder
-    """The rows by partition, and in the same order within each partition. Used for a group with
-    files of several partitions.
+    """Sorts by partition first, then by ``rows``; used for a group with files of several
+    partitions.
     """
     sort_order_id: int
     """The id of the table's sort order that the new files have; 0 if the order is not one of the

@@ -71,8 +71,8 @@ def _has_many_deletes(file: PlannedFile, settings: CompactSettings) -> bool:
 
 
 def _deleted_ratio(file: PlannedFile) -> float:
-    """Return the share of a file's rows, from 0.0 to 1.0, that delete files for this file alone
-    delete.
+    """Return the share of deleted rows in a file, from 0.0 to 1.0; only delete files for this file
+    alone count.
     """
     rows = file.split.file.record_count
     if not rows:

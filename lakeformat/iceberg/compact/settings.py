@@ -17,7 +17,7 @@ __all__ = ["TARGET_PROPERTY", "CompactSettings", "compact_settings"]
 TARGET_PROPERTY = "write.target-file-size-bytes"
 _DEFAULT_TARGET = 512 << 20
 _LEAST, _MOST = 0.75, 1.8
-"""A file is not due for its size between these two multiples of the target size."""
+"""The defaults of ``min_bytes`` and ``max_bytes``, as multiples of the target size."""
 _MOST_GROUP = 100 << 30
 
 

@@ -68,7 +68,8 @@ class DeleteFacts:
     files_with_deletes: int = 0
     """The number of data files to which a delete file applies, by partition and sequence number."""
     files_over_limit: int = 0
-    """The number of data files in which deletes for the file alone delete at least 0.3 of the rows.
+    """The number of data files with a share of deleted rows of at least 0.3; only deletes for the
+    file alone count.
     """
     dangling_files: int = 0
     """The number of delete files that apply to no data file."""

@@ -120,8 +120,8 @@ class LiveFiles:
     def worst(self, count: int) -> tuple[PartitionFacts, ...]:
         """Return the ``count`` most urgent partitions.
 
-        The order is by due partitions first, then by the number of small files, of files with
-        deletes, and of bytes, each descending.
+        Partitions that are due come first, then those with more small files, more files with
+        deletes, and more bytes.
         """
         partitions, files = self.partitions, self._files
         small, sizes = partitions.count(self._is_small), partitions.sum(files.size, self.is_data)

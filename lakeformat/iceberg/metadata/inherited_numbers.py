@@ -72,7 +72,7 @@ def _first_row_ids(
 ) -> pa.Array:
     """Return the first row id of each entry.
 
-    Files without a first row id are numbered in their order, from the first row id of their
+    Live files that store none get consecutive ranges of row ids, from the first row id of their
     manifest on.
     """
     first = _listed(manifests, "first_row_id", rows)

@@ -103,8 +103,8 @@ def _check(table: pa.Table, uri: str) -> None:
 
 
 def _of_paths(snapshot: Snapshot) -> pa.Table:
-    """Return the manifests of a version 1 snapshot without a manifest list, of which only the paths
-    are known.
+    """Return the manifests of a version 1 snapshot without a manifest list; only their paths are
+    known.
     """
     known: dict[str, Any] = {
         "partition_spec_id": 0,

@@ -53,8 +53,8 @@ def find_metadata_file(storage: Storage, root: str) -> str:
     """Return the path of the current metadata file in the directory of a table.
 
     The search begins with the number in the version hint, and continues with higher numbers.
-    Without a hint the highest number is taken. Raise ``NotFoundError`` if there is no metadata
-    file, and ``InvalidRequestError`` if several have the highest number.
+    Without a usable hint the highest number is taken; raise ``InvalidRequestError`` if several
+    files have it. Raise ``NotFoundError`` if there is no metadata file.
     """
     directory = f"{root}/{METADATA}"
     if (hinted := _follow_hint(storage, root)) is not None:

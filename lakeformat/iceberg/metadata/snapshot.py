@@ -30,7 +30,7 @@ __all__ = [
 
 BRANCH, TAG = "branch", "tag"
 _MOST_DIGITS = 19
-"""The digits of the largest number of 64 bits."""
+"""The number of digits of the largest signed 64-bit number."""
 
 
 @dataclass(frozen=True, slots=True)

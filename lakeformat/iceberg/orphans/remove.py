@@ -136,8 +136,9 @@ def find_orphans(
 ) -> OrphanSearch:
     """Find orphan files; files that the tables ``beside`` use are not orphans.
 
-    Unless it is a dry run, raise ``InvalidRequestError`` if the removal is too large or the table
-    has no snapshot. Raise ``UnsupportedError`` if the property ``gc.enabled`` is false.
+    Raise ``InvalidRequestError`` for an age limit that needs ``allow_younger=True``. Unless it is a
+    dry run, raise it also if the removal is too large or the table has no snapshot. Raise
+    ``UnsupportedError`` if the property ``gc.enabled`` is false.
     """
     before = handle.load()
     require_gc(before.metadata)

@@ -160,8 +160,8 @@ def _highest(words: _Words, sequence_numbers: _Positions) -> tuple[_Positions, _
 class _Spread:
     """Scales the words of a range to all 64 bits; their order is kept.
 
-    Rows in the order of their keys then search the index from its start to its end. That is much
-    faster than a search at random places.
+    Rows that are sorted by key are then looked up from the start of the index to its end. That is
+    much faster than look-ups at random places.
     """
 
     least: np.uint64
@@ -182,7 +182,9 @@ class _Spread:
         )
 
     def within(self, words: _Words) -> tuple[_Words, Mask]:
-        """Return scaled words, and a mask of the words in the range, the only right ones."""
+        """Return scaled words, and a mask of the words in the range; all other scaled words are
+        meaningless.
+        """
         offsets = words - self.least
         mask: Mask = offsets <= self.range
         offsets <<= self.shift
@@ -214,7 +216,7 @@ class _WordIndex:
         self._starts = np.zeros(len(counts) + 1, np.int32)
         np.cumsum(counts, out=self._starts[1:])
         self.most_at_a_place = int(counts.max())
-        """The most words with the same first bits."""
+        """The largest number of words with the same first bits."""
 
     def first_places(self, words: _Words) -> tuple[_Positions, _Positions]:
         """Return the numbers of the rows whose word is known, and the position of each word.

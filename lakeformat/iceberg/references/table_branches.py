@@ -130,7 +130,8 @@ class TableBranches:
         """Move main to the newest snapshot of a branch.
 
         Raise ``CommitConflictError`` if main has commits that the branch does not have: main never
-        loses a commit. Raise ``NotFoundError`` if the branch does not exist.
+        loses a commit. Raise ``NotFoundError`` if the branch does not exist, and
+        ``InvalidRequestError`` for main itself.
         """
         if name == MAIN_BRANCH:
             raise InvalidRequestError("'main' cannot be moved to itself: name another branch")

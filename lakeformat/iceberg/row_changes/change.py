@@ -145,7 +145,7 @@ def _prepared(
     where: Where,
     new_values: NewValues | None = None,
 ) -> PreparedChange:
-    """Plan the change of the newest snapshot; without ``new_values`` it is a DELETE."""
+    """Plan the change against the newest snapshot; without ``new_values`` it is a DELETE."""
     is_delete, name = new_values is None, request.operation.lower()
     loaded = handle.load()
     metadata = loaded.metadata

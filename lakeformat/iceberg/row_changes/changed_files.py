@@ -135,7 +135,7 @@ class UnitWork:
                 yield self.update(batch.filter(array_of(mask)))
 
     def _moved(self, matched: MatchedFile) -> Iterator[pa.RecordBatch]:
-        """Yield all rows that remain of a file, with new values where the condition is met."""
+        """Yield all remaining rows of a file, with new values in rows that meet the condition."""
         for batch, mask in self._read(self._live, matched):
             kept = batch.filter(array_of(~mask))
             if self.update is None or not mask.any():

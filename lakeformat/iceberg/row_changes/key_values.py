@@ -38,7 +38,10 @@ class KeyValues:
         self._values = found
 
     def condition(self) -> Predicate:
-        """Return a condition that every value meets: a list of the values, or their bounds."""
+        """Return a condition that every value meets: a list of the values, or their bounds.
+
+        For times the condition is only that the value is not null.
+        """
         name, values = self._field.name, self._values
         if self._field.type == _TIME:
             return Not(IsNull(name))

@@ -108,7 +108,7 @@ class _NewFiles:
     """The condition that the keys meet, by schema id."""
 
     def prepared(self) -> PreparedChange:
-        """Plan the change of the newest snapshot.
+        """Plan the upsert against the newest snapshot.
 
         Raise ``InvalidRequestError`` if the partition spec was changed since the files were
         written.

@@ -42,7 +42,7 @@ class UpsertWriter(PreparedWriter):
         self._changes = GivenChanges([])
 
     def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
-        """Add rows, or with ``kinds`` changes in their order, of which the last change of a key
+        """Add rows; with ``kinds`` they are changes in their order, and the last change of each key
         counts.
 
         ``kinds`` is the name of a column, or has one kind for each row, as in ``Table.upsert``.

@@ -40,8 +40,8 @@ class OrphanRemoval(Table):
 
         In a Mixed table this is the metadata of both stores. Dry run by default. A file is removed
         only if it is in the table's directory and was last changed before ``older_than``. That is a
-        time, or an age such as ``"2 d"``; by default three days. Files whose names begin with ``_``
-        or ``.`` are kept.
+        time, or an age such as ``"2 d"``; by default three days. Files are kept if a name in their
+        path begins with ``_`` or ``.``, except directories of partitions such as ``_day=1``.
 
         Writes in progress have unreferenced files. So ``InvalidRequestError`` is raised for an
         ``older_than`` within the last day, and for one after ``running_since``, the start of the
@@ -50,8 +50,8 @@ class OrphanRemoval(Table):
 
         The same error is raised for more than 100 orphan files, if they are more than the share
         ``max_share`` of the table's files or bytes. ``on_progress`` is called with every file.
-        Raise ``UnsupportedError`` for ``external_paths`` and for an ``executor`` other than a
-        thread of this process, and if ``gc.enabled`` is false.
+        Raise ``UnsupportedError`` for ``external_paths``, for an ``executor`` other than
+        ``"threads"`` and ``"serial"``, and if ``gc.enabled`` is false.
 
         In a Mixed table, both directories are searched before a file is deleted. So if the removal
         of one store is refused, no file is deleted. The report has the numbers of both stores.

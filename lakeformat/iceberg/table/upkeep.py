@@ -164,8 +164,8 @@ class TableUpkeep(TableHistory):
         rewritten, with the current columns and partitions. The ``strategy`` ``"minor"``, also named
         ``"binpack"``, rewrites the files that are due by the rules of Java's
         ``rewrite_data_files``. ``"full"`` rewrites files that are too large, small files if a
-        partition has two of them, and all files with deletes. The default is ``"minor"``, or
-        ``"full"`` if ``order_by`` is given.
+        partition has at least two of them, and all files with deletes. The default is ``"minor"``,
+        or ``"full"`` if ``order_by`` is given.
 
         ``"sort"`` rewrites the same files as ``"minor"``, with rows sorted by the keys
         ``order_by``, such as ``["day(ts) desc", "id"]``, or by the sort order of the table.

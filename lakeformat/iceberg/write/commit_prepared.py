@@ -104,7 +104,8 @@ def delete_prepared(loaded: LoadedMetadata, entries: Sequence[pa.Table]) -> list
 class PublishedOnce:
     """Makes a change; raises ``InvalidRequestError`` if one of its files is already in a snapshot.
 
-    Only snapshots that were made after the writers of the files began are searched.
+    Only snapshots that were made after the writers of the files began are searched. If some of
+    these may have expired, the files of all snapshots are searched, too.
     """
 
     uri: str

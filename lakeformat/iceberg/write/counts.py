@@ -120,7 +120,9 @@ class FileCounts:
 
 
 def change_summary(added: FileCounts, removed: FileCounts, partitions: int) -> dict[str, str]:
-    """Return the counts of a change for a summary; zeros are left out, as in Java."""
+    """Return the counts of a change for a summary. As in Java, zeros are left out, except the
+    number of partitions.
+    """
     found = _present(_ADDED, added) | _present(_REMOVED, removed)
     return {**found, "changed-partition-count": str(partitions)}
 

@@ -122,7 +122,9 @@ class _Leaf:
 
 
 def _cut(kind: str, lower: bytes, upper: bytes, length: int) -> tuple[bytes, bytes | None]:
-    """Return the bounds of strings or bytes, cut to ``length``."""
+    """Return the bounds, with strings and bytes cut to ``length``; the upper bound is None if it
+    cannot be cut.
+    """
     if kind == "string":
         highest = cut_upwards(upper.decode(), length)
         return lower.decode()[:length].encode(), None if highest is None else highest.encode()

@@ -44,10 +44,11 @@ def without_files(
 
     Delete files that apply only to a removed data file are removed, too. A manifest with chosen
     files is written again: the chosen files get the status DELETED, its other files EXISTING. All
-    other manifests are kept. ``variant`` must differ between attempts that choose different files.
-    Pass ``needs_statistics=False`` for a choice that reads no statistics, to save time. ``most`` is
-    the number of data files that can be chosen: after so many, the other manifests of data files
-    are kept without being read. The newest manifests are read first.
+    other manifests are kept, except those without live files. ``variant`` must differ between
+    attempts that choose different files. Pass ``needs_statistics=False`` for a choice that reads no
+    statistics, to save time. ``most`` is the number of data files that can be chosen: after so
+    many, the other manifests of data files are kept without being read. The newest manifests are
+    read first.
     """
     known = with_counts(base.loaded, base.manifests)
     kept: dict[int, pa.Table] = {}

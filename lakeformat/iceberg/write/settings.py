@@ -93,8 +93,9 @@ def metrics_modes(
     """Return the statistics to store for each primitive field, by field id.
 
     Columns of the sort order have bounds, unless a property sets another mode for them. If no
-    property sets a default, only the first fields have statistics, columns before nested fields.
-    Raise ``InvalidRequestError`` for an invalid property.
+    property sets a default, only the first fields have statistics: 100, unless a property sets
+    another number. Columns precede nested fields. Raise ``InvalidRequestError`` for an invalid
+    property.
     """
     properties = metadata.properties
     leaves = list(_leaves(schema.struct))

@@ -32,8 +32,8 @@ __all__ = ["wrong_files"]
 def wrong_files(handle: TableHandle, newest: LoadedMetadata, snapshot: Snapshot) -> str | None:
     """Return a message about wrong files in the metadata; None if there are none.
 
-    Wrong are data files that the metadata names and ``snapshot`` does not publish, the reverse, and
-    delete files of other programs.
+    A data file is wrong if only the metadata has it, or if only ``snapshot`` publishes it. Delete
+    files of other programs are wrong, too.
     """
     data, deletes = _named(newest)
     expected = _published(handle, newest, snapshot)

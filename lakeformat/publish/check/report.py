@@ -54,9 +54,7 @@ class PublicationCheckReport(Report):
     are none.
     """
     wrong_files: str | None
-    """A sentence about files that the metadata names but no publication wrote, or the reverse; None
-    if there are none.
-    """
+    """A sentence about files that the metadata wrongly names or lacks; None if there are none."""
     readers: tuple[ReaderCheck, ...]
     reason: str
     """The outcome in one sentence, for the log."""
