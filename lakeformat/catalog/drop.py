@@ -50,7 +50,7 @@ class DropPlan:
     partition_keys: tuple[str, ...] = ()
     data_path: str = ""
     roots: ExternalRoots = field(default=NO_ROOTS, repr=False)
-    """The directories outside of the table in which the catalog allows files of tables."""
+    """The external directories in which the catalog allows files of tables."""
     published: tuple[str, ...] = ()
     """The table's entries in catalogs of Iceberg tables, and the directory of its Iceberg metadata
     in the warehouse; the drop deletes them, too.
@@ -212,8 +212,8 @@ def _identity(storage: Storage, layout: TableLayout) -> str:
 def _outside(storage: Storage, plan: DropPlan) -> list[tuple[Storage, str]]:
     """Return storage and directory of the table in each external path from which the drop deletes.
 
-    A path whose plain files a migration registered is left out. A path that contains another table
-    raises ``InvalidRequestError``.
+    A path with the mark of a migration is left out, because a drop keeps registered files. A path
+    that contains another table raises ``InvalidRequestError``.
     """
     found, table = [], f"table {plan.table!r}"
     below = [name for name in plan.data_path.split("/") if name]
@@ -242,8 +242,8 @@ def _buckets_below(
 def _next_below(
     storage: Storage, directory: str, partition_keys: Sequence[str]
 ) -> Iterator[FileInfo]:
-    """Yield the directories of the first partition key below ``directory``; without keys, the
-    buckets.
+    """Yield the partition directories of the first key below ``directory``; without partition keys,
+    the bucket directories.
     """
     start = partition_directory([(partition_keys[0], "")]) if partition_keys else ""
     for info in storage.list(directory):

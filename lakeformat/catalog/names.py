@@ -31,7 +31,7 @@ _ROOM = 255
 # Names of directories cannot have control characters, line ends or half of a UTF-16 pair.
 _FORBIDDEN = r"./\\$%:*?\"<>|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 _SHOWN = 40
-"""The number of characters of a name that is too long, in the error."""
+"""The number of characters that an error quotes from a name that is too long."""
 _NAME = re.compile(rf"[^\s{_FORBIDDEN}][^{_FORBIDDEN}]*")
 
 

@@ -80,7 +80,7 @@ def open_table(
 
 
 def _explained(storage: Storage, root: str, missing: NotFoundError) -> LakeError:
-    """Return an error for a directory without a table that explains more than ``missing``."""
+    """Return a more helpful error than ``missing`` for a directory without a table."""
     from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
 
     change = f"{root}{CHANGE_SUFFIX}"

@@ -61,17 +61,17 @@ _FORMATS = (
 SIGNS_OF_ANOTHER_KIND = tuple(each.sign for each in _FORMATS)
 
 _SEARCHED = 50
-"""The largest number of directories that are searched for tables to name in a message."""
+"""The largest number of directories that are searched for tables, to name these in a message."""
 _SHOWN = 10
 _MIGRATED = (".parquet", ".orc")
 _WRITTEN = (".csv", ".json")
 
 
 def sign_of_another_kind(storage: Storage, directory: str) -> str | None:
-    """Return the path below ``directory`` that shows an Iceberg, Delta or Hudi table.
+    """Return a path below ``directory`` that shows that it has an Iceberg, Delta or Hudi table.
 
-    Return None if the directory has no such table. Each Iceberg metadata file is such a path,
-    because many catalogs write no version hint.
+    Return None if it has no such table. Any Iceberg metadata file is enough, because many catalogs
+    write no version hint.
     """
     found = _other_format(storage, directory)
     return None if found is None else found[1]
@@ -95,7 +95,7 @@ def is_iceberg(storage: Storage, root: str) -> bool:
 
 
 def explain_missing(storage: Storage, root: str, missing: NotFoundError) -> LakeError:
-    """Return an error for a directory without a Paimon table that explains more than ``missing``.
+    """Return a more helpful error than ``missing`` for a directory without a Paimon table.
 
     The error names the table of another format, the tables below the directory, or the command that
     makes a table of plain files. For an empty directory ``missing`` is returned.

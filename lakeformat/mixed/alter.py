@@ -142,10 +142,10 @@ def _is_as_planned(plan: LoadedPair, base: LoadedMetadata, change: LoadedMetadat
 
 
 def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> None:
-    """Raise ``InvalidRequestError`` for a change after which the table would be unsound.
+    """Raise ``InvalidRequestError`` for a change that would make the table unsound.
 
-    Keys would have other hashes, rows would have another order, or the stores would no longer be a
-    pair.
+    After such a change, keys would have other hashes, rows would have another order, or the stores
+    would no longer be a pair.
     """
     if loaded.version is not None:
         _require_kept_version(table, loaded.version, alteration)
@@ -180,7 +180,7 @@ def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> 
 
 
 def _require_kept_key(table: str, change: object) -> None:
-    """Raise ``InvalidRequestError`` for a change of a key column after which programs would miss
+    """Raise ``InvalidRequestError`` for a change of a key column after which a key would not find
     its rows.
     """
     refused = {

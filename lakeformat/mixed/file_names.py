@@ -25,7 +25,7 @@ class FileKind(StrEnum):
     BASE = "B"
     INSERT = "I"
     CHANGE_DELETE = "ED"
-    """A data file of the change store whose rows are deleted."""
+    """A data file of the change store in which each row is a delete."""
     POSITION_DELETE = "PD"
     EQUALITY_DELETE = "IED"
     """An equality delete file of Iceberg."""

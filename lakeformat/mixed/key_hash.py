@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hashes of primary keys, equal to Amoro's: the hash codes that Java has for the key's values.
 
-A column is hashed at once. Arithmetic is modulo 2**32, as Java's int.
+All values of a column are hashed at once. Arithmetic is modulo 2**32, as Java's int.
 """
 
 from __future__ import annotations

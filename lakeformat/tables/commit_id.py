@@ -57,8 +57,8 @@ class CommitId:
     expired may be made twice.
 
     ``first_try_head`` is the ``identity`` of the newest snapshot when the first attempt began. As
-    long as that snapshot exists (in Iceberg and Mixed tables: the next one), the expiry of older
-    snapshots does not matter.
+    long as that snapshot exists (in Iceberg and Mixed tables: the snapshot after it), the expiry of
+    older snapshots does not matter.
 
     ``replaces`` is the number of the snapshot in which the same user published an earlier version
     of the rows, with a lower identifier. The commit removes the rows of that snapshot; in a table

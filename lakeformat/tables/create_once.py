@@ -78,7 +78,7 @@ def create_once(storage: Storage, path: str, content: bytes) -> bool:
 
 
 def create_or_find(storage: Storage, path: str, content: bytes) -> bool:
-    """Create a file that two writers may give the same content; return False if the file exists.
+    """Create a file; return False if it exists. Two writers may create it with the same content.
 
     If the storage gives no answer, the file is read, and a file with this content counts as
     created. If the file is missing, ``UnavailableError`` is raised.

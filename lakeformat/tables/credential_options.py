@@ -12,16 +12,16 @@ from lakeformat.storage.shown import without_credentials
 __all__ = ["names_credential", "shown_option", "shown_options"]
 
 _SEPARATORS = re.compile(r"[-_.]|(?<=[a-z0-9])(?=[A-Z])")
-"""Matches between two words of a key: a mark, or the boundary before a capital as in
-``accessKeySecret``.
+"""Matches the boundary between two words of a key: ``-``, ``_``, ``.``, or the place before a
+capital letter as in ``accessKeySecret``.
 """
 _CREDENTIALS = frozenset({"credential", "credentials", "passwd", "password", "secret", "token"})
 _KEYS = re.compile(
     r"(^|-)(access|account|api|encryption|private|shared)-?key(-|$)"
     r"|authorization|connection-?string|jaas-config|passphrase|password|secret"
 )
-"""Parts of further keys whose values are hidden in output. ``names_credential`` ignores them, so a
-table may have such an option.
+"""Matches more keys whose values are hidden in output, although ``names_credential`` returns False
+for them. A table may have such an option.
 """
 _HIDDEN = "***"
 

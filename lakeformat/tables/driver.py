@@ -85,7 +85,7 @@ class Steps(Generic[U, R]):
     rounds: int | None = None
     """The largest number of rounds; None for no limit."""
     must_finish: bool = True
-    """The behaviour after too many conflicts. True raises the last conflict; False makes
+    """The behaviour after too many conflicts. True raises ``CommitConflictError``; False makes
     ``carry_out`` return ``Ended.CONFLICTS``.
     """
 
@@ -105,7 +105,8 @@ def carry_out(steps: Steps[U, R]) -> Ended:
 
     After a ``CommitConflictError`` the units are planned again, unless the conflict is final. A
     missing or damaged file counts as a conflict if the table has a newer state, because expiry may
-    have deleted the file. After too many conflicts in a row ``CommitConflictError`` is raised.
+    have deleted the file. After too many conflicts in a row ``CommitConflictError`` is raised,
+    unless ``Steps.must_finish`` is False.
 
     After any other error the files of uncommitted results are deleted, and the error is raised. If
     the outcome of a commit is unknown, its files are kept.

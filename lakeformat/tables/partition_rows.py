@@ -18,5 +18,5 @@ class PartitionRows:
     rows: Mapping[str, int]
     """The number of rows by partition, such as ``dt=2024-01-01``.
 
-    Rows in live files that are deleted or replaced are counted, too.
+    Deleted and replaced rows count as long as a live file contains them.
     """

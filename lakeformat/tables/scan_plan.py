@@ -28,8 +28,8 @@ class ScanPlan:
     left_out_by_index: int
     """The number of files that are skipped because of their file indexes."""
     left_out_otherwise: int
-    """The number of files that are skipped for another reason: a batch read leaves them out, their
-    level is below the requested level, or the limit is reached.
+    """The number of files that are skipped for another reason: batch reads of the table skip their
+    bucket or level, or the limit is reached.
     """
     files_to_read: int
     bytes_to_read: int

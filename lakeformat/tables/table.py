@@ -81,7 +81,9 @@ OPERATIONS = frozenset(
 
 
 def offering_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function; an unknown argument now raises ``InvalidRequestError`` with advice."""
+    """Return a decorated function that raises ``InvalidRequestError``, with advice, for an unknown
+    argument.
+    """
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -98,7 +100,7 @@ def offering_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def offer_arguments(cls: type[C]) -> type[C]:
-    """Apply ``offering_arguments`` to all public methods of a class and of its bases."""
+    """Decorate all public methods of a class and of its bases with ``offering_arguments``."""
     for each in cls.__mro__:
         if not each.__module__.startswith("lakeformat."):
             continue
@@ -245,8 +247,8 @@ class Table(ABC):
 
     @abstractmethod
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
-        """Return the position of a reader at ``after`` after at most ``limit`` more snapshots; None
-        sets no limit.
+        """Return the position up to which a reader at ``after`` can read at most ``limit``
+        snapshots; None sets no limit.
         """
 
     @abstractmethod

@@ -29,7 +29,9 @@ class TableOutcome(Generic[R]):
     table: str
     report: R | None = None
     error: LakeError | None = None
-    """The error that stopped the operation on this table; None if the operation succeeded."""
+    """The error that stopped the operation on this table; None if it succeeded or the table was
+    skipped.
+    """
     skipped: str | None = None
     """The reason if the table's format lacks the operation; else None."""
 

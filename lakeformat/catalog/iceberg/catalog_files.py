@@ -34,7 +34,7 @@ class Answer:
     metadata_file: str
     """The URI of the current metadata file."""
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Options for the storage of this table that the catalog sends, with Iceberg's keys."""
+    """The storage options that the catalog sends for this table, with Iceberg's keys."""
 
 
 @dataclass(frozen=True, slots=True)

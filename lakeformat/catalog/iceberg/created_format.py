@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The format of a new table of a catalog, and the properties that only the format sets."""
+"""Checks the format of a new table, and refuses properties that only the format sets."""
 
 from __future__ import annotations
 

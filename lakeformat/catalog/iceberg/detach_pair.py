@@ -157,7 +157,7 @@ def _complete(
 def _is_left_over(metastore: Metastore, change: TableName, name: TableName) -> bool:
     """Return True if ``change`` is a change store that an interrupted detach of ``name`` has left.
 
-    The detach has marked the store; or the store has no data, because a removal deletes data before
+    Either the detach has marked the store, or the store has no data: a removal deletes data before
     metadata.
     """
     has_files = not metastore.is_directory or metastore.has_other_files(change)

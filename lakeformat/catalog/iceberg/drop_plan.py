@@ -25,7 +25,9 @@ class IcebergDropPlan(Report):
     files: int = 0
     """The number of files that the drop deletes."""
     bytes: int = 0
-    """The total size in bytes of these files; a file of unknown size counts as 0."""
+    """The total size in bytes of the files that the drop deletes; a file of unknown size counts as
+    0.
+    """
     outside: int = 0
     """The number of files that a purge keeps, because they are outside of the table and of allowed
     directories.

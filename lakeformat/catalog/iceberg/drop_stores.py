@@ -75,7 +75,9 @@ def files_to_drop(metastore: Metastore, loaded: LoadedMetadata) -> ExclusiveFile
 
 
 def _with_leases(stores: Sequence[TableHandle]) -> list[str]:
-    """Return the uuids of tables; damaged tables, which can be dropped, too, are left out."""
+    """Return the uuids of tables, by which their leases are found. Tables whose metadata cannot be
+    read are left out.
+    """
     found: list[str] = []
     for store in stores:
         with suppress(LakeError):

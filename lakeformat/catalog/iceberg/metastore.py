@@ -61,9 +61,9 @@ class Metastore(ABC):
         """
 
     def beside(self, base: TableName, table: str, database: str) -> TableName:
-        """Return the name of the change store ``table`` of a base store.
+        """Return the full name of the change store ``table`` of the base store ``base``.
 
-        ``database`` is the database of the change store that the base store records, or "".
+        ``database`` is the database that the base store records for the change store, or "".
         """
         return TableName(database or base.database, table)
 

@@ -43,8 +43,8 @@ def without_change_stores(
     """Return the tables of a database without the change stores of Mixed tables.
 
     A table ``t_change_`` is left out if the table ``t`` names it as its change store. If ``t`` is
-    missing or cannot be read, or if ``t_change_`` is a plain table, ``t_change_`` is kept. Only the
-    metadata of such two tables is read.
+    missing or cannot be read, or if ``t_change_`` is a plain table, ``t_change_`` is kept. Metadata
+    is read only if both ``t`` and ``t_change_`` exist.
     """
     names = {*tables}
 

@@ -59,8 +59,8 @@ def columns_of(
     """Return the columns of the new table: all columns of the files, then the partition columns.
 
     ``address`` is that of the directory, for errors. ``partition_types`` maps partition columns to
-    SQL types; default: STRING. Columns with types
-    that do not fit together raise ``InvalidRequestError``.
+    SQL types; default: STRING. Columns whose types do not fit together raise
+    ``InvalidRequestError``.
     """
     if unknown := [key for key in partition_types if key not in directory.keys]:
         raise InvalidRequestError(

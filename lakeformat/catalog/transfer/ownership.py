@@ -62,8 +62,8 @@ def parents(root: str) -> Iterator[str]:
 def refuse_owned(storage: Storage, root: str, below: Sequence[str], owner: Owner | None) -> None:
     """Raise ``InvalidRequestError`` if a mark file names another owner than ``owner``.
 
-    The mark files of ``root`` and of all directories above are read, and the mark files at the
-    paths ``below``. None as ``owner`` refuses every mark file.
+    The mark files in ``root``, in all directories above it, and at the paths ``below`` are read. If
+    ``owner`` is None, any mark file raises the error.
     """
     above = [f"{directory}/{MARK}" for directory in (root, *parents(root))]
     for path in dict.fromkeys((*above, *below)):
@@ -101,7 +101,7 @@ def claim(storage: Storage, root: str, owner: Owner) -> bool:
 
 
 def withdraw(storage: Storage, root: str) -> None:
-    """Delete the mark file of a directory, none of whose files is registered."""
+    """Delete the mark file of a directory. Call this only if none of its files is registered."""
     storage.delete(f"{root}/{MARK}")
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes an Iceberg table a Mixed table without a rewrite, and a Mixed table an Iceberg table."""
+"""Makes an Iceberg table a Mixed table, or a Mixed table an Iceberg table, without a rewrite."""

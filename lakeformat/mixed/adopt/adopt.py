@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes an Iceberg table the base store of a Mixed table, in one commit of its metadata.
 
-The commit sets the properties of a base store, and adds a snapshot without new files that records
-that no changes are merged. Without the record, a reader could not distinguish this from a record
-that has expired.
+The commit sets the properties of a base store. It also adds a snapshot without new files, which
+records that no changes are merged yet. Without a record, a reader could not know if an earlier
+record has expired.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the base store of a Mixed table an ordinary Iceberg table, in one commit of its metadata.
 
-The change store is marked before. Writers check the mark in their commits, so no change can follow
-that would be dropped with the change store.
+The change store is marked first. Writers check the mark in their commits, so no new change can be
+lost when the change store is dropped.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class DetachReport(Report):
 
 @dataclass(frozen=True, slots=True)
 class Detachment:
-    """A Mixed table that can be detached: nothing of its change store is needed any more."""
+    """A Mixed table that was checked and can be detached from its change store."""
 
     pair: StorePair
     loaded: LoadedPair

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the rows of an Iceberg table have unique keys, and belong to the nodes in
-file names.
+"""Checks that the rows of an Iceberg table have unique keys, and that each file has only keys of
+the node in its name.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = ["check_existing_keys"]
 
 
 def check_existing_keys(state: MixedState) -> int:
-    """Return the number of rows; only key columns are read, partition by partition, in bounded
-    memory.
+    """Check the keys of all rows, and return the number of rows.
 
-    Raise ``InvalidRequestError`` if a key is null, if rows of one partition share a key, or if a
-    file has keys of other nodes than its name states.
+    Only key columns are read, partition by partition, in bounded memory. Raise
+    ``InvalidRequestError`` if a key is null, if rows of one partition share a key, or if a file has
+    keys of other nodes than its name states.
     """
     names = [each.name for each in state.key]
     scan, rows = MixedScan(state, names, None), 0

@@ -78,11 +78,12 @@ class BegunBatch:
             )
 
     def require_no_other_overwrite(self, base: LoadedMetadata, head: int | None) -> bool:
-        """Return True if no other batch has overwritten the base store since this batch began.
+        """Raise ``CommitConflictError`` if another batch has overwritten the base store since this
+        batch began.
 
-        Return False if that is not known, and raise ``CommitConflictError`` if another batch has.
-        ``head`` is the id of the newest base snapshot. Even an older batch can overwrite meanwhile,
-        if it was paused after the check of its lease.
+        Return True if none has, and False if expired snapshots make that unknown. ``head`` is the
+        id of the newest base snapshot. Even an older batch may have overwritten it, if that batch
+        was paused after the check of its lease.
         """
         began, oldest = self.state.base.snapshot, None
         for each in base.metadata.ancestry(head):
@@ -241,7 +242,7 @@ def _empty_change(base: Base, more: dict[str, str]) -> FileChange:
 
 
 def _base_at(base: LoadedMetadata, begin: Snapshot) -> Snapshot | None:
-    """Return the newest base snapshot that has merged no changes since the begin of a batch.
+    """Return the newest base snapshot whose merged changes are all older than the begin of a batch.
 
     An expiry keeps this snapshot, because it keeps the base snapshots from the begin on. None if
     the store has no such snapshot.

@@ -75,9 +75,8 @@ class Lease:
                 )
 
     def stop_renewing(self) -> None:
-        """Stop the renewals, so that the lease becomes stale.
-
-        It is called when the batch is garbage without a commit or ``abort``.
+        """Stop the renewals, so that the lease becomes stale. Called when the batch is
+        garbage-collected.
         """
         self._ended.set()
 

@@ -49,7 +49,7 @@ class MovedRows:
         """Raise ``CommitConflictError`` if another commit has changed the key of a moved row since
         the begin.
 
-        Only changes in the partition that the row leaves count.
+        Changes outside of the old partition of the row are ignored.
         """
         if not self._keys:
             return

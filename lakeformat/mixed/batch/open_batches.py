@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds batches that have begun, but not committed yet.
 
-A batch takes its transaction with an empty commit to the change store. Its changes come later with
-this transaction, so they are older than all commits since then. If newer changes were merged
-before, the table could have a row of the batch and a newer row with the same key.
+A batch takes its transaction with an empty commit to the change store. It commits its changes later
+with this transaction, so they count as older than all commits since then. If newer changes were
+merged before the batch commits, the table could have a row of the batch and a newer row with the
+same key.
 
 A batch of this library also has a lease, and its end is recorded in the change store. So a batch
 whose process died is ended by the next batch or compaction after its lease is stale, and the change
@@ -45,11 +46,12 @@ __all__ = [
 ]
 
 BEGIN = "tx.begin.signature"
-"""The member of the summary of an empty commit with which a batch begins, as in Amoro."""
+"""The summary member that marks the empty commit with which a batch begins, as in Amoro."""
 TRANSACTION = "txId"
 """The member of the summary of a base snapshot: the transaction of an overwrite, as in Amoro."""
 LEASE = "lake.lease"
-"""The member of the summary of a begin that has the number of the batch's lease."""
+"""The summary member with the number of the batch's lease, in the commit with which a batch begins.
+"""
 _ENDED = "lake.ended-transactions"
 """The member of the summary of a change snapshot that lists the batches that it ends."""
 _NEW_FILES = ("added-data-files", "added-delete-files")

@@ -252,7 +252,7 @@ class OverwriteChange:
     def _require_no_other_overwrite(self, base: Base) -> None:
         """Raise ``CommitConflictError`` if another batch has, or may have, overwritten rows.
 
-        This batch must not replace these rows.
+        This batch must not replace the rows of the other one.
         """
         head = None if base.parent is None else base.parent.snapshot_id
         if not self.batch.require_no_other_overwrite(base.loaded, head):

@@ -41,9 +41,9 @@ class RowChange:
     """The rows to delete, or the rows to update with their new values."""
 
     where: Where | None
-    """None updates all rows."""
+    """The condition that rows must meet; None updates all rows."""
     new_values: NewValues | None = None
-    """None for a DELETE."""
+    """The new values of an UPDATE; None for a DELETE."""
 
     @property
     def operation(self) -> RowOperation:

@@ -63,7 +63,7 @@ class MergeUnit:
     rewritten: tuple[StoreFile, ...]
     """The files whose live rows are written to new base files."""
     remaining: tuple[StoreFile, ...]
-    """The base files that remain, whose deletes become one file of positions each."""
+    """The base files that are kept. The deletes of each become one file of positions."""
     key_deletes: tuple[StoreFile, ...]
     """The deletes of the change store that may apply to the rewritten and the remaining files."""
     of_base: Mapping[str, FileToChange]
@@ -166,8 +166,8 @@ class MixedCompactPlan:
 
     @property
     def merged(self) -> dict[str, int]:
-        """The sequence number of the newest merged change, by partition; only partitions with
-        merged changes.
+        """The sequence number of the newest change that the plan merges, by partition; partitions
+        without such changes are left out.
         """
         return {
             **{each.partition: each.sequences[1] for each in self.due if each.sequences},

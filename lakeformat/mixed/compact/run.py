@@ -57,7 +57,7 @@ class MergeWork:
 
     state: MixedState
     base: LoadedMetadata
-    """The base store, with the sizes of new files in its properties."""
+    """The metadata of the base store; its properties set the sizes of new files."""
     environment: Environment
 
     def __call__(self, unit: MergeUnit) -> MergedUnit:
@@ -96,7 +96,10 @@ class MergeWork:
         )
 
     def _deletes(self, unit: MergeUnit, scan: MixedScan) -> list[pa.Table]:
-        """Write the positions of deleted rows of the files that remain; return their entries."""
+        """Write the positions of deleted rows of the files that remain.
+
+        Return the manifest entries of the new position delete files.
+        """
         found = [*self._positions(unit, scan)]
         if not found:
             return []

@@ -35,7 +35,7 @@ class MixedExpireReport(IcebergExpireReport):
     """The oldest batch that has begun and not committed, for which changes and snapshots are kept;
     None if there is none."""
     to_end_batch: str | None = field(default=None, repr=False)
-    """A sentence with the command that ends this batch; None if there is none."""
+    """A sentence with the command that ends ``open_batch``; None if no batch is open."""
 
     @property
     def has_work(self) -> bool:

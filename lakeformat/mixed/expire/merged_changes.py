@@ -58,8 +58,8 @@ def find_merged_changes(
     """Return the files that were committed more than ``age_millis`` ago and merged at least an hour
     ago.
 
-    An open batch can overwrite rows of the base store with the state at its beginning. The changes
-    since then are merged again, so they are kept.
+    An open batch may overwrite rows of the base store as of its begin. The changes since then must
+    then be merged again, so they are kept.
     """
     merged = [state.merged, _settled(pair, state, now_millis - _SETTLED_MILLIS)]
     files = [*change_files(state.change, plan_files(state.change))]

@@ -34,9 +34,9 @@ _FLINK_CHECKPOINT = "flink.max-committed-checkpoint-id"
 class NeededSnapshots:
     """The snapshots of both stores that the table needs, when an attempt of an expiry commits.
 
-    Each attempt looks for open batches after it has loaded the metadata that it changes. So a batch
-    that begins later reads the newest snapshots of this metadata, which do not expire, or newer
-    ones.
+    Each attempt first loads the metadata that it changes, and then looks for open batches. A batch
+    that begins even later reads the newest snapshots of this metadata, which do not expire, or
+    newer ones.
     """
 
     settings: ExpirySettings

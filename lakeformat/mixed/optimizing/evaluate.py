@@ -215,8 +215,8 @@ class _Rules:
         return self.settings.size_tolerance > 0 and not is_over
 
     def sizes_are_uneven(self, counts: _Counts) -> bool:
-        """Return True if undersized segments fill a file, and files are too far from the least
-        target size.
+        """Return True if undersized segments fill a file, and the root mean square of the bytes
+        that files lack reaches ``size_tolerance``.
         """
         least = self.settings.min_target_size
         squares = sum(max(least - each, 0) ** 2 for each in counts.sizes)

@@ -2,8 +2,8 @@
 """Selects the changes that an optimizing may merge, so that transactions keep their order.
 
 A change with a low transaction id may have a high sequence number: a batch took its transaction
-first and committed late. If such a change were merged after newer changes, old rows would replace
-their newer rows.
+first and committed late. If such a change were merged after newer changes, its rows would replace
+newer rows of the same keys.
 """
 
 from __future__ import annotations

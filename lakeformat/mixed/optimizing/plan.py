@@ -279,9 +279,9 @@ def _tasks(of: _Decided, kept: Collection[str]) -> Iterator[OptimizingTask]:
 def _by_subtree(
     files: Iterable[PartitionFile], nodes: Mapping[str, TreeNode]
 ) -> list[tuple[TreeNode, list[PartitionFile]]]:
-    """Return the files by the topmost node that has files and contains the node of the file.
+    """Group the files: a group has a node, and all files whose nodes are inside that node.
 
-    Two such groups share no key.
+    Two groups share no key.
     """
     listed = [*files]
     with_files = {nodes[each.path] for each in listed}

@@ -32,11 +32,11 @@ class OptimizingSettings:
     fragment_ratio: int = 8
     """A file is a fragment if it is not larger than the target size divided by this number."""
     min_target_size_ratio: Decimal = Decimal("0.75")
-    """A file is an undersized segment if it is not larger than this part of the target size."""
+    """A file is an undersized segment if it is not larger than this share of the target size."""
     minor_file_count: int = 12
     minor_interval: int = 3_600_000
     duplicate_ratio: Decimal = Decimal("0.1")
-    """The part of deleted rows above which a file is rewritten."""
+    """The share of deleted rows above which a file is rewritten."""
     full_interval: int = -1
     full_rewrite_all: bool = True
     base_buckets: int = _BUCKETS
@@ -45,7 +45,7 @@ class OptimizingSettings:
     base_refresh_interval: int = -1
     open_file_cost: int = _OPEN_FILE_BYTES
     max_file_count: int = 10_000
-    """The most files of the change store that one optimizing merges."""
+    """The largest number of files of the change store that one optimizing merges."""
     size_tolerance: int = 0
     """If above 0, only the sizes of files decide. A file lacks the bytes between its size and
     ``min_target_size``. A partition is due only if the root mean square of the lacking bytes is

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the versions of base rows; an inserted row with the same key must have a larger version.
+"""Reads the versions of base rows; a base row hides an insert of its key with a smaller version.
 
 In a table with a version field, a late insert can be older than a row of the base store. The delete
 that came with the base row is merged and no longer read. So the base row counts as a delete with

@@ -24,10 +24,13 @@ __all__ = ["NodeFilter"]
 _EXACT = frozenset(
     {"boolean", "int", "long", "string", "decimal", "date", "timestamp", "timestamptz", "binary"}
 )
-"""The types in which equal values of a condition have equal hashes: 0.0 equals -0.0, but has
-another hash."""
+"""The types whose equal values always have equal hashes. Floats are excluded: 0.0 equals -0.0, but
+has another hash.
+"""
 _MOST_KEYS = 4096
-"""The most keys that are hashed for a condition; with more, most nodes have one."""
+"""The largest number of keys that are hashed for a condition. More keys would be in most nodes, so
+hardly any file would be skipped.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class NodeFilter:
     """The hashes of the keys to read."""
 
     hashes: NDArray[np.int64] | None
-    """None if any key may be read."""
+    """The hashes; None if any key may be read."""
 
     @classmethod
     def of(cls, key: Sequence[Field], conditions: Conjunction) -> NodeFilter:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams the rows of a node that no newer delete of their key deletes."""
+"""Streams the live rows of a node: those without a newer delete of their key."""
 
 from __future__ import annotations
 

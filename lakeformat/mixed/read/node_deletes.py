@@ -27,7 +27,8 @@ from lakeformat.tables.scan_report import ScanReport
 __all__ = ["DeletePart", "NodeDeletes", "offsets_of"]
 
 _MOST_BYTES = 32 << 20
-"""The most bytes of keys and offsets in memory: about two million deletes if the key is one number.
+"""The largest size of the keys and offsets in memory, in bytes: about two million deletes if the
+key is one number.
 
 Their index takes up to seven times as much.
 """

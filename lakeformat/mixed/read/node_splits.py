@@ -65,13 +65,14 @@ class NodesToMerge:
 
     splits: Sequence[NodeSplit]
     lone_deletes: Sequence[StoreFile]
-    """The files of deletes among these changes that delete no row, because no node that may share
-    their keys has rows."""
+    """The files of deletes to merge that delete no row, because no node that may share their keys
+    has rows.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class MixedPlan:
-    """The splits of a scan, and what each store has."""
+    """The splits of a scan, the planned files of each store, and counts of skipped files."""
 
     base: FilePlan
     change: FilePlan

@@ -50,7 +50,7 @@ class MixedScan(Results):
         self._base.report = self._change.report = self.report
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickling; the plan and read deletes are left out."""
+        """Return the state for pickling, without the plan and without deletes in memory."""
         kept = self.__dict__.items()
         return {name: value for name, value in kept if name not in ("_plan", "_deletes")}
 
@@ -71,8 +71,8 @@ class MixedScan(Results):
 
     @property
     def split_sizes(self) -> tuple[int, int]:
-        """The bytes that one task should read, and the smallest size that a split is counted
-        with.
+        """The bytes that one task should read, and the least number of bytes that each file counts
+        as.
         """
         return self._base.split_sizes
 
@@ -150,7 +150,7 @@ class MixedScan(Results):
         return self._change if file.in_change else self._base
 
     def _read(self, split: NodeSplit, wanted: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-        """Stream the wanted columns of the rows that no newer delete of their key deletes."""
+        """Stream the wanted columns of the live rows: those without a newer delete of their key."""
 
         def read(file: StoreFile, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
             return self._scan_of(file).read_fields(file.split, fields)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the versions in files of both stores by their bounds in manifests.
 
-A row of the base store hides an insert of its key only if the version of the row is larger. So a
-base file is not read for this if no version in it is larger than those of the inserts.
+A row of the base store hides an insert of its key only if the version of the row is larger. So the
+versions of a base file are not read if none is larger than the smallest version of the inserts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The LogStore of a Mixed table: a topic of a message queue to which Flink writes each change, too.
 
-This library writes no messages, and only Flink's writer of Amoro does. A change that another
-program writes is in the table, but its readers of the topic never see it.
+Only Amoro's writer for Flink writes messages. Changes of other programs, such as this library, are
+in the table, but readers of the topic never see them.
 """
 
 from __future__ import annotations

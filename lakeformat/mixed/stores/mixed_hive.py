@@ -2,7 +2,8 @@
 """Amoro's Mixed-Hive tables, whose merged rows are the files of a Hive table; they are refused.
 
 Amoro adds files to the Hive table only in a full optimizing, and then changes the locations in the
-Hive metastore. A commit to the base store alone would not: readers of Hive would see some rows.
+Hive metastore. A commit to the base store alone would not change these locations, so readers of
+Hive would see only a part of its rows.
 """
 
 from __future__ import annotations

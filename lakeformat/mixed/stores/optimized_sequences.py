@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of the base store about each partition: which changes are merged, and when they were.
+"""The record of the base store about each partition: which changes are merged, and the time of the
+merge.
 
-The record has the sequence number of the change store up to which its rows are merged, and the time
-of the merge. A base snapshot that changes the record has a mark in its summary, and a statistics
-file with the record; later snapshots inherit the record.
+The record has the sequence number of the change store up to which its rows are merged. A base
+snapshot that changes the record has a mark in its summary, and a statistics file with the record;
+later snapshots inherit the record.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ NOTHING_MERGED = OptimizedSequences({}, {})
 def optimized_sequences(base: LoadedMetadata, snapshot: Snapshot | None) -> OptimizedSequences:
     """Return the record of the base store at a snapshot; it is empty if nothing was ever merged.
 
-    Raise ``CorruptTableError`` for a missing or damaged record, and ``UnsupportedError`` for the
-    form of old versions of Amoro.
+    Raise ``CorruptTableError`` for a missing or damaged record, and ``UnsupportedError`` for a
+    record in the form of old versions of Amoro.
     """
     if snapshot is None:
         return NOTHING_MERGED

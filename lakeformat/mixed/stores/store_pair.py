@@ -31,15 +31,15 @@ __all__ = ["LoadedPair", "StorePair"]
 class LoadedPair:
     """The metadata of both stores.
 
-    The change store is loaded last, so no change is missing that an optimizing has not yet moved to
-    the base store.
+    The change store is loaded last, so it has every change that the loaded base store has not
+    merged.
     """
 
     base: LoadedMetadata
     change: LoadedMetadata
     has_pending_alter: bool = False
-    """True if only one store has made the newest alter; the metadata here is already as after the
-    alter.
+    """True if only one store has made the newest alter. ``base`` and ``change`` are already as
+    after the alter.
     """
 
     @property

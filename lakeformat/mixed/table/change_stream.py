@@ -2,8 +2,8 @@
 """Changes of a Mixed table after a position: commit by commit, at once or as a stream.
 
 Only commits of the change store have changes. An optimizing and a removal of merged changes change
-no row. Any other commit of the base store changes rows, but no store has these changes, so the
-commit is refused.
+no row. Any other commit of the base store changes rows, but no store has these changes. Reading the
+changes of such a commit raises ``UnsupportedError``.
 """
 
 from __future__ import annotations

@@ -2,9 +2,11 @@
 """Reads the changes of one commit of the change store, in the order of their offsets.
 
 A delete and an insert with one offset and one key are an update. A late batch can have a lower
-transaction than commits before it. Then its changes of keys that those commits have changed have no
-effect, and are left out. In a table with a version field, they are left out if their version is not
-larger, and the changes of a commit are in the order of versions.
+transaction than commits before it. If such an earlier commit has changed a key, the change of the
+batch to this key has no effect and is left out.
+
+In a table with a version field, changes are in the order of versions. A change of a late batch is
+then left out only if its version is not larger.
 """
 
 from __future__ import annotations
@@ -82,7 +84,7 @@ class _NodeChangesReader:
     optional: frozenset[str]
     """The columns that a delete can lack."""
     listed: Sequence[StoreFile]
-    """All files of the change store, if the commit has files with a lower transaction."""
+    """All files of the change store if the commit has files with a lower transaction; else none."""
     version: Field | None
     """None in a table without a version field."""
 
@@ -135,7 +137,9 @@ class _NodeChangesReader:
         return pa.Table.from_batches(batches, schema).combine_chunks()
 
     def _outdated(self, rows: pa.RecordBatch, of: StoreFile) -> Mask:
-        """Return a mask of the rows whose keys a newer transaction has changed before."""
+        """Return a mask of the rows whose keys an earlier commit with a newer transaction has
+        changed.
+        """
         newer = [
             each
             for each in self.listed
@@ -159,8 +163,8 @@ class _NodeChangesReader:
     def _kinds(
         self, rows: pa.RecordBatch, is_insert: Mask
     ) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Mask]:
-        """Return the kind of each row as a code, and a mask without the deletes that only make room
-        for an insert: their values are unknown.
+        """Return the kind of each row as a code, and a mask that excludes the deletes that only
+        make room for an insert, because their values are unknown.
         """
         codes = np.where(is_insert, _INSERTED, _DELETED)
         is_pair = np.zeros(len(codes), np.bool_)

@@ -53,7 +53,7 @@ class _StorePointer:
         )
 
     def turn(self) -> AbstractContextManager[None]:
-        """Return a context that waits for nothing."""
+        """Return a context manager that takes no lock."""
         return nullcontext()
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> NoReturn:

@@ -79,7 +79,7 @@ class MixedSystemTable:
         tag: str | None = None,
         as_of: Moment | None = None,
     ) -> Rows:
-        """Return the rows; ``files`` also for the state at a position or a time.
+        """Return the rows. Only ``files`` takes a position (``snapshot``) or a time (``as_of``).
 
         Raise ``InvalidRequestError`` for an unknown column, and for an argument that the system
         table does not take.

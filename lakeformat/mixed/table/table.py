@@ -173,7 +173,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
     ) -> MixedScan:
         """Scan the merged rows of both stores, at their newest snapshots or at a chosen state.
 
-        Of each key, a row survives unless a delete of the key has a larger transaction, or the same
+        A row survives unless a delete of its key has a larger transaction, or the same
         transaction and a larger offset. In a table with a version field, a larger version decides
         first. ``where`` is a SQL condition, or a condition made with ``lake.col``. Files of both
         stores without matching rows are skipped. If ``where`` names values of all key columns,

@@ -26,7 +26,9 @@ CHANGE_BUCKETS = "change.file-index.hash-bucket"
 DEFAULT_BUCKETS = 4
 _LEVEL, _FAST = "write.parquet.compression-level", "1"
 OWN_SEQUENCE = 0
-"""In a file's name: the transaction is the sequence number that the file gets at its commit."""
+"""The transaction in a file's name that stands for the sequence number that the file gets at its
+commit.
+"""
 
 
 class ChangeWriter(NodeWriter):

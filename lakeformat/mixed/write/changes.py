@@ -113,9 +113,9 @@ class ChangesOf:
         )
 
     def held_back(self, count: int, first_offset: int) -> Changes | None:
-        """Return the changes of the row that was held back at the end of all ``count`` rows.
+        """Return the changes of the row that is still held back after all ``count`` rows.
 
-        None if no row was held back.
+        None if no row is held back.
         """
         if self._held is None:
             return None

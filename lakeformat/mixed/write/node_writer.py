@@ -25,7 +25,7 @@ __all__ = ["NodeWriter"]
 
 @dataclass(frozen=True, slots=True)
 class _NodeAndKind:
-    """The last part of the key of rows in memory: a node and a kind."""
+    """A node and a kind: the last part of the key by which rows are held in memory."""
 
     node: TreeNode
     kind: FileKind
@@ -49,7 +49,7 @@ class _Nodes:
     sizes: NDArray[np.int64]
     """The number of rows of each node."""
     _known: list[tuple[pa.ChunkedArray, pa.ChunkedArray]] = field(default_factory=list)
-    """The columns that were grouped last: as they were, and grouped."""
+    """The columns of the last call of ``together``, each with its copy in the order of nodes."""
 
     @classmethod
     def of(cls, fields: Sequence[Field], key: Sequence[pa.Array], mask: int) -> _Nodes:
@@ -60,8 +60,8 @@ class _Nodes:
     def together(self, rows: pa.Table) -> pa.Table:
         """Return the rows by node.
 
-        Some columns are not copied: those that have only nulls, and those that the rows of the call
-        before had, too. The deletes of an upsert have keys and offsets of its inserts.
+        Columns with only nulls are not copied. A column that the call before had, too, is not
+        copied again: the deletes of an upsert share keys and offsets with its inserts.
         """
         order, columns = array_of(self.order), []
         for column in rows.columns:
@@ -93,7 +93,7 @@ class NodeWriter(TableWriter):
         is_decoded: bool = False,
         more: tuple[Field, ...] = (),
     ) -> None:
-        """Start a writer for a number of nodes, which the table property ``option`` has.
+        """Start a writer for ``buckets`` nodes, a number that the table property ``option`` sets.
 
         All rows have keys of the node ``within``: if it has at least as many bits as the new nodes,
         no key is hashed. ``is_decoded`` means that the rows come from data files. ``more`` are

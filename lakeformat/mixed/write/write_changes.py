@@ -143,7 +143,8 @@ def earlier_write(
 ) -> tuple[LoadedMetadata, PublishedChange] | None:
     """Return an earlier write with the same identity and its store; None if there is none.
 
-    Overwrites are in the base store, and so are the writes to an Iceberg table that was adopted.
+    The base store is searched, too: it has the overwrites, and the writes before the table was
+    adopted.
     """
     for handle, store in ((change_handle(pair), loaded.change), (pair.base, loaded.base)):
         if (found := earlier_commit(handle, store, commit)) is not None:

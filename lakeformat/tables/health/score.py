@@ -93,8 +93,9 @@ class Score:
         return max(self.small_files + self.rows_to_merge + self.hidden_rows + self.history, 0)
 
     def with_history(self, undeleted: float) -> Score:
-        """Return the score with ``history`` set; ``undeleted`` is the share of such history, from 0
-        to 1.
+        """Return the score with ``history`` set.
+
+        ``undeleted`` is the share of history that should have been deleted, from 0 to 1.
         """
         return replace(self, history=-math.ceil(round(_HISTORY_POINTS * undeleted, _DIGITS)))
 

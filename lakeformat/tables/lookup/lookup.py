@@ -24,8 +24,10 @@ from lakeformat.types.closest import closest
 __all__ = ["Lookup"]
 
 _MOST_VALUES = 1000
-"""The most values in a condition on a key column; for more keys it has their bounds instead.
-Paimon tables find the buckets of at most so many keys, Mixed tables the nodes of more.
+"""The largest number of values that a condition on a key column lists. For more keys, the condition
+has only their minimum and maximum.
+
+Paimon tables find the buckets of at most so many keys.
 """
 _ID_TYPE = pa.binary(16)
 _MILLIS = 1000
@@ -39,11 +41,10 @@ class Lookup:
     ``keys`` are the columns that identify a row; None means the primary key of the table, or the
     identifier fields of an Iceberg table.
 
-    All rows are of one snapshot. After ``reload_seconds`` the next call looks for a newer snapshot,
-    and if there is one, forgets all rows in memory; 0 looks in each call. Memory holds at most
-    ``max_rows`` rows and ``max_bytes`` bytes between calls, those that were used last.
-    ``environment`` has the clock. Several threads can use one object; their calls wait for each
-    other.
+    All rows are of one snapshot. The first call after ``reload_seconds`` looks for a newer
+    snapshot; 0 looks in each call. A newer snapshot empties the memory. Between calls, memory holds
+    the rows that were used last: at most ``max_rows`` rows and ``max_bytes`` bytes. ``environment``
+    has the clock. Several threads can use one object; their calls wait for each other.
 
     Raise ``InvalidRequestError`` for a table without a key if ``keys`` is None, for an unknown
     column, and for a number below its minimum.
@@ -107,7 +108,7 @@ class Lookup:
 
     @property
     def cached_rows(self) -> int:
-        """The number of rows in memory, with the keys that the table does not have."""
+        """The number of rows in memory. A key that the table lacks counts as a row, too."""
         return self._recent.num_rows
 
     @property
@@ -116,11 +117,11 @@ class Lookup:
         return self._recent.nbytes
 
     def get_many(self, keys: pa.Table | pa.RecordBatch) -> pa.Table:
-        """Return a row for each row of ``keys``, in the same order; only nulls for a key that the
-        table does not have, or that has a null.
+        """Return a row for each row of ``keys``, in the same order.
 
-        ``keys`` needs the key columns by their names; other columns are ignored. Rows that are not
-        in memory are read in one scan.
+        A row has only nulls if the table lacks its key, or if a value of the key is null. ``keys``
+        needs the key columns by their names; other columns are ignored. Rows that are not in memory
+        are read in one scan.
 
         Raise ``InvalidRequestError`` if a key column is missing, if its type does not fit the
         table, or if the table has two rows of a key.
@@ -140,7 +141,10 @@ class Lookup:
         return rows.select(self._columns).take(pc.index_in(ids, value_set=rows.column(ID)))
 
     def _look_for_newest(self, *, is_due: bool = False) -> bool:
-        """Choose the newest snapshot if it is time; return True if it is another one."""
+        """Read from the newest snapshot from now on, and return True if it has changed.
+
+        The table is asked only after ``reload_seconds``, or with ``is_due``.
+        """
         now = self._environment.now_millis()
         age = now - self._looked_millis
         if self._position is not None and not is_due and 0 <= age < self._reload_millis:
@@ -199,7 +203,7 @@ class Lookup:
                 )
 
     def _matching(self, batches: Iterator[pa.RecordBatch], wanted: pa.Array) -> Iterator[pa.Table]:
-        """Yield the rows of each batch that have a wanted key, with its id."""
+        """Yield the rows of each batch that have a wanted key, with the id of the key."""
         for batch in batches:
             keys = [_as(batch.column(name), self._types[name], name) for name in self._keys]
             ids, _ = _identities(keys)
@@ -270,8 +274,9 @@ def _as(column: pa.Array | pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.
 
 
 def _identities(columns: Sequence[pa.Array]) -> tuple[pa.Array, pa.Array]:
-    """Return 16 bytes for the key of each row, equal if the keys are, and a mask of the keys
-    without null.
+    """Return the 16 byte id of the key of each row, and a mask of the keys without a null.
+
+    Equal keys have equal ids.
     """
     hashes = row_hashes(columns)
     ids = pa.Array.from_buffers(_ID_TYPE, len(hashes), [None, pa.py_buffer(hashes)])
@@ -304,7 +309,9 @@ def _column_condition(name: str, column: pa.Array) -> Predicate | None:
 
 
 def _is_ordered(kind: pa.DataType) -> bool:
-    """Return True for types whose values can be compared in conditions; floats have NaN."""
+    """Return True if a condition can compare values of this type. Floats are excluded because of
+    NaN.
+    """
     types = pa.types
     tests = (
         types.is_integer,

@@ -24,10 +24,11 @@ def rows_by_id(rows: pa.Table, wanted: pa.Array) -> tuple[pa.Table, pa.Array]:
 
 
 class RecentRows:
-    """Rows in two generations, each with at most half of the bounds, nearly as an LRU cache.
+    """A cache of rows, similar to LRU: two generations, each with at most half of the rows and
+    bytes.
 
-    A row that is found in the older generation moves to the younger one. When the younger one is
-    full it becomes the older one, so rows that were not used since are forgotten.
+    A row that is found in the older generation is copied to the younger one. When the younger one
+    is full it becomes the older one, so rows that were not used since are forgotten.
     """
 
     def __init__(self, schema: pa.Schema, *, max_rows: int, max_bytes: int) -> None:
@@ -43,7 +44,7 @@ class RecentRows:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of these rows."""
+        """The bytes of the rows in memory; a row of both generations counts twice."""
         return int(self._young.nbytes + self._old.nbytes)
 
     def clear(self) -> None:
