@@ -157,7 +157,10 @@ class _Runs2:
         width, third, fourth = _WIDTHS[head >> 1 & 31], self.content[place], self.content[place + 1]
         patch_width, gap_width = _WIDTHS[third & 31], (fourth >> 5) + 1
         if width + patch_width > _MOST_BITS:
-            raise ValueError(f"a run has numbers of {width} and {patch_width} bits")
+            raise ValueError(
+                f"a run has numbers of {width} bits and patches of {patch_width} more, "
+                f"together over {_MOST_BITS}"
+            )
         packed, place = self._take(place + 2, (third >> 5) + 1)
         sign_bit = 1 << (8 * len(packed) - 1)
         base = int.from_bytes(packed)
@@ -171,7 +174,7 @@ class _Runs2:
         exceptions = _unpack_bits(packed, 1, patches, patch_bits)
         places = np.cumsum(exceptions >> patch_width)
         if patches and places[-1] >= count:
-            raise ValueError("an exception is outside of its run")
+            raise ValueError("a patch lies beyond the end of its run")
         np.bitwise_or.at(values, places, (exceptions & ((1 << patch_width) - 1)) << width)
         low, high, total = int(values.min()), int(values.max()), int(values.sum())
         self.found.add(count, base * count + total, base + low, base + high)

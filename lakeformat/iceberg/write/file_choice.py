@@ -104,11 +104,11 @@ class FilesWhere:
         if count := pc.sum(pc.and_not(has_some, chosen)).as_py():
             names = ", ".join(sorted(self.condition.columns))
             raise UnsupportedError(
-                f"{counted(count, 'file')} of {metadata.location} may hold some of these rows "
-                f"beside other ones: neither their partitions (spec {spec.spec_id}) nor their "
-                f"bounds of {names} separate them, and this call removes whole files only. Choose "
-                "whole partitions, or delete the rows with table.delete(where) and then write new "
-                "ones without overwrite"
+                f"{counted(count, 'file')} of {metadata.location} may have both rows that meet the "
+                f"condition and rows that do not: the partition (spec {spec.spec_id}) and the "
+                f"bounds of {names} do not decide it, and an overwrite by a condition removes "
+                "whole files only. Choose whole partitions, or delete the rows with "
+                "table.delete(where) and then write new ones without overwrite"
             )
         return chosen
 

@@ -127,13 +127,13 @@ def read_fence(storage: Storage, layout: TableLayout, unique: str) -> Fence | No
     return decode_json_file(
         content,
         storage.uri(path),
-        lambda members: Fence(_texts(members["removed"]), _note(members.get("rollback"))),
+        lambda members: Fence(_removed(members["removed"]), _note(members.get("rollback"))),
     )
 
 
-def _texts(said: object) -> frozenset[str]:
+def _removed(said: object) -> frozenset[str]:
     if not isinstance(said, list) or not all(isinstance(text, str) for text in said):
-        raise TypeError(f"{said!r} is not a list of identities")
+        raise TypeError(f"'removed' is {said!r}, not a list of snapshot identities")
     return frozenset(said)
 
 

@@ -87,9 +87,9 @@ class ChangeAttempt:
         require_writable(handle)
         if handle.options.data_evolution_enabled:
             raise UnsupportedError(
-                f"{handle.uri} sets 'data-evolution.enabled', so new values of its rows belong in "
-                f"files of single columns, which this version does not write: {request.operation} "
-                "its rows with another engine, such as MERGE INTO of Spark or Flink"
+                f"{handle.uri} sets 'data-evolution.enabled', and this version does not "
+                f"{request.operation} rows of such tables: use another engine, such as Spark "
+                "(MERGE INTO)"
             )
         if handle.options.row_tracking_enabled:
             raise UnsupportedError(

@@ -208,7 +208,9 @@ def test_files_that_may_hold_other_rows_are_refused_with_advice(storage):
     commit_metadata(handle, partitioned)
     table = IcebergTable(handle)
     table.write(rows((3, "a")))
-    with pytest.raises(UnsupportedError, match=r"1 file of .* may hold some of these rows"):
+    with pytest.raises(
+        UnsupportedError, match=r"1 file of .* may have both rows that meet the condition"
+    ):
         table.drop_partitions([{"k": "a"}])
     table.write(rows((4, "a")), overwrite="partitions")
     assert ids_of(handle) == [1, 2, 4]  # as in Java, only files of the same spec are replaced
