@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metadata that Airflow reads from every provider at each start. This module imports nothing
-else, to keep the start fast.
+"""The metadata that Airflow reads from every provider at each start. This module imports no other
+module of the provider, to keep the start fast.
 """
 
 from __future__ import annotations

@@ -72,8 +72,8 @@ def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
     """Bring the environment up to date; return the JAVA_HOME for Spark.
 
     An unusable Java is reported before packages are installed, which takes minutes. The search for
-    a usable Java takes noticeable time, so the stamp file stores its result, and the JAVA_HOME and
-    PATH that it was for. Raises ``SetupError`` if no Java can be used.
+    a usable Java takes noticeable time, so the stamp file stores its result, with the JAVA_HOME and
+    PATH for which it is valid. Raises ``SetupError`` if no Java can be used.
     """
     on_path = shutil.which("java", path=environ.get("PATH"))
     question = f"{environ.get('JAVA_HOME')} {on_path and os.path.realpath(on_path)}"

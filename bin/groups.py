@@ -38,12 +38,13 @@ class Group:
     processes.
     """
     waits: bool = False
-    """True if the tests wait so often that one process more than there are CPUs is faster. Groups
-    that run at the same time as other groups have no such process, because they share the CPUs.
+    """True if the tests wait so often that they are faster with one process more than the machine
+    has CPUs. Groups that run at the same time as other groups have no such process, because they
+    share the CPUs.
     """
     is_aside: bool = False
     """True if the group runs at the same time as the remaining groups, because its tests wait for
-    programs that they start. The last of the remaining groups follow it.
+    programs that they start.
     """
     opt_in: str = ""
     """The requirements beyond those of the project; a group with such requirements runs only when

@@ -190,8 +190,8 @@ def setup_lock(environment: Environment) -> Iterator[int]:
 
 
 def mark_in_use(environment: Environment) -> None:
-    """Keep other runs from rebuilding the environment until this process ends, also if another
-    command replaces it.
+    """Keep other runs from rebuilding the environment until this process ends, even if the process
+    becomes another command.
     """
     handle = os.open(environment.folder / "pyvenv.cfg", os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_SH)

@@ -96,11 +96,11 @@ def run(request: Request, results: list[StepResult]) -> None:
 
 
 def run_groups(request: Request, folder: Path, results: list[StepResult]) -> None:
-    """Run the groups of tests, two at a time if some of them have Java or Airflow.
+    """Run the groups of tests, two at a time if some of them start Java or Airflow.
 
-    Those are run beside the remaining groups, in order, because their tests wait for programs that
-    they start. When the last of them has ended, the last of the remaining groups follow, so that
-    the processors are used until all groups have ended.
+    The tests of these groups mostly wait for the programs that they start. So these groups run one
+    after the other, beside the remaining groups. After them, remaining groups run there, too, the
+    last one first, so that the processors are used until the end.
     """
     groups = [group for group in request.groups if group is not GATE and has_tests(ROOT, group)]
     aside = [group for group in groups if group.is_aside]
@@ -129,9 +129,10 @@ def run_groups(request: Request, folder: Path, results: list[StepResult]) -> Non
 
 
 def _taken_aside(aside: Sequence[Group], rest: deque[Group]) -> Iterator[Group]:
-    """Yield ``aside``, and then the last groups of ``rest``, as long as the run has not begun them.
+    """Yield ``aside``, then the groups of ``rest`` that the run has not begun, the last one first.
 
-    Stops at the group ``compat``, which needs environments of its own.
+    Nothing of ``rest`` is yielded while it has the group ``compat``, which needs environments of
+    its own.
     """
     yield from aside
     while aside and COMPAT not in rest and (group := _take(rest.pop)):
@@ -157,7 +158,7 @@ def memory_for_files() -> str | None:
 
 
 def _runs_programs(folder: str) -> bool:
-    """Return True unless the file system is mounted without the right to run programs."""
+    """Return True if programs on the file system of ``folder`` may be run."""
     return not os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0)
 
 
@@ -172,8 +173,8 @@ def types() -> list[str]:
 def run_gate(request: Request) -> list[StepResult]:
     """Check formatting, lint and structure; run every step, so that one run shows all failures.
 
-    What a group of the request does later is left to it: ``unit`` runs the tests of the structure,
-    and each group collects its own tests.
+    Checks that a group of the request makes later are left out: ``unit`` runs the tests of the
+    structure, and each group collects its own tests.
     """
     ruff = str(Path(sys.executable).parent / "ruff")
     uncached = [] if is_writable() else ["--no-cache"]
@@ -227,8 +228,8 @@ def run_tests(
     *,
     shares: bool = False,
 ) -> StepResult:
-    """Run the tests of one group, or only the named ones, with pytest; ``other`` is another
-    environment than that of this process.
+    """Run the tests of one group, or only the named ones, with pytest; ``other`` is the environment
+    of the tests, None for that of this process.
     """
     command = group_command(group, request, report, other, shares=shares)
     code, seconds = stream(group.name, command, environ_of(other))

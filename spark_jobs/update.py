@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets columns of the rows that meet a condition to new values, once per commit identity."""
+"""Sets columns to new values in the rows that meet a condition, once per commit identity."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ ROW_KINDS = ("APPEND", "OVERWRITE")
 
 def check_kinds(kinds: Collection[str]) -> tuple[str, ...]:
     """Return kinds of commits in the order of ``ALL_KINDS``; raise ``ValueError`` for an unknown
-    kind, and for none.
+    kind, for an empty collection, and for a text.
     """
     if isinstance(kinds, str) or not kinds or (unknown := {*kinds} - {*ALL_KINDS}):
         from lakeformat.types.closest import closest  # only for a message
@@ -70,8 +70,7 @@ def describe_change(
     missed: bool = False,
     rewound: bool = False,
 ) -> dict[str, Any]:
-    """Return the payload of an event about ``snapshots``, of which there is at least one, the
-    oldest first.
+    """Return the payload of an event about ``snapshots``, one or more, oldest first.
 
     ``previous`` is the position before the first of these snapshots; None for all rows. ``missed``
     is True if earlier snapshots have expired unread. ``rewound`` is True if the table was rolled

@@ -110,8 +110,8 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
         self.conf = conf
 
     def _hook_apply_defaults(self, *args: Any, **kwargs: Any) -> Any:
-        """Apply the default arguments of the DAG, without their ``table``: only a call may give the
-        function a table.
+        """Apply the default arguments of the DAG. A ``table`` among them names the table of the
+        task, and is not added to the arguments of the function's call.
         """
         is_called = "table" in (kwargs.get("op_kwargs") or {})
         stock: Any = super()

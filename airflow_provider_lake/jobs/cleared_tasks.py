@@ -2,9 +2,10 @@
 """Cleared tasks: the first attempt after a recorded success does the work again.
 
 A task that commits ends with a record of its success in the directory of the table. If a later
-attempt finds the record, the task was cleared. This attempt commits under the next identifier, so
-the work is done again. An unfinished commit of the earlier run then fails. A retry after a failure
-finds no record and keeps its identifier, so its commit is published once.
+attempt finds the record, the task was cleared, unless its ``max_tries`` is still the same. The
+attempt of a cleared task commits under the next identifier, so the work is done again. An
+unfinished commit of the earlier run then fails. A retry after a failure finds no record and keeps
+its identifier, so its commit is published once.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class LakeRepeatedMixin(LakeJobMixin):
         """Return the reason why the task does nothing after a recorded success; None if it does its
         work again.
 
-        Airflow raises ``max_tries`` of a task if the task is cleared, and only then.
+        If ``max_tries`` is the same as in the record, the task was not cleared: Airflow increases
+        the ``max_tries`` of a task only when the task is cleared.
         """
         mark = _mark_of(context)
         if mark is not None and mark == record.mark:

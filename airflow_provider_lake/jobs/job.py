@@ -5,7 +5,7 @@ The result of a job is the task's ``return_value`` and always has these members
 (``docs/operators.md`` lists what each job adds):
 
 ========================  ==================================================================
-``job``, ``table``        the job and its table
+``job``, ``table``        the job and its table; a job on databases may have ``database`` instead
 ``skipped``, ``reason``   True if there was nothing to do; one sentence with the reason
 ``snapshot_id``           the newest snapshot that the task published; None if there is none
 ``previous_snapshot_id``  the snapshot before the first one that the task published; if the task
@@ -62,9 +62,7 @@ def attribute_of(name: str) -> str:
 
 
 def own_keys(request: type[JobRequest]) -> tuple[str, ...]:
-    """Return the keys of a request that are arguments of its operator only: all except those of
-    ``CommitRequest``.
-    """
+    """Return the keys of a request, except those of ``CommitRequest``, which many jobs share."""
     return tuple(field.name for field in fields(request) if field.name not in _COMMON_KEYS)
 
 
@@ -74,8 +72,8 @@ class LakeJobMixin(CheckedArguments):
     job: ClassVar[str]
     """The name of the job, which is a module of ``spark_jobs``."""
     request: ClassVar[type[JobRequest]]
-    """The class of the job's request. Each key that is not a key of all jobs is an argument of the
-    operator.
+    """The class of the job's request. Its keys are arguments of the operator, except those of
+    ``CommitRequest``.
     """
 
     if TYPE_CHECKING:
@@ -303,7 +301,7 @@ class LakeJobMixin(CheckedArguments):
 
 
 def _as_argument(task_id: str, reason: Exception) -> LakeArgumentError:
-    """Return the error of a request as an error of an operator, with the word argument for key."""
+    """Return the error of a request in the words of an operator: "argument" in place of "key"."""
     from airflow_provider_lake.arguments.refusal import in_words_of_a_dag  # only for a message
 
     return LakeArgumentError(f"task {task_id!r}: {in_words_of_a_dag(reason)}")

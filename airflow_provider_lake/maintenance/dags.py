@@ -23,8 +23,8 @@ def lake_dags(
     """Return the DAGs of a policy by DAG id; add them to the ``globals()`` of a DAG file.
 
     Tables of one database with the same schedule share a DAG, in which each has its own task group.
-    A DAG has one active run, so that no table is maintained twice at the same time. ``more`` are
-    arguments of every DAG. Raises ``PolicyError`` for a wrong policy.
+    By default a DAG has at most one active run, so that no table is maintained twice at the same
+    time. ``more`` are arguments of every DAG. Raises ``PolicyError`` for a wrong policy.
     """
     return {
         dag_id: _dag(dag_id, tables, more)

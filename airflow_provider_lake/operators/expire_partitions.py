@@ -14,8 +14,7 @@ __all__ = ["LakeExpirePartitionsOperator"]
 
 
 class LakeExpirePartitionsOperator(LakeJobOperator):
-    """Deletes the rows of old partitions, in one or more commits. Without an argument, the table
-    option that it names decides.
+    """Deletes the rows of old partitions, in one or more commits.
 
     :param expiration_time: delete partitions older than this: an age such as ``"7 d"``, or a time.
         Default: the table option ``partition.expiration-time``; without it the task fails

@@ -15,7 +15,7 @@ __all__ = ["LakeUpdateOperator"]
 
 
 class LakeUpdateOperator(LakeJobOperator):
-    """Sets columns of the rows that meet a condition to new values, in one commit, once per DAG
+    """Sets columns to new values in the rows that meet a condition, in one commit, once per DAG
     run.
 
     A retry finds the snapshot that its run has published, and updates no row that arrived since. A

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Airflow's records of tasks and connections, read from its metadata database.
 
-Only this module reads that database, in the API server, as Airflow's own pages do. Otherwise
-Airflow offers these records only over HTTP, so a page would send requests to its own server.
+Only this module reads that database, in the API server, as Airflow's own pages do. The only other
+way to these records is HTTP: a page would send requests to its own server.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ __all__ = ["OneTask", "events_of", "stored_connections", "tasks_of_users", "xcom
 
 _MOST_EVENTS = 20
 _MOST_TASKS = 1000
-"""The most task instances, newest first, that are compared with the commit users of a page."""
+"""The largest number of task instances that are compared with the commit users of a page; the
+newest are taken.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from typing import TypeVar
 __all__ = ["AT_ONCE", "PATIENCE_SECONDS", "BusyError", "SlowError", "beside_the_loop"]
 
 AT_ONCE = 4
-"""The most pages that read tables at the same time, so that a storage without an answer does not
-block the API server.
+"""The largest number of pages that read tables at the same time, so that a storage without an
+answer does not block the API server.
 """
 PATIENCE_SECONDS = 20.0
 

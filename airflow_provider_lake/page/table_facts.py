@@ -17,13 +17,13 @@ __all__ = ["Column", "TableFacts", "counts_rows", "look_at_paimon_table", "look_
 
 _RECENT = 20
 _LOOKED_BACK = 200
-"""The most snapshots that are read to find the newest compaction."""
+"""The largest number of snapshots that are read to find the newest compaction."""
 _MOST_TAGS = 200
-"""The most tags that a page lists. With more tags the page lists none, because each tag is read
-from a separate file.
+"""The largest number of tags that a page lists. With more tags the page lists none, because each
+tag is read from a separate file.
 """
 _MOST_COUNTED_FILES = 10_000
-"""The most files of a table with a primary key for which the page counts the rows."""
+"""The largest number of files of a table with a primary key for which the page counts the rows."""
 
 
 @dataclass(frozen=True, slots=True)

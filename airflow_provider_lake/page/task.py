@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["TableChanges", "TaskChanges", "changes_of_task"]
 
 _LOOKED_BACK = 100
-"""The most snapshots that are checked for the task's commit user."""
+"""The largest number of snapshots that are checked for the task's commit user."""
 _RESULT_KEY = "return_value"
 
 
@@ -142,8 +142,8 @@ def _changes_in(
 
 
 def _with_previous(table: Table, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the payload of an event with a previous snapshot. If the payload has none, the
-    snapshot right before its newest snapshot is added.
+    """Return the payload of an event. If it has no previous snapshot, add the snapshot right before
+    its newest snapshot.
     """
     if type(payload["previous_snapshot_id"]) is int:
         return payload

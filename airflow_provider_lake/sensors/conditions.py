@@ -53,7 +53,7 @@ class SnapshotAdvanced:
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
         """Return the payload about all commits that meet the condition; None if there are none.
 
-        Raise ``UnsupportedError`` with ``changelog`` for a table without changelogs.
+        With ``changelog``, raise ``UnsupportedError`` for a table without changelogs.
         """
         if self.changelog:
             table.require("changelog")
@@ -102,7 +102,7 @@ class PartitionThere:
         """Return the matching partitions, each with its number of stored rows before any merge;
         None if there are none.
 
-        Raise ``UnsupportedError`` with ``done`` for a table without marks of partitions.
+        With ``done``, raise ``UnsupportedError`` for a table without marks of partitions.
         """
         if self.done:
             table.require("partition_marks")
@@ -198,7 +198,7 @@ class PublicationCurrent:
 def fell_behind(name: str, consumer: str, position: Position) -> Exception:
     """Return the ``InvalidRequestError`` for a consumer whose next snapshot has expired.
 
-    ``name`` is the table, and ``position`` the one up to which the consumer has read.
+    ``name`` is the name of the table. The consumer has read up to ``position``.
     """
     from lakeformat import InvalidRequestError
 

@@ -33,7 +33,7 @@ class LakeSnapshotSensor(LakeTableSensor):
         unless it has a zone), or epoch milliseconds
     :param kinds: the kinds of commits that count: ``APPEND``, ``OVERWRITE``, ``COMPACT`` or
         ``ANALYZE``. Default: those that change rows, ``APPEND`` and ``OVERWRITE``
-    :param changelog: count only commits that published changelog rows, of any kind
+    :param changelog: count commits of any kind, but only if they published changelog rows
     """
 
     def __init__(

@@ -34,7 +34,9 @@ class Tick:
     """The result of one check of all watched tables."""
 
     heads: Mapping[str, Head] = field(default_factory=dict)
-    """Tables with a new watcher, and tables that have changed since the last check, by name."""
+    """The newest snapshot of each table that has a new watcher or has changed since the last check,
+    by table name.
+    """
     absent: frozenset[str] = frozenset()
     """The names of watched tables that do not exist."""
 

@@ -115,7 +115,7 @@ def reset_consumer(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Move an existing consumer to another snapshot, or delete it.
+    """Move an existing consumer to another snapshot; without --next, delete the consumer.
 
     An example: lake consumer reset shop.orders job
     """

@@ -59,7 +59,7 @@ _BY_FORMAT: Final[Mapping[str, Mapping[str, str]]] = {"iceberg": INSTEAD}
 def advice_for(table_format: str, command: str, table: str | None = None) -> str:
     """Return the advice for a command that works only on Paimon tables.
 
-    Its commands have the name ``table`` in place of ``TABLE``; None leaves them as they are.
+    In commands inside the advice, the name ``table`` replaces ``TABLE``; None keeps ``TABLE``.
     """
     known = _BY_FORMAT.get(table_format, {})
     advice = known.get(command, "`lake scan`, `lake snapshots` and `lake files` read it")

@@ -78,7 +78,7 @@ def update(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set columns of all rows that meet a condition to new values.
+    """Set columns to new values in all rows that meet a condition.
 
     An example: lake update shop.orders --where "id = 7" --set note=paid --set-null price
     """

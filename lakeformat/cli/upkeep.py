@@ -181,7 +181,7 @@ def rewrite_file_index(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add the indexes that the table's options 'file-index.*' name to existing files.
+    """Add file indexes to existing files, as the table's options 'file-index.*' declare them.
 
     An example: lake rewrite-file-index shop.orders --where "dt >= '2024-01-31'" --dry-run
     """

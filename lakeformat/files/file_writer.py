@@ -64,7 +64,7 @@ class FileWriter(Protocol):
         ...
 
     def discard(self) -> None:
-        """Write nothing more, not even when this object is deleted: the caller closes the stream
-        next.
+        """Discard the rows in memory: nothing more is written to the stream, which the caller
+        closes next.
         """
         ...

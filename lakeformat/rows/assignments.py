@@ -83,10 +83,10 @@ def bind_assignments(
 
 
 def _nearest(given: object, known: Mapping[str, DataField]) -> str:
-    """Return a question for an error message: the column that the first unknown name probably
-    means.
+    """Return the end of an error message about the first unknown name, such as ``; did you mean
+    'id'?``.
 
-    Return an empty text if no name is unknown, or if no column is similar.
+    The text is empty if no name is unknown, or if no column is similar.
     """
     unknown = [name for name in given if name not in known] if isinstance(given, Mapping) else []
     return closest(unknown[0], known) if unknown else ""

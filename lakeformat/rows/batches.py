@@ -61,8 +61,8 @@ def check_names(names: Sequence[str], known: Sequence[str]) -> None:
 def check_given(values: pa.Array, name: str) -> None:
     """Raise InvalidRequestError if a value is invalid for its Arrow type.
 
-    Arrow does not prevent texts that are not UTF-8, or decimals with more digits than their type. A
-    table may have such decimals as sums, but input rows must fit the type.
+    Arrow allows texts that are not UTF-8, and decimals with more digits than their type. A table
+    may store such decimals as sums, but input rows must not have them.
     """
     try:
         for part in _doubtful_in(values):

@@ -28,7 +28,7 @@ def cast_given(
     """Return the values of a column as the type ``target``.
 
     Raise InvalidRequestError, which names the column, if the cast would change a value. ``before``
-    names the work that needs the values, for its message.
+    names the work that needs the values, for the error message.
     """
     if values.type == target:
         return values
@@ -54,8 +54,8 @@ def cast_given(
 def first_refused(given: pa.Array, is_refused: Callable[[pa.Array], bool]) -> int | None:
     """Return the position of the first value that makes ``is_refused`` return True.
 
-    ``is_refused`` must return True for ``given``. Return None if it returns True even for an empty
-    array, so that no value is to blame.
+    ``is_refused`` must return True for ``given``. If ``is_refused`` returns True even for an empty
+    array, no value is the cause, and the result is None.
     """
     if not len(given) or is_refused(given.slice(0, 0)):
         return None
@@ -135,7 +135,7 @@ def short_decimals(values: pa.Array, wanted: pa.DataType) -> pa.Array | None:
     """Return the values of a column of decimals as 64-bit decimals; ``wanted`` is its type.
 
     Return None if a value has too many digits, if ``wanted`` has no 64-bit form, or if ``values``
-    are neither of type ``wanted`` nor of its 64-bit form. The caller then checks each value.
+    have a type other than these two. The caller then checks each value.
     """
     short = short_type(wanted)
     if short is None or values.type not in (short, wanted):

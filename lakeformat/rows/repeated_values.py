@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encodes texts that repeat as dictionaries: copying and writing their indices is much faster."""
+"""Encodes repeating texts as dictionary indices, which are copied and written much faster."""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ _STEP = np.uint64(0xA0761D6478BD642F)
 _OF_NULL = np.uint64(0xE7037ED1A0B428DB)
 _WORD_BYTES = 8
 _MOST_WORDS = 1 << 20
-"""The most words of texts that are hashed at once, so that long texts need little memory."""
+"""A long column is hashed in pieces of about this many words, to save memory; a longer text is a
+piece of its own.
+"""
 
 
 def row_hashes(columns: Sequence[pa.Array]) -> Hashes:

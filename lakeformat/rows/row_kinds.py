@@ -119,8 +119,8 @@ def _one_array(given: Any) -> pa.Array:
 def parse_kinds(values: pa.Array, where: str, first_row: int, *, only_names: bool = False) -> Kinds:
     """Return the kinds of rows as bytes.
 
-    ``values`` are names or, unless ``only_names`` is True, bytes. Raise InvalidRequestError for
-    another value; it names ``where`` and the row, numbered from ``first_row`` on.
+    ``values`` are names or, unless ``only_names`` is True, bytes. Raise InvalidRequestError for any
+    other value; the error names ``where`` and the row, numbered from ``first_row`` on.
     """
     forms = _NAMES if only_names else _FORMS
     if pa.types.is_dictionary(values.type):

@@ -5,8 +5,8 @@ Rows whose words are all equal keep the order of their positions.
 
 numpy's stable sort merges runs that are already sorted. Its quicksort sorts all numbers again. Both
 give the same order. ``_fastest_sort`` chooses by the falls: the places where a number is less than
-the number before it. Nanoseconds per number, merged and sorted again, on an AMD EPYC with numpy
-2.4.6:
+the number before it. The table has nanoseconds per number, first for merging, then for sorting
+again, for arrays of three sizes (AMD EPYC, numpy 2.4.6):
 
 | falls | 65,536 | 1,048,576 | 4,194,304 |
 |---|---|---|---|
@@ -48,8 +48,8 @@ With more falls, all numbers are sorted again. A fall is a number that is less t
 before.
 """
 _SAMPLE = 256
-"""About the number of values that are searched first for differing bits. All values are searched
-only if the sample shows that some bits are equal.
+"""About this many values are searched first for differing bits. All values are searched only if the
+sample shows that some bits are equal.
 """
 
 
@@ -159,7 +159,8 @@ def _pick_digits(values: Words, differing: int) -> tuple[Words, int]:
 
 
 def _sort_beside_positions(values: Words, position_bits: int) -> tuple[Positions, Mask]:
-    """Return the positions sorted by ``values``, and a mask of those where another value starts.
+    """Return the positions sorted by ``values``, and a mask of the positions where a new value
+    begins.
 
     Value and position are sorted as one number, which is several times faster than sorting
     positions by value.

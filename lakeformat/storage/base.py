@@ -109,7 +109,7 @@ class Storage(Protocol):
         """Publish ``content`` as ``path``: whole, durable, and only if the path is free.
 
         Returns False, and changes nothing, if the path is taken. Any number of processes may race:
-        exactly one gets True. After ``UnavailableError`` the outcome is unknown: the caller reads
+        at most one gets True. After ``UnavailableError`` the outcome is unknown: the caller reads
         the path to find out. Only if the error's ``nothing_was_written`` is True, nothing was
         published. A crash may leave the temporary file ``temporary_sibling``.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of object stores, with the names of Paimon catalogs, and their settings.
+"""The options of object stores, with the names that they have in Paimon catalogs.
 
 ``s3a.`` and ``fs.s3a.`` are read as ``s3.``, as Paimon does. An unknown option raises
 ``InvalidRequestError``: a misspelt endpoint must not send data to the wrong store.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""External roots of a table: the only directories outside of its own that its files may be in.
+"""External roots of a table: the directories outside of its own directory in which its files may
+be.
 
 Every program with write access can write a table's metadata, and name any file in it. So only the
 caller, never the metadata, allows files outside the table's directory to be read, written or

@@ -116,8 +116,8 @@ def _as_whole_numbers(
 
 
 def _width(rest: int, scale: int, power: int) -> int | None:
-    """Return the bits of the integers in which Java computes this number, because they may
-    overflow; None for integers of any size.
+    """Return the size in bits of the integers in which Java computes this number: 32 or 64, which
+    may overflow; None for integers of any size.
     """
     fives = 5 ** max(-power, 0)
     factors = (rest // fives).bit_length() + (fives.bit_length() if power < 0 else 0)

@@ -7,6 +7,6 @@ __all__ = ["sentence"]
 
 
 def sentence(text: object) -> str:
-    """Return a message with exactly one period at its end; a question mark is kept."""
+    """Return a message that ends with one period, or with its question mark."""
     ended = str(text).rstrip(". ")
     return ended if ended.endswith("?") else f"{ended}."

@@ -21,7 +21,7 @@ MAX_NANO_OF_MILLI = 999_999
 MILLIS_PER_DAY = 86_400_000
 
 COMPACT_DECIMAL_PRECISION = 18
-"""The most digits of a decimal that is stored as one 64-bit number.
+"""The largest precision of decimals that are stored as one 64-bit number.
 
 Java does not check such a number against the precision of its type. So the sum of two decimals may
 have more digits than the type, and is stored unchanged.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts 128-bit decimals between Arrow's two halves and the bytes of a row, in numpy.
 
-Arrow stores two's complement in a low and a high half. Rows store as few big-endian bytes as hold
-the number and its sign, in the first of 16 bytes.
+Arrow stores two's complement in a low and a high half. A row has 16 bytes for a number. They begin
+with the number and its sign, big-endian, in as few bytes as possible.
 """
 
 from __future__ import annotations

@@ -125,7 +125,8 @@ def _mysql_type(column: str, text: object) -> DataType | None:
     """Return the type for a column of MySQL; None if the message declares none that can be parsed.
     Raise ``UnsupportedError`` for a type that has no equivalent.
 
-    MySQL's timestamps are in the time zone of the session.
+    MySQL's type TIMESTAMP becomes TIMESTAMP without a time zone: its texts are in the time zone of
+    the session.
     """
     if not isinstance(text, str):
         return None

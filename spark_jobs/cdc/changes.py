@@ -41,7 +41,7 @@ def arranged(parts: Iterable[MessageChanges]) -> tuple[pa.Array, pa.StructArray]
 
 
 def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
-    """Return the member ``name`` of all messages as one array; None if no message has a value of
+    """Return the member ``name`` of all messages as one array; None if no message has a value for
     it.
     """
     if isinstance(table, pa.Table):

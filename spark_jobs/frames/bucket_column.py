@@ -32,7 +32,9 @@ _C1, _C2, _ADD = 0xCC9E2D51, 0x1B873593, 0xE6546B64
 _FINAL_1, _FINAL_2 = 0x85EBCA6B, 0xC2B2AE35
 _SEED = 42
 _MOST_COLUMNS = 8
-"""The most key columns with a row header of two words; the header marks nulls."""
+"""The largest number of key columns for which the header of a binary row has two words; the header
+marks nulls.
+"""
 
 
 def bucket_key(schema: TableSchema) -> list[DataField]:

@@ -41,7 +41,7 @@ BatchWork: TypeAlias = "Callable[[Any], Iterator[pa.RecordBatch]]"
 BATCH_ROWS = 8192
 """The number of rows in a batch; such a batch usually fits into a processor's cache."""
 WIDEST_BYTES = 16 << 10
-"""The most bytes that all texts of a narrow row have together."""
+"""The largest size of all texts of a narrow row together, in bytes."""
 
 _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -70,8 +70,8 @@ def in_tasks(frame: DataFrame, work: BatchWork, columns: str) -> DataFrame:
     """Run ``mapInArrow`` with ``work`` on rows whose columns may have any names; ``columns`` is the
     schema of the result.
 
-    Spark itself takes a dot in a name as the access to a field of a struct. ``work`` gets the
-    columns that ``counted_by_rows`` turned into numbers as 64-bit decimals.
+    Spark itself takes a dot in a name as the access to a field of a struct. ``counted_by_rows``
+    turns some decimals into integers; ``work`` gets these columns as 64-bit decimals.
     """
     fields = frame.schema.fields
     names = [field.name for field in fields]

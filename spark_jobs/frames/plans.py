@@ -104,10 +104,11 @@ def plan_changes(
 ) -> ReadPlan:
     """Return a plan for the changes after one snapshot, up to and including another.
 
-    The parts are files in the order of snapshots or, if two states are compared, buckets of both
-    states. An Iceberg table, and ``$binlog``, have a single part. Without ``with_kind`` there is no
-    column of kinds, and only the rows of kind ``+I`` and ``+U`` are returned. Raise
-    ``UnsupportedError`` for a column type that Spark lacks, and the errors of ``Table.changes``.
+    The parts of a Paimon table are files in the order of snapshots or, if two states are compared,
+    buckets of both states. Tables of other formats, and ``$binlog``, have a single part. Without
+    ``with_kind`` there is no column of kinds, and only the rows of kind ``+I`` and ``+U`` are
+    returned. Raise ``UnsupportedError`` for a column type that Spark lacks, and the errors of
+    ``Table.changes``.
     """
     if not with_kind:
         where = _that_stay(where)

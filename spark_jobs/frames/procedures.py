@@ -107,8 +107,8 @@ def _rescale(
     partitions: str | None = None,
     where: str | None = None,
 ) -> Any:
-    """Rewrite the chosen partitions, by default all, with ``bucket_num`` buckets, by default the
-    option ``bucket``.
+    """Rewrite partitions with ``bucket_num`` buckets. Default: all partitions, and the number in
+    the option ``bucket``.
     """
     chosen = None if partitions is None else _partitions(partitions)
     return table.rescale(bucket=bucket_num, partitions=chosen, where=where, executor=executor)
@@ -236,7 +236,9 @@ def _rollback(
     snapshot: int | None = None,
     tag: str | None = None,
 ) -> Any:
-    """Delete all snapshots after ``snapshot`` or ``tag``; ``version`` may be either. Give one."""
+    """Delete all snapshots after ``snapshot`` or ``tag``, or after ``version``, which takes either.
+    Give one.
+    """
     if version is not None:
         if snapshot is not None or tag is not None:
             raise lake.InvalidRequestError("give only one of 'version', 'snapshot' and 'tag'")
@@ -246,7 +248,7 @@ def _rollback(
 
 
 def _rollback_to(table: lake.Table, *, snapshot: int | None = None, tag: str | None = None) -> Any:
-    """Delete all snapshots after ``snapshot`` or ``tag``; Flink's name of ``rollback``."""
+    """Delete all snapshots after ``snapshot`` or ``tag``; Flink's name for ``rollback``."""
     return table.rollback(snapshot=snapshot, tag=tag, as_latest=False)
 
 
@@ -284,7 +286,7 @@ def _delete_branch(table: lake.Table, *, branch: str) -> Any:
 
 def _fast_forward(table: lake.Table, *, branch: str) -> Any:
     """Publish the newer snapshots of a branch on the main branch; refused if the main branch has
-    snapshots that the branch lacks.
+    other snapshots since the branch began.
     """
     return table.branches.fast_forward(branch)
 

@@ -38,10 +38,10 @@ def publish(
     """Commit the files that tasks have written; delete them if the commit fails or does not use
     them.
 
-    With ``batch``, the commit is the one of this begun batch; None makes a separate commit.
-    ``upsert_by`` is the key by which rows replace stored rows; ``executor`` runs the search for the
-    stored rows. A table with unique keys needs no search. Only a batch takes ``where``, a
-    condition on the rows to overwrite, in place of ``overwrite``.
+    ``batch`` is a begun batch, which this call commits; None makes a separate commit. ``upsert_by``
+    is the key by which rows replace stored rows; ``executor`` runs the search for the stored rows.
+    A table with unique keys needs no search. Only a batch takes ``where``, a condition on the rows
+    to overwrite, in place of ``overwrite``.
     """
     more: dict[str, Any] = {}
     if upsert_by is not None and not table.has_unique_keys:

@@ -57,7 +57,7 @@ def read_table(
 
     ``native=False`` reads everything in Python tasks. ``native=True`` lets Spark also read from
     object stores, for which Spark needs its own keys. None lets Spark read only from local disks
-    and HDFS. Iceberg tables are always read in Python tasks.
+    and HDFS. Iceberg and Mixed tables are always read in Python tasks.
 
     Raises ``NotFoundError`` for a missing table, and ``UnsupportedError`` for a column type that
     Spark lacks.
@@ -96,11 +96,11 @@ def read_changes(
     """Return the changes after one snapshot, up to and including another, as in ``Table.changes``;
     ``upto=None`` ends at the newest.
 
-    Each task reads files in the order of snapshots or, if two states are compared, whole buckets.
-    The table's options ``source.split.*`` set how much each task reads. ``table``, ``warehouse``
-    and ``catalog_options`` are those of ``read_table``. Raises ``NotFoundError`` for a missing
-    table, ``UnsupportedError`` for a column type that Spark lacks, and the errors of
-    ``Table.changes``.
+    For a Paimon table, each task reads files in the order of snapshots or, if two states are
+    compared, whole buckets. The table's options ``source.split.*`` set how much each task reads.
+    For an Iceberg or Mixed table, one task reads all changes. ``table``, ``warehouse`` and
+    ``catalog_options`` are those of ``read_table``. Raises ``NotFoundError`` for a missing table,
+    ``UnsupportedError`` for a column type that Spark lacks, and the errors of ``Table.changes``.
     """
     found = find_readable_table(spark, table, warehouse, catalog_options)
     plan = plan_changes(

@@ -105,8 +105,8 @@ def begun(
     *,
     where: str | None = None,
 ) -> Iterator[BegunBatch | None]:
-    """Begin the batch of a write to a Mixed table, and end it after the block; the context is None
-    if the write needs no batch. ``where`` overwrites the rows that meet a condition, in place of
+    """Begin the batch of a write to a Mixed table, and end it after the block; yield None if the
+    write needs no batch. ``where`` overwrites the rows that meet a condition, in place of
     ``overwrite``.
     """
     begin: Callable[..., BegunBatch | None] = table.begin_write

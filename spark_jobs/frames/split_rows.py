@@ -43,7 +43,7 @@ _HELD_BYTES = 16 << 20
 processor's cache: with four times as many bytes, the workers took a third more time.
 """
 _MOST_BYTES = 1 << 30
-"""The most bytes of a piece, because Arrow's offsets of texts have 32 bits."""
+"""The largest size of a piece in bytes, because Arrow's offsets of texts have 32 bits."""
 
 Reader = Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -57,8 +57,8 @@ def split_rows(
     kinds: str | None,
     routing: Routing,
 ) -> DataFrame:
-    """Return the rows that ``read_rows`` returns as pieces, each in the task that writes it, in the
-    order of the rows.
+    """Return the rows of ``read_rows`` in pieces. Each piece is in the task that writes its rows,
+    and the order of the rows is kept.
 
     ``tasks`` is the number of writing tasks. The bytes of the pieces are in files of ``directory``;
     if it is None, the pieces contain them. The column ``kinds`` is kept with the rows.

@@ -39,7 +39,7 @@ _MERGED_FROM = 100
 """The number of files in the directory above which all published records are merged."""
 _READINGS = 5
 _SHOWN = 3
-"""The most file names in a message."""
+"""The largest number of file names in a message."""
 _REMEDY = "delete the file: the files that it names are then ingested again"
 _MEMBERS = (
     Member("user", "user", str, required=True),
@@ -176,7 +176,8 @@ class RunFiles:
 
     def mark_others(self) -> None:
         """Mark the records of killed attempts of other runs whose commits ``new_files`` has found.
-        Later these commits could not be found, if their snapshots have expired.
+
+        Without a mark, a later run could not find these commits once their snapshots have expired.
         """
         for id in self._unmarked:
             self._create(id + _DONE, {})

@@ -41,7 +41,9 @@ _NO_FILE = (
 
 _NO_ADDRESS = f"no object has this address. {_NO_FILE}"
 _COMPARED = 1000
-"""The most names in a directory that are compared with a wrong name, to find the nearest."""
+"""The largest number of names in a directory that are compared with a wrong name, to find the
+nearest.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ def find_sql_table(engine: Engine, name: str, mapping: ColumnMapping) -> SqlTabl
 
 
 def require_table_name(name: str) -> None:
-    """Raise ``NotFoundError`` if the name is a query, which Spark would run with the rights of its
+    """Raise ``NotFoundError`` if the name is a query: Spark would run it with the rights of the
     login.
     """
     if not _NAME.fullmatch(name):

@@ -13,7 +13,7 @@ T = TypeName
 INTEGERS = (T.TINYINT, T.SMALLINT, T.INT, T.BIGINT)
 """The types of whole numbers, the narrowest first."""
 MOST_DIGITS = 38
-"""The most digits of a DECIMAL."""
+"""The largest precision of a DECIMAL."""
 _BITS = (7, 15, 31, 63)
 _DIGITS = {T.TINYINT: 3, T.SMALLINT: 5, T.INT: 10, T.BIGINT: 19}
 _SAME_KIND = ({T.CHAR, T.VARCHAR}, {T.BINARY, T.VARBINARY})

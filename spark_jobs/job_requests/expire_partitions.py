@@ -14,9 +14,7 @@ __all__ = ["ExpirePartitionsRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class ExpirePartitionsRequest(TableRequest):
-    """Delete the rows of old partitions, in one or more commits. Without a key, the table option
-    that it names decides.
-    """
+    """Delete the rows of old partitions, in one or more commits."""
 
     expiration_time: Expiration | None = None
     """Delete partitions older than this: an age such as ``"7 d"``, or a time. Default: the

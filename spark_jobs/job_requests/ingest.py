@@ -308,7 +308,7 @@ class IngestRequest(BatchRequest):
         self._require_plain_rows()
 
     def _require_plain_rows(self) -> None:
-        """Raise ``InvalidRequestError`` for a key about columns that this source would ignore."""
+        """Raise ``InvalidRequestError`` for a key about columns without effect on this source."""
         if self.on_schema_change != "fail" and self.holds_messages:
             raise refusal(
                 f"key 'on_schema_change' cannot be used with format {self.format!r}: change "

@@ -43,7 +43,7 @@ class DeleteRequest(RowChangeRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateRequest(RowChangeRequest):
-    """Set columns of the rows that meet a condition to new values, in one commit. Jobs with the
+    """Set columns to new values in the rows that meet a condition, in one commit. Jobs with the
     same commit identity update the rows once.
     """
 

@@ -29,7 +29,9 @@ _ONLY_WITH = {
 
 @dataclass(frozen=True, kw_only=True)
 class TagRequest(TableRequest):
-    """Create, replace, rename or delete a tag: a named snapshot, which does not expire."""
+    """Create, replace, rename or delete a tag: a named snapshot, which does not expire while it has
+    the tag.
+    """
 
     action: Literal["create", "delete", "replace", "rename"]
     """The action; a key that only other actions take is refused."""

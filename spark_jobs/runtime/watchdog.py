@@ -42,9 +42,9 @@ def watch_parent(
 ) -> threading.Thread:
     """Start a thread that ends this process after its parent has died.
 
-    The thread sends SIGTERM, and exits without clean-up after ``grace_seconds``. After the death of
-    the parent no process would receive the result, and a retry may already run. Set ``done`` to end
-    the watch.
+    The thread sends SIGTERM to this process, and after ``grace_seconds`` ends it without clean-up.
+    After the death of the parent no process would receive the result, and a retry may already run.
+    Set ``done`` to end the watch.
     """
     given = (_Parent(), look_seconds, grace_seconds, done or threading.Event())
     thread = threading.Thread(target=_watch, args=given, name="parent", daemon=True)

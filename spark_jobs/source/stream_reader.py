@@ -177,8 +177,8 @@ class LakeStreamReader(DataSourceStreamReader):
         return plans
 
     def _beginning(self) -> dict[str, Any]:
-        """Return the offset at which a new stream begins. The offset is found only once, because
-        Spark may ask for an end first.
+        """Return the offset at which a new stream begins. The first call finds the offset; later
+        calls return the same one, even if the table has new snapshots.
         """
         if self._found is None:
             options = self._options

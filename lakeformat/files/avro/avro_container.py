@@ -56,8 +56,8 @@ _ZSTD_ZEROS = zstd.compress(bytes(READABLE_AFTER))
 
 
 class NotPlainError(Exception):
-    """The fast decoder cannot read the file: it is damaged, or table writers do not write its
-    structure.
+    """The fast decoder cannot read the file: it is damaged, or has a structure that table writers
+    do not use.
     """
 
 
@@ -362,10 +362,10 @@ def _unpack_each(
 
 
 def _frame_size(block: bytes) -> int | None:
-    """Return the unpacked size that the header of a zstd frame has.
+    """Return the unpacked size in the header of a zstd frame.
 
-    Return None if the header has none, if the frame needs a dictionary, and if it is not a zstd
-    frame.
+    Return None if the header has no size, if the frame needs a dictionary, or if ``block`` is not a
+    zstd frame.
     """
     head = block[:_ZSTD_LONGEST_HEADER].ljust(_ZSTD_LONGEST_HEADER, b"\0")
     flag, single, dictionary = head[4] >> 6, head[4] >> 5 & 1, head[4] & 3

@@ -94,9 +94,8 @@ def require_named_columns(path: str, names: Sequence[str], dialect: TextDialect)
 
 
 def other_delimiter(name: str) -> str | None:
-    """Return advice if the only name in a header looks like several names with another delimiter.
-
-    None if it does not.
+    """Return advice if the only name in a header looks like several names with another delimiter;
+    else None.
     """
     for delimiter in ";\t|,":
         parts = name.split(delimiter)

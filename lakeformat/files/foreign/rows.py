@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads files of other programs without silently changing a value.
+"""Reads files of other programs; no value is changed silently, except that floats are rounded.
 
-Text is parsed by the type of the column. A number in a FLOAT or DOUBLE column becomes the nearest
-value, and infinity beyond the largest. ``007`` in a BIGINT column is 7. A value that cannot be
-parsed is an error. A BYTES column takes the bytes of a CSV field.
+Text is parsed by the type of the column. In a FLOAT or DOUBLE column, a number becomes the nearest
+value of the type, or infinity if it is too large. ``007`` in a BIGINT column is 7. A value that
+cannot be parsed is an error. A BYTES column takes the bytes of a CSV field.
 
 Both engines of a job and the command line use this reader. Spark's own CSV reader silently changes
 values even in its strictest mode. ``""`` becomes NULL, ``1d`` becomes 1.0, and a DATE column drops

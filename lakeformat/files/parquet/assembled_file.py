@@ -2,8 +2,8 @@
 """Writes Parquet files column by column, each encoded once by the fastest encoder.
 
 This package encodes columns without nulls that have numbers or few distinct texts. Arrow encodes
-all other columns. A key column is in a file twice: it is encoded once and written twice. The bytes
-of the file are the same as from Arrow's writer.
+all other columns. Files of a table with a primary key have each key column twice: it is encoded
+once and written twice. The bytes of the file are the same as from Arrow's writer.
 """
 
 from __future__ import annotations

@@ -112,7 +112,9 @@ def _bounds(least: np.generic, most: np.generic) -> bytes:
 
 
 def _stored_as(kind: pa.DataType) -> str | None:
-    """Return the number type as which a file stores values of a type; None for other types."""
+    """Return the numpy type of the numbers that a file stores for values of ``kind``; None if a
+    file stores no numbers for them.
+    """
     if pa.types.is_decimal(kind) and kind.precision <= _INT64_DIGITS:
         return "<i4" if kind.precision <= _INT32_DIGITS else "<i8"
     if pa.types.is_timestamp(kind) and kind.unit in _UNITS:

@@ -173,7 +173,8 @@ def _without_far(
 def _is_far(nanos: pa.Array, seconds: pa.Array) -> bool:
     """Return True if an INT96 is out of the range of 64-bit nanoseconds.
 
-    The same column is given in nanoseconds and in seconds. Only INT96 columns differ in type.
+    The same column is given in nanoseconds and in seconds. A part without INT96 has the same type
+    in both.
     """
     if nanos.type == seconds.type:
         return False

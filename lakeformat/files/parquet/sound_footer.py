@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that pyarrow can safely describe the column chunks of a Parquet footer.
 
-pyarrow describes a column chunk outside of the code that converts C++ exceptions to Python's, so a
-damaged number in a footer would end the process. Starting a read describes the same chunks inside
-of that code. So this module starts a read of an object that has the size of the file, but no bytes.
+pyarrow does not catch C++ exceptions when it describes a column chunk, so a damaged number in a
+footer would end the process. At the start of a read, Arrow describes the same chunks, and pyarrow
+catches the exceptions. So this module starts a read of an object that has the size of the file, but
+no bytes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics of column chunks, only if all bounds in a Parquet footer are complete.
 
-pyarrow decodes the bounds of a chunk outside of the code that converts C++ exceptions to Python's,
-so a bound that is shorter than its type would end the process. This module first checks the lengths
-of all bounds, in the footer that Arrow serialises again, and decodes nothing else.
+pyarrow does not catch C++ exceptions when it decodes the bounds of a chunk, so a bound that is
+shorter than its type would end the process. This module first checks the lengths of all bounds, in
+the footer that Arrow serialises again, and decodes nothing else.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
 
 
 def with_values_below_nulls(rows: pa.Table) -> pa.Table:
-    """Return the same rows, but in each ROW that is null, give its NOT NULL members a value.
+    """Return the rows with a value in each NOT NULL member of a null ROW.
 
     Arrow refuses to write a null in a NOT NULL member, even inside of a null ROW.
     """

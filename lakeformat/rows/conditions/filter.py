@@ -55,11 +55,13 @@ _CONTRARY = {
     Op.LESS_EQUAL: Op.GREATER,
 }
 _MOST_NOT_EQUAL = 20
-"""The most values of NOT IN that are compared with the bounds of files; longer lists exclude few
-files.
+"""The largest number of values in a NOT IN that are compared with the bounds of files; longer lists
+exclude few files.
 """
 _MOST_BRANCHES = 20
-"""The most branches of an OR: each of them is compared with the bounds of all files."""
+"""The largest number of branches of an OR that is compared with the bounds of files: each branch
+costs one comparison with the bounds of all files.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,7 +246,8 @@ class Column:
         r"""Return the condition that the whole text matches a SQL pattern.
 
         ``%`` matches any text and ``_`` any character. After the character ``escape`` both are
-        plain characters, as in ``\%``. Raise InvalidRequestError if an argument is not such a text.
+        plain characters, as in ``\%``. Raise InvalidRequestError if ``pattern`` is not a text, or
+        if ``escape`` is not one character.
         """
         if not all(isinstance(said, str) for said in (pattern, escape)) or len(escape) != 1:
             raise InvalidRequestError(

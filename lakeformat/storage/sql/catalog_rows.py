@@ -202,7 +202,9 @@ class CatalogRows:
         connection.execute(delete(table).where(done))
 
     def marked(self, connection: Connection, mark: str) -> dict[tuple[str, str], str]:
-        """Return the value of the mark by the database and the name of each table that has it."""
+        """Return the value of a mark for each table that has it; the keys are database and table
+        name.
+        """
         table = TABLE_PROPERTIES
         question = select(table.c.database_name, table.c.table_name, table.c.property_value)
         rows = question.where(table.c.catalog_key == self._key, table.c.property_key == mark)

@@ -86,7 +86,7 @@ def parse_timestamps(array: pa.Array, wanted: AtomicType, *, integers: Integers)
 
     A day after the end of its month becomes the last day of the month. For TIMESTAMP, ``integers``
     parses texts that are only a number: a count since 1970 in the unit of the precision. Raise
-    ``InvalidRequestError`` for any other text, and for numbers beside other texts.
+    ``InvalidRequestError`` for any other text, and if only some of the texts are numbers.
     """
     is_zoned = wanted.name is TypeName.TIMESTAMP_LTZ
     is_number = pc.match_substring_regex(array, _NUMERIC)
