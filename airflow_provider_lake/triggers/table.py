@@ -69,7 +69,10 @@ def check_watched(table: str, lake_conn_id: str, poll_interval: float) -> None:
 
 
 def _as_given(value: object) -> object:
-    """Return the value as an ``object``, because a DAG's author may pass a value of any type."""
+    """Return the value unchanged, but as ``object`` for the type checker.
+
+    A DAG's author may pass a value of any type, and the type checker would call a check needless.
+    """
     return value
 
 

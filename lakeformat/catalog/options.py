@@ -68,7 +68,8 @@ class CatalogOptions:
         "lock.enabled",
         BOOLEAN,
         "true with jdbc for tables on a storage that cannot rename directories, else false",
-        "Commits take the table's lock in the SQL database; changes of the table always do.",
+        "Commits of snapshots take the table's lock in the SQL database. Creating, altering, "
+        "renaming, dropping and repairing a table always take it.",
     )
     lock_key_max_length = CatalogOption(
         "lock-key-max-length",

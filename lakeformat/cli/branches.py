@@ -133,9 +133,11 @@ def delete_branch(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a branch and the files that only it references; asks first if there are such files.
+    """Delete a branch. For a Paimon table, also delete the files that only the branch references;
+    asks first if there are such files.
 
-    Files that main or another branch references are kept. To finish an interrupted deletion, run
+    Files that main or another branch references are kept. The next expiry deletes those of an
+    Iceberg table. To finish an interrupted deletion, run
     the command again.
 
     An example: lake branch delete shop.orders dev --dry-run

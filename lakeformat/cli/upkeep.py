@@ -96,7 +96,12 @@ def analyze(
         if "analyze_partitions" not in found.operations:
             raise UnsupportedError(
                 f"{found.location} is not an Iceberg table, and only Iceberg tables have "
-                f"statistics of partitions: run lake analyze {name} --all-columns"
+                "statistics of partitions: "
+                + (
+                    f"run lake analyze {name} --all-columns"
+                    if "analyze" in found.operations
+                    else found.instead["analyze_partitions"]
+                )
             )
         print_report(found.analyze_partitions(dry_run=dry_run), as_json=as_json)
         return

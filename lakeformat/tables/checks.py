@@ -27,8 +27,9 @@ Columns: TypeAlias = str | Sequence[str]
 class Checks:
     """Checks that a caller requests for the rows of a table.
 
-    Each check has a name, such as ``rows``, ``not_null(id)`` or ``unique(shop, id)``. Nulls fail
-    only ``not_null``. All other checks treat a null as unknown and accept it, as in SQL.
+    Each check has a name, such as ``rows``, ``not_null(id)`` or ``unique(shop, id)``. A null
+    fails only ``not_null``: the other checks treat it as unknown and ignore it, as in SQL. But
+    ``freshness`` fails if no row has a time.
     """
 
     min_rows: int | None = None

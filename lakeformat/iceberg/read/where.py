@@ -83,8 +83,9 @@ def _of_values(values: Any, names: Sequence[str], metadata: TableMetadata) -> Pr
             listed = ", ".join(names) or "none"
             raise InvalidRequestError(
                 f"partitions names {name!r}, but takes the partition columns of "
-                f"{metadata.location}: {listed}. For a partition transform such as day(ts), pass "
-                f"where= with a condition on its column{closest(str(name), names)}"
+                f"{metadata.location}: {listed}. For a partition by a transform such as day(ts) "
+                "give a condition on its column: where= in a scan or delete, overwrite= in a write"
+                f"{closest(str(name), names)}"
             )
         parts.append(IsNull(name) if value is None else Compare(name, Op.EQUAL, value))
     return And(tuple(parts)) if parts else Constant(True)

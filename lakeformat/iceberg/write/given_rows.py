@@ -70,7 +70,9 @@ class GivenRows:
             row = first_refused(given, lambda some: _is_refused(some, field, target))
             if row is None:
                 raise
-            raise InvalidRequestError(f"{reason}; the first is row {numbers[row]}") from None
+            raise InvalidRequestError(
+                f"{reason}; the first is row {numbers[row]}, counted from 0"
+            ) from None
 
 
 def _absent(field: Field, target: pa.DataType, numbers: Sequence[int] | Positions) -> pa.Array:

@@ -18,8 +18,8 @@ def require_transaction_order(table: str, conflict: object) -> None:
         return
     if conflict not in CONFLICTS:
         raise InvalidRequestError(
-            f"conflict must be 'optimistic' or 'transaction-order', got {conflict!r}"
-            f"{closest(str(conflict), CONFLICTS)}"
+            f"{table} is a Mixed table, which takes only conflict='transaction-order', or none; "
+            f"got {conflict!r}{closest(str(conflict), [TRANSACTION_ORDER])}"
         )
     raise UnsupportedError(
         f"{table} is a Mixed table, whose batches keep what other commits change since their "

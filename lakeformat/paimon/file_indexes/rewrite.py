@@ -62,8 +62,8 @@ def rewrite_file_indexes(
     require_allowed(handle, Operation.COMPACT)
     if handle.options.row_tracking_enabled:
         raise UnsupportedError(
-            f"{handle.uri} tracks row ids ('row-tracking.enabled'), and this version can only add "
-            "files to such a table: rewrite its file indexes with another engine"
+            f"{handle.uri} tracks row ids ('row-tracking.enabled'), which this version would "
+            "lose: rewrite its file indexes with another engine"
         )
     if force and not indexed_columns(handle.options):
         raise InvalidRequestError(

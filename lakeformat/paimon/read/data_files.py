@@ -157,7 +157,9 @@ class DataFiles:
             yield from self._until_given_up(batches)
 
     def _instants_of(self, file: DataFileMeta) -> InstantRule | None:
-        """Return the rule for legacy timestamps of an ORC file; None for other files."""
+        """Return the rule for legacy timestamps if the file is ORC and the option for them is set;
+        else None.
+        """
         if not self._instants.is_legacy or not file.file_name.endswith(FileFormat.ORC):
             return None
         fields = self._fields(file.schema_id)
