@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import overload
 
+from lakeformat.errors import InvalidRequestError
 from lakeformat.storage.shown import without_credentials
 
-__all__ = ["names_credential", "shown_option", "shown_options"]
+__all__ = ["names_credential", "require_no_credential", "shown_option", "shown_options"]
 
 _SEPARATORS = re.compile(r"[-_.]|(?<=[a-z0-9])(?=[A-Z])")
 """Matches the boundary between two words of a key: ``-``, ``_``, ``.``, or the place before a
@@ -31,6 +32,15 @@ def names_credential(key: str) -> bool:
     credential.
     """
     return not _CREDENTIALS.isdisjoint(_folded(key).split("-"))
+
+
+def require_no_credential(key: str) -> None:
+    """Raise ``InvalidRequestError`` for a name of a credential."""
+    if names_credential(key):
+        raise InvalidRequestError(
+            f"option {key!r} names a credential, and options of a table are stored as plain text "
+            "in its metadata: give it to the catalog or the connection instead"
+        )
 
 
 @overload

@@ -20,7 +20,6 @@ from lakeformat.iceberg.alter.changes import (
     WiderColumn,
 )
 from lakeformat.iceberg.table import IcebergTable
-from lakeformat.paimon.options.spelling import require_no_credential
 from lakeformat.paimon.schema_changes.changes import (
     AddColumn,
     ColumnPlace,
@@ -37,6 +36,7 @@ from lakeformat.paimon.schema_changes.changes import (
     UpdateComment,
     require_change,
 )
+from lakeformat.tables.credential_options import require_no_credential
 from lakeformat.types.arrow_types import to_arrow_type
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from lakeformat.catalog.iceberg.created_format import (
     is_mixed,
-    require_no_role,
+    require_harmless,
     require_no_version_field,
 )
 from lakeformat.catalog.iceberg.databases import IcebergDatabases
@@ -118,7 +118,7 @@ class IcebergCatalog(IcebergDatabases):
         parsed = self._plain_name(name)
         self._require_database(parsed.database)
         properties = require_texts("options", options)
-        require_no_role(properties)
+        require_harmless(properties)
         if comment is not None:
             properties["comment"] = comment
         columns, is_pair = arrow_columns(schema), is_mixed(format)

@@ -14,8 +14,9 @@ from lakeformat.mixed.stores.properties import (
     TABLE_STORE,
     VERSION_FIELD,
 )
+from lakeformat.tables.credential_options import require_no_credential
 
-__all__ = ["is_mixed", "require_no_role", "require_no_version_field"]
+__all__ = ["is_mixed", "require_harmless", "require_no_version_field"]
 
 
 def is_mixed(table_format: object) -> bool:
@@ -30,8 +31,12 @@ def is_mixed(table_format: object) -> bool:
     return table_format == "mixed"
 
 
-def require_no_role(properties: Mapping[str, str]) -> None:
-    """Raise ``InvalidRequestError`` for properties that make a table a store of a Mixed table."""
+def require_harmless(properties: Mapping[str, str]) -> None:
+    """Raise ``InvalidRequestError`` for properties that make a table a store of a Mixed table, or
+    that are credentials.
+    """
+    for name in properties:
+        require_no_credential(name)
     for name in (TABLE_STORE, CHANGE_IDENTIFIER, PRIMARY_KEY, RENAMED_TO, CLONING):
         if name in properties:
             raise InvalidRequestError(

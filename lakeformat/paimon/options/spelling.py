@@ -10,9 +10,9 @@ from typing import Any
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.options.foreign import FOREIGN_OPTIONS
 from lakeformat.paimon.options.option import COLUMN, ColumnOption, Option
-from lakeformat.tables.credential_options import names_credential
+from lakeformat.tables.credential_options import require_no_credential
 
-__all__ = ["check_own_key", "require_no_credential"]
+__all__ = ["check_own_key"]
 
 _SEPARATORS = re.compile(r"[-_.]")
 _LIMITS = ((24, 3), (12, 2), (5, 1))
@@ -50,15 +50,6 @@ def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
         raise InvalidRequestError(
             f"option {key!r} would build no index: no option has this name, and keys of your own "
             "must not begin with 'file-index.'; correct or remove it"
-        )
-
-
-def require_no_credential(key: str) -> None:
-    """Raise ``InvalidRequestError`` for a name of a credential."""
-    if names_credential(key):
-        raise InvalidRequestError(
-            f"option {key!r} names a credential, and options of a table are stored as plain text "
-            "in its schema: give it to the catalog or the connection instead"
         )
 
 

@@ -71,6 +71,13 @@ def test_a_name_is_taken_once(catalog):
         catalog.create_table("shop.more", [1])
 
 
+@pytest.mark.parametrize("more", [{}, {"format": "mixed", "primary_key": ["id"]}], ids=str)
+def test_a_credential_is_no_property_of_a_new_table(catalog, more):
+    with pytest.raises(lake.InvalidRequestError, match=r"'s3\.secret-key' names a credential"):
+        catalog.create_table("shop.t", [("id", "BIGINT")], options={"s3.secret-key": "x"}, **more)
+    assert catalog.list_tables("shop") == []
+
+
 def test_a_created_table_takes_commits(catalog):
     handle = catalog.create_table("shop.orders", COLUMNS)._handle
     commit_metadata(handle, lambda its: appended(its.metadata, "a"))

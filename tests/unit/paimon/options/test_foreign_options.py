@@ -292,7 +292,7 @@ def test_a_slip_of_the_pen_is_refused_with_the_key_that_was_meant(catalog, slip,
 
 @pytest.mark.parametrize("key", ["fs.s3a.secret.key", "jdbc.password", "auth_token"])
 def test_a_credential_is_no_option_of_a_table(catalog, key):
-    with pytest.raises(lake.InvalidRequestError, match="plain text in its schema") as refusal:
+    with pytest.raises(lake.InvalidRequestError, match="plain text in its metadata") as refusal:
         catalog.create_table("shop.t", [("id", "BIGINT")], options={key: "hush"})
     assert "hush" not in str(refusal.value)
 
