@@ -84,10 +84,11 @@ def partition_keys(
     ``after``, up to and including ``upto``, have changed.
 
     Dates are ISO 8601 text; nulls are left out. Raises ``LakeArgumentError`` if ``column`` is not a
-    partition column.
+    partition column, and ``UnsupportedError`` for a table of another format than Paimon.
     """
     from lakeformat.types.types import TypeName, atomic, with_nullability
 
+    table.require("touched_partitions")
     if column not in table.schema.partition_keys:
         keys = table.schema.partition_keys
         advice = f"use one of {', '.join(keys)}" if keys else "it has none: leave out the argument"

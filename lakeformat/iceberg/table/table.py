@@ -43,6 +43,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "rescale": "its buckets are partitions; run ALTER TABLE … REPLACE PARTITION FIELD in Spark",
     "snapshot_change": "the system table 'entries' has the files of a snapshot",
     "watermarks": "wait for a snapshot, or check the age of the newest time in a column",
+    "touched_partitions": "leave out partition_column, and read table.changes(position)",
 }
 
 

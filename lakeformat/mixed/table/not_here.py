@@ -38,6 +38,7 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "staged": _STAGED,
     "tags": _HISTORY,
     "watermarks": "check the age of the newest time in a column, with check(freshness=…)",
+    "touched_partitions": "leave out partition_column, and read table.changes(position)",
 }
 
 _EVERY_PARTITION = "leave it out, because the table properties decide for each partition"

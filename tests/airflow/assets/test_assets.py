@@ -17,6 +17,7 @@ from airflow_provider_lake.assets.uri import address_of, create_asset, lake_asse
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.outlet_events import announce, partition_keys
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
+from airflow_provider_lake.triggers.cursor import WatchedCommits, advance
 from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
 from tests.airflow.contexts import task_context
 from tests.airflow.versions import providers_of_tasks, since
@@ -318,6 +319,18 @@ def test_keys_of_a_column_that_makes_no_partitions_are_refused(orders):
         LakeArgumentError, match=r"'day' is not a partition column of .*: use one of dt"
     ):
         told([lake_asset("shop.orders")], result_of(1, None), partition_column="day")
+
+
+@pytest.mark.parametrize("more", [{}, {"format": "mixed", "primary_key": ["id"]}], ids=str)
+def test_tables_of_other_formats_have_no_keys_and_no_changelog_to_wait_for(tmp_path, more):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.t", [("id", "BIGINT")], partition_by=["id"], **more)
+
+    with pytest.raises(lake.UnsupportedError, match="leave out partition_column"):
+        partition_keys(table, "id", after=0, upto=0)
+    with pytest.raises(lake.UnsupportedError, match=r"table\.changes\(position\) reads"):
+        advance(table, None, None, WatchedCommits("shop.t", ("APPEND",), True))
 
 
 def test_nothing_published_is_nothing_told(orders):
