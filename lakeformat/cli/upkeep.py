@@ -169,8 +169,8 @@ def compact_deletes(
     found: Any = named_table_of_any_format(context, table)
     if "compact_deletes" not in found.operations:
         raise UnsupportedError(
-            f"{found.location} is not an Iceberg table, and only Iceberg tables have delete files: "
-            f"run lake compact {table}"
+            f"{found.location} is {found.kind}, and only Iceberg tables have a compaction of "
+            f"delete files alone: run lake compact {table}, which compacts all files"
         )
     with progress_line("merging delete files"):
         report = found.compact_deletes(convert_equality=convert_equality, dry_run=dry_run)

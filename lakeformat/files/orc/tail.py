@@ -172,8 +172,8 @@ def _decompress(chunk: bytes, codec: int) -> bytes:
         return bytes(pa.CompressedInputStream(pa.BufferReader(chunk), "zstd").read(MAX_CHUNK))
     if codec == _LZO:
         raise UnsupportedError(
-            "it is compressed with LZO, which this version cannot read; rewrite the table with "
-            "another engine and 'file.compression' set to zstd"
+            "it is compressed with LZO, which this version cannot read; rewrite it with "
+            "another engine, such as Spark, and another compression, such as zstd"
         )
     raise ValueError(f"compression {codec} does not exist")
 

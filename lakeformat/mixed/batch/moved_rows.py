@@ -63,7 +63,7 @@ class MovedRows:
                     f"{self.batch} was not published: it moves rows out of the partition "
                     f"{file.partition!r}, and {file.path} has changed some of the same keys there "
                     "since the begin. A row that both have changed would be there twice. Repeat "
-                    "the update, which reads the new rows, or add the partition column to the key"
+                    "the update, which reads the new rows"
                 )
             self._checked.add(file.path)
 

@@ -80,7 +80,8 @@ class AlterRecord:
             pass
         raise CorruptTableError(
             f"the property {ALTERED!r} of {store} is {text!r}, which is no record of an alter: "
-            "copy it from the other store of the Mixed table, or remove it from both"
+            "with the program that changed it, give it the value of the other store of the Mixed "
+            "table, or remove it from both"
         )
 
 

@@ -54,7 +54,7 @@ class LoadedPair:
             raise CorruptTableError(
                 f"the property {PRIMARY_KEY!r} of {self.base.places.uri} is "
                 f"{self.base.metadata.properties.get(PRIMARY_KEY)!r}, but the columns are "
-                f"{', '.join(found)}: correct the property"
+                f"{', '.join(found)}: with the program that changed it, correct the property"
                 + (f", which names {unknown[0]!r}" if names else "")
             )
         return tuple(found[name] for name in names)
@@ -144,7 +144,8 @@ class StorePair:
             raise CorruptTableError(
                 f"the stores of the Mixed table {self.base.uri} have different keys: "
                 f"{', '.join(keys[0])} in the base store, {', '.join(keys[1])} in "
-                f"{self.change.uri}. Correct the property {PRIMARY_KEY!r} of one of them"
+                f"{self.change.uri}. With the program that changed the property {PRIMARY_KEY!r} of "
+                "one of them, give it the value of the other one"
             )
         versions = [each.metadata.properties.get(VERSION_FIELD) for each in (base, change)]
         if versions[0] != versions[1]:
@@ -168,8 +169,8 @@ class StorePair:
         raise CorruptTableError(
             f"column {field.name!r} of {field.type} of the Mixed table {self.base.uri} has "
             f"the id {field.id}, for which the change store {self.change.uri} {found}: a "
-            "change of the schema reached only one store. Make the same change in the "
-            "other one"
+            "change of the schema reached only one store. With the program that made it, make the "
+            "same change in the other one"
         )
 
     def _change_name(self, base: LoadedMetadata) -> str:

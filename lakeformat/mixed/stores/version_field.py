@@ -55,7 +55,8 @@ def version_field(properties: Mapping[str, str], schema: Schema, uri: str) -> Fi
     columns = ", ".join(f"{each.name} {each.type}" for each in schema.fields)
     raise CorruptTableError(
         f"the property {VERSION_FIELD!r} of {uri} is {name!r}, which names no column that can hold "
-        f"versions, but the columns are {columns}: give the column this name again in both stores"
+        f"versions, but the columns are {columns}: with the program that changed the column, give "
+        "it this name and its earlier type again in both stores"
     )
 
 

@@ -220,7 +220,7 @@ def _require_sequences(pair: LoadedPair) -> None:
         raise UnsupportedError(
             f"the change store of {pair.base.places.uri} has version {version} of the Iceberg "
             "format, whose files have no sequence numbers, so changes would have no order: upgrade "
-            "both stores to version 2"
+            "both stores with Spark, by ALTER TABLE … SET TBLPROPERTIES ('format-version' = '2')"
         )
 
 

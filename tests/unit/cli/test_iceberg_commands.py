@@ -163,8 +163,8 @@ def test_delete_files_of_other_formats_are_refused(tmp_path):
     catalog.create_database("shop")
     catalog.create_table("shop.orders", pa.schema([("id", pa.int64())]))
     message = refusal("compact-deletes", "shop.orders", "--warehouse", str(tmp_path))
-    assert "is not an Iceberg table" in message
-    assert message.endswith("run lake compact shop.orders")
+    assert "is a Paimon table, and only Iceberg tables have a compaction of delete files" in message
+    assert message.endswith("run lake compact shop.orders, which compacts all files")
 
 
 def test_consumers_are_set_listed_and_deleted(tmp_path):
