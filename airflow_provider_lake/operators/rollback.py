@@ -21,9 +21,10 @@ class LakeRollbackOperator(LakeJobOperator):
     :param tag: the tag of the snapshot
     :param as_of: restore the snapshot that was the newest at this time
     :param watermark: restore the last snapshot whose watermark, in epoch milliseconds, is at most
-        this value
-    :param as_latest: True publishes the old rows as a new snapshot; False deletes the newer
-        snapshots instead
+        this value. Only for Paimon tables
+    :param as_latest: True publishes the old rows of a Paimon table as a new snapshot; False deletes
+        the newer snapshots instead. In an Iceberg table the branch moves back to the old snapshot,
+        and False is refused
     :param force: with ``as_latest=False``: delete the newer snapshots even if tags or branches need
         them
     :param dry_run: only report what would be done

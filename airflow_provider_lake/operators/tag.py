@@ -25,9 +25,10 @@ class LakeTagOperator(LakeJobOperator):
     :param from_tag: ``create``, ``replace``: use the snapshot of this other tag
     :param at_or_after: ``create``: use the first snapshot committed at or after this time
     :param watermark: ``create``: use the first snapshot whose watermark, in epoch milliseconds, has
-        reached this value
+        reached this value. Only for Paimon tables
     :param retain: ``create``, ``replace``: the lifetime of the tag, such as ``"7 d"``. Default: the
-        table option ``tag.default-time-retained``; without it the tag is kept until you delete it
+        table option ``tag.default-time-retained``, of an Iceberg table
+        ``history.expire.max-ref-age-ms``; without it the tag is kept until you delete it
     :param exist_ok: ``create``: do nothing if the tag exists, even if it names another snapshot
     :param new_name: ``rename``: the new name
     :param missing_ok: ``delete``: ignore a tag that does not exist

@@ -136,9 +136,9 @@ def delete_branch(
     """Delete a branch. For a Paimon table, also delete the files that only the branch references;
     asks first if there are such files.
 
-    Files that main or another branch references are kept. The next expiry deletes those of an
-    Iceberg table. To finish an interrupted deletion, run
-    the command again.
+    Files that main or another branch references are kept. To finish an interrupted deletion, run
+    the command again. For an Iceberg table, the next expiry deletes the files that only the branch
+    referenced.
 
     An example: lake branch delete shop.orders dev --dry-run
     """

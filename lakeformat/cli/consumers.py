@@ -28,7 +28,8 @@ NextOption = Annotated[
     typer.Option(
         "--next",
         metavar="SNAPSHOT",
-        help="The snapshot that the consumer reads next; for an Iceberg table its sequence number.",
+        help="The snapshot that the consumer reads next: for an Iceberg table its sequence number, "
+        "for a Mixed table its sequence number in the change store.",
     ),
 ]
 MaybeNextOption = Annotated[
@@ -36,7 +37,8 @@ MaybeNextOption = Annotated[
     typer.Option(
         "--next",
         metavar="SNAPSHOT",
-        help="Move the consumer to this snapshot. Default: delete the consumer.",
+        help="Move the consumer to this snapshot, named as in `lake consumer set`. Default: delete "
+        "the consumer.",
     ),
 ]
 

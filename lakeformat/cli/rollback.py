@@ -45,12 +45,17 @@ def rollback(
     watermark: Annotated[
         int | None,
         typer.Option(
-            metavar="MILLIS", help="Restore the last snapshot whose watermark is not past this one."
+            metavar="MILLIS",
+            help="Restore the last snapshot whose watermark is not past this one. Only for Paimon "
+            "tables.",
         ),
     ] = None,
     cut_history: Annotated[
         bool,
-        typer.Option("--cut-history", help="Delete the newer snapshots for good. Asks first."),
+        typer.Option(
+            "--cut-history",
+            help="Delete the newer snapshots for good; asks first. Only for Paimon tables.",
+        ),
     ] = False,
     force: Annotated[
         bool,
@@ -65,10 +70,11 @@ def rollback(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Restore the rows of an earlier snapshot: a new snapshot gets the same rows.
+    """Restore the rows of an earlier snapshot; the rollback can be undone.
 
-    All snapshots are kept, so the rollback can be undone. With --cut-history the newer snapshots
-    are deleted; the command asks first.
+    A Paimon table gets a new snapshot with the same rows, and all snapshots are kept. With
+    --cut-history the newer snapshots are deleted; the command asks first. In an Iceberg table the
+    branch moves back to the earlier snapshot, and the newer ones are kept until they expire.
 
     An example: lake rollback shop.orders --tag v1 --dry-run
     """

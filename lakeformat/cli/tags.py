@@ -33,7 +33,10 @@ AtOrAfterOption = Annotated[
 ]
 WatermarkOption = Annotated[
     int | None,
-    typer.Option(metavar="MILLIS", help="Use the first snapshot that has reached this watermark."),
+    typer.Option(
+        metavar="MILLIS",
+        help="Use the first snapshot that has reached this watermark. Only for Paimon tables.",
+    ),
 ]
 RetainOption = Annotated[
     str | None,
@@ -175,10 +178,12 @@ def delete_tags(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete tags and the files that only they reference; asks first if there are such files.
+    """Delete tags. For a Paimon table, also delete the files that only these tags reference; asks
+    first if there are such files.
 
     Files that a snapshot, another tag or a branch references are kept. The next deletion finishes
-    an interrupted one.
+    an interrupted one. For an Iceberg table, the next expiry deletes the files that only these
+    tags referenced.
 
     An example: lake tag delete shop.orders v1 v2 --dry-run
     """

@@ -20,7 +20,7 @@ class OrphanFile:
     """The URI of the file."""
     kind: str
     """The kind of file: ``data``, ``changelog``, ``index``, ``manifest`` and so on; ``other`` is a
-    temporary file.
+    temporary file, or a file of unknown kind.
     """
     size: int
     modified_millis: int

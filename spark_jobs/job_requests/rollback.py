@@ -27,9 +27,14 @@ class RollbackRequest(CommitRequest):
     as_of: Moment | None = None
     """Restore the snapshot that was the newest at this time."""
     watermark: int | None = None
-    """Restore the last snapshot whose watermark, in epoch milliseconds, is at most this value."""
+    """Restore the last snapshot whose watermark, in epoch milliseconds, is at most this value.
+    Only for Paimon tables.
+    """
     as_latest: bool = True
-    """True publishes the old rows as a new snapshot; false deletes the newer snapshots instead."""
+    """True publishes the old rows of a Paimon table as a new snapshot; false deletes the newer
+    snapshots instead. In an Iceberg table the branch moves back to the old snapshot, and false is
+    refused.
+    """
     force: bool = False
     """With ``as_latest`` false: delete the newer snapshots even if tags or branches need them."""
     dry_run: bool = False

@@ -45,11 +45,12 @@ class TagRequest(TableRequest):
     """``create``: use the first snapshot committed at or after this time."""
     watermark: int | None = None
     """``create``: use the first snapshot whose watermark, in epoch milliseconds, has reached this
-    value.
+    value. Only for Paimon tables.
     """
     retain: Retention | None = None
     """``create``, ``replace``: the lifetime of the tag, such as ``"7 d"``. Default: the table
-    option ``tag.default-time-retained``; without it the tag is kept until you delete it.
+    option ``tag.default-time-retained``, of an Iceberg table ``history.expire.max-ref-age-ms``;
+    without it the tag is kept until you delete it.
     """
     exist_ok: bool = False
     """``create``: do nothing if the tag exists, even if it names another snapshot."""
