@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +14,10 @@ from airflow_provider_lake.provider_info import get_provider_info
 __all__ = ["api_pages"]
 
 _KINDS = ("hooks", "operators", "sensors", "triggers")
+_OTHER_NAMES = (
+    "These are the classes that the provider lists to Airflow. [Templates](../templates.md) and",
+    "[assets](../assets.md) describe the other names, such as `lake_dags` and `lake_asset`.",
+)
 
 
 def api_pages(generated: str) -> dict[str, str]:
@@ -21,15 +25,18 @@ def api_pages(generated: str) -> dict[str, str]:
     return {
         "reference/api.md": _page("lakeformat", generated, _names("lakeformat", lakeformat)),
         "reference/api-spark.md": _page("spark_jobs", generated, _names("spark_jobs", spark_jobs)),
-        "reference/api-airflow.md": _page("airflow_provider_lake", generated, _of_provider()),
+        "reference/api-airflow.md": _page(
+            "airflow_provider_lake", generated, _of_provider(), _OTHER_NAMES
+        ),
     }
 
 
-def _page(package: str, generated: str, names: Iterable[str]) -> str:
+def _page(package: str, generated: str, names: Iterable[str], more: Sequence[str] = ()) -> str:
     lines = [f"# The API of `{package}`", "", generated, ""]
     lines += [
         "The documentation site, which `bin/test site` builds, shows each name below with its",
         "signature and docstring. In Python, use `help(name)`.",
+        *more,
     ]
     lines += [f"\n::: {name}" for name in names]
     return "\n".join(lines) + "\n"
@@ -45,7 +52,8 @@ def _of_provider() -> Iterator[str]:
     for kind in _KINDS:
         for listed in info[kind]:
             for module in listed["python-modules"]:
-                yield from (f"{module}.{name}" for name in _promised(module))
+                classes = (name for name in _promised(module) if name[0].isupper())
+                yield from (f"{module}.{name}" for name in classes if not name.isupper())
     for decorator in info["task-decorators"]:
         yield decorator["class-name"]
     yield from info["notifications"]

@@ -214,7 +214,9 @@ def named_table_of_any_format(
 ) -> lake.Table | lake.IcebergTable | lake.MixedTable:
     """Return the table ``name``; a name with a slash is the path of its directory.
 
-    A missing table raises ``NotFoundError``; a system table raises ``InvalidRequestError``.
+    A missing table raises ``NotFoundError``. A system table of metadata, such as
+    ``shop.orders$files``, raises ``InvalidRequestError``, and so does any system table of a Paimon
+    table at a path. Those with rows, such as ``shop.orders$audit_log``, are returned.
     """
     found: Any = _table_at(context, name) if "/" in name else _table_in_catalog(context, name)
     has_rows = isinstance(found, Table) and not found.shows_metadata

@@ -38,10 +38,15 @@ class Renames:
         files are moved, the new name is kept, and ``repair`` moves the rest.
         """
         self.refuse_files_on_their_way(new)
-        if self._listing.has_table(new) or self._places.has_files(new):
+        if self._listing.has_table(new):
             raise AlreadyExistsError(
-                f"cannot rename '{old}': table '{new}', or files of it, exist in "
-                f"{self._listing.address}. Choose another name"
+                f"cannot rename '{old}': table '{new}' exists in {self._listing.address}. Choose "
+                "another name"
+            )
+        if self._places.has_files(new):
+            raise AlreadyExistsError(
+                f"cannot rename '{old}': table '{new}' is not listed in {self._listing.address}, "
+                "but its directory has files. Choose another name"
             )
         self._listing.begin_rename(old, new)
         try:

@@ -61,7 +61,9 @@ def key_fields(schema: Schema, names: Sequence[str] | None) -> tuple[Field, ...]
                 "columns, as in by=['id']"
             )
     if isinstance(names, str) or not names:
-        raise InvalidRequestError(f"by must be a list of columns, as in by=['id'], got {names!r}")
+        raise InvalidRequestError(
+            f"the key must be a list of columns, such as ['id'], got {names!r}"
+        )
     by_name = {each.name: each for each in schema.fields}
     for name in names:
         if name not in by_name:

@@ -150,8 +150,10 @@ def _replacement_where(
         _, inside = choice.masks(metadata, spec, entries)
         if not pc.all(inside).as_py():
             raise InvalidRequestError(
-                f"by their partitions and bounds, some new rows may not meet the condition of the "
-                f"overwrite, {condition.to_text()}: leave them out, or choose a wider condition"
+                "the partitions and column bounds of the new files do not prove that every new "
+                f"row meets the condition of the overwrite, {condition.to_text()}: leave out rows "
+                "that do not meet it, or choose a condition that the bounds can prove, on columns "
+                "without nulls"
             )
     return ChangedFiles([entries], choice, is_recorded=is_recorded)
 

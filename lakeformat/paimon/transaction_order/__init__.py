@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commits of batches that keep the rows which streams have changed since the batch began."""
+"""Commits a batch with ``conflict="transaction-order"``: rows that other commits have changed since
+the snapshot from which the batch was computed are kept.
+"""

@@ -76,7 +76,9 @@ def test_files_with_other_rows_are_refused_and_nothing_changes(storage, partitio
 
 def test_new_rows_that_do_not_meet_the_condition_are_refused(table, storage):
     before = stored_files(storage)
-    with pytest.raises(InvalidRequestError, match="some new rows may not meet the condition"):
+    with pytest.raises(
+        InvalidRequestError, match="do not prove that every new row meets the condition"
+    ):
         table.write(rows(1, 25), overwrite=FIRST_DAY)
     with pytest.raises(InvalidRequestError, match=r"names 'att'.*did you mean 'at'"):
         table.write(rows(1), overwrite=col("att") == "2024-01-01")
