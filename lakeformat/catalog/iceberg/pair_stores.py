@@ -116,9 +116,8 @@ def about_half_a_pair(name: TableName, tables: Collection[str]) -> str:
     return (
         f". The change store '{change}' is there, so a process died while it created, dropped or "
         f"renamed the Mixed table: repeat the rename; or complete the table with "
-        f"create_table({str(name)!r}, …, format='mixed') or `lake --format iceberg "
-        f"create-table {name} --mixed …`; or drop the rest with drop_table({str(change)!r}, "
-        f"purge=True) or `lake --format iceberg drop-table {change} --purge`"
+        f"create_table({str(name)!r}, …, format='mixed') or `lake create-table {name} --mixed …`; "
+        f"or drop the rest with drop_table({str(change)!r}) or `lake drop-table {change}`"
     )
 
 

@@ -238,7 +238,7 @@ class Lookup:
                 said = "has two columns of this name" if name in names else f"has {names}"
                 raise InvalidRequestError(
                     f"a lookup in {self._table.location} needs the key column {name!r}, but keys "
-                    f"{said}{closest(name, names)}: rename_columns of pyarrow renames a column"
+                    f"{said}; rename a column with rename_columns of pyarrow{closest(name, names)}"
                 )
         return [_as(keys.column(name), self._types[name], name) for name in self._keys]
 

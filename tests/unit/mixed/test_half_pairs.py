@@ -53,8 +53,8 @@ def test_half_a_pair_is_named_with_commands_that_complete_it_or_drop_it(catalog,
     with pytest.raises(lake.NotFoundError) as missing:
         catalog.table("db.t")
     assert "change store 'db.t_change_' is there" in str(missing.value)
-    assert "`lake --format iceberg create-table db.t --mixed …`" in str(missing.value)
-    assert "`lake --format iceberg drop-table db.t_change_ --purge`" in str(missing.value)
+    assert "`lake create-table db.t --mixed …`" in str(missing.value)
+    assert "`lake drop-table db.t_change_`" in str(missing.value)
     run(tmp_path, "create-table", "db.t", *COLUMNS, "--mixed")
     catalog.table("db.t").write(pa.table({"id": [1], "name": ["a"]}))
     assert catalog.table("db.t").scan().count() == 1

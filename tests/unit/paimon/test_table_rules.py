@@ -188,7 +188,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_made(catalog, wanted, reason):
 CHANGES = [
     ([lake.set_option("file.compression", "gzip")], "avro files have no compression 'gzip'"),
     ([lake.add_column("at", "TIMESTAMP(9)")], "avro files cannot hold"),
-    ([lake.add_column("a b", "INT")], "may have only letters"),
+    ([lake.add_column("a b", "INT")], "may have only the letters"),
     ([lake.set_option("bucket", "4")], "set 'bucket-key'"),
     ([lake.set_option("data-file.external-paths.strategy", "round-robin")], "names no path"),
 ]

@@ -164,7 +164,7 @@ def test_files_that_are_published_already_are_refused(storage):
     [
         ({"executor": "threads"}, "executor has an effect only with upsert_by"),
         ({"upsert_by": ["id"], "overwrite": "table"}, "upsert_by and overwrite exclude each other"),
-        ({"upsert_by": ["f"]}, "'f' cannot be a key"),
+        ({"upsert_by": ["f"]}, "the key names 'f', but the table has only"),
     ],
 )
 def test_arguments_that_contradict_each_other_are_refused(storage, options, error):

@@ -143,7 +143,7 @@ def test_compacted_rows_are_not_taken_out_and_the_command_is_named(events):
     said = refused(
         events, "snapshot 3 .* has rewritten its files", lake.CommitId("run-1", 2, replaces=1)
     )
-    assert "lake delete TABLE --where" in said
+    assert "lake delete shop.events --where" in said
     assert "on_clear='force'" in said
 
 
