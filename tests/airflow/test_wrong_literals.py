@@ -40,6 +40,7 @@ WRONG = {
     values.Moment: "7 d",
     values.NewColumnValues: {},
     values.Numbered: 0,
+    values.OptionalCharacter: "ab",
     values.PastTime: "7 parsecs",
     values.RegularExpression: "(",
     values.Retention: "0 s",
