@@ -51,7 +51,8 @@ import pathlib, sys, time
 server = pathlib.Path(sys.argv[1])
 try:
     server.touch()
-    time.sleep(600)
+    while True:  # a signal right before one long sleep would not interrupt it
+        time.sleep(0.05)
 except KeyboardInterrupt:
     server.unlink()
 """
