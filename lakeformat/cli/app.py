@@ -7,7 +7,6 @@ import io
 import logging
 import os
 import sys
-from importlib.abc import MetaPathFinder
 from importlib.metadata import version
 from typing import Annotated
 
@@ -57,6 +56,7 @@ from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.doctor import DISTRIBUTION
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.rows.freed_memory import keep_freed_memory
+from lakeformat.rows.without_pandas import hide_pandas
 
 __all__ = ["app", "main"]
 
@@ -152,7 +152,7 @@ def main() -> None:
         "lakeformat.iceberg.maintain",
     ):
         logging.getLogger(name).addHandler(logging.NullHandler())
-    sys.meta_path.insert(0, _WithoutPandas())
+    hide_pandas()
     keep_freed_memory()
     try:
         try:
@@ -178,18 +178,6 @@ def main() -> None:
             raise
         _print_error(error, f"this is a defect; run again with {DEBUG}=1 for the traceback")
         sys.exit(EXIT_DEFECT)
-
-
-class _WithoutPandas(MetaPathFinder):
-    """An import hook that reports pandas as not installed.
-
-    Arrow imports pandas only to check if a list is a pandas series. The import takes as long as a
-    small command, and no command uses pandas.
-    """
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError("lake works without pandas", name=name)
 
 
 def _print_error(error: Exception, *more: str) -> None:

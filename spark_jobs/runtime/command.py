@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from lakeformat.rows.freed_memory import keep_freed_memory
+from lakeformat.rows.without_pandas import hide_pandas
 from spark_jobs.job_requests.common import JobRequest
 from spark_jobs.job_requests.request import JsonObject, read_request, refusal
 from spark_jobs.runtime.failure_text import failure_text
@@ -60,7 +61,7 @@ def run_command(job: Job[_Request], run: _RunJob[_Request], arguments: list[str]
         watch_parent()
     keep_freed_memory()
     with ending_cleanly(), log_lines(), progress_lines():
-        return _run_request(job, run, words)
+        return _run_request(job, run, words, is_own_process=arguments is None)
 
 
 def help_example(job: Job[Any]) -> list[str]:
@@ -68,14 +69,23 @@ def help_example(job: Job[Any]) -> list[str]:
     return ["python", "-m", f"spark_jobs.{job.name}", "--request", json.dumps(dict(job.example))]
 
 
-def _run_request(job: Job[_Request], run: _RunJob[_Request], words: argparse.Namespace) -> int:
+def _run_request(
+    job: Job[_Request],
+    run: _RunJob[_Request],
+    words: argparse.Namespace,
+    *,
+    is_own_process: bool,
+) -> int:
     options: Mapping[str, str] | None = None
     try:
         secrets = _secrets(words)
         options = secrets.get(_CATALOG_OPTIONS)
         given = _request(words.request, secrets)
         options = given.get(_CATALOG_OPTIONS)
-        result = run(read_request(job.request, given))
+        wanted = read_request(job.request, given)
+        if is_own_process and wanted.engine == "python":
+            hide_pandas()
+        result = run(wanted)
         code = NOTHING_TO_DO if result["skipped"] else DONE
     except Exception as error:
         if is_ending():  # caused by the end of the process, such as a closed pipe

@@ -15,6 +15,7 @@ import pytest
 import lakeformat as lake
 from spark_jobs import compact, compact_database, health, ingest, rollback
 from spark_jobs.__main__ import main as any_job
+from spark_jobs.runtime import command
 from spark_jobs.runtime.command import REPORT_MARKER, help_example
 from spark_jobs.runtime.progress import PROGRESS_MARKER
 from spark_jobs.runtime.registry import JOB_NAMES, find_job
@@ -100,6 +101,23 @@ def test_importing_the_jobs_loads_no_data_stack():
     code = f"import sys; {imports}; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("engine", "own", "is_hidden"),
+    [("python", True, True), ("spark", True, False), ("python", False, False)],
+)
+def test_only_a_job_s_own_process_without_spark_hides_pandas(
+    engine, own, is_hidden, capsys, monkeypatch
+):
+    hidden = []
+    monkeypatch.setattr(command, "hide_pandas", lambda: hidden.append(True))
+    words = ["--request", request(engine=engine)]
+    monkeypatch.setattr(sys, "argv", ["compact", *words])
+
+    code = command.run_command(compact.JOB, lambda _: {"skipped": True}, None if own else words)
+
+    assert (code, bool(hidden)) == (10, is_hidden)
 
 
 @pytest.mark.parametrize(
