@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from spark_jobs.frames.read import read_changes, read_table
-from spark_jobs.frames.tables import place_of
+from spark_jobs.frames.tables import TableName, find_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,7 +18,7 @@ __all__ = ["create_views"]
 
 def create_views(
     spark: SparkSession,
-    table: str,
+    table: TableName,
     *,
     prefix: str | None = None,
     warehouse: str | None = None,
@@ -28,15 +28,15 @@ def create_views(
 
     For ``shop.orders``, ``orders`` has the rows, ``orders_changes`` all changes since the earliest
     snapshot, and ``orders_snapshots``, ``orders_files`` and so on the system tables. ``prefix``
-    replaces ``orders``. The views of rows and changes show the newest snapshot of this call; call
-    the function again for newer rows. Views of system tables are read again at each use.
+    replaces ``orders``, which for a path or an open table is the name of its directory. The
+    views of rows and changes show the newest snapshot of this call; call the function again for
+    newer rows. Views of system tables are read again at each use.
 
     Raises ``NotFoundError`` for a missing table, and ``UnsupportedError`` for a column type that
     Spark lacks.
     """
-    place = place_of(spark, warehouse, catalog_options)
-    opened = place.table(table)
-    name = prefix or re.sub(r"\W", "_", table.rpartition(".")[2])
+    opened = find_table(spark, table, warehouse, catalog_options)
+    name = prefix or _name_of(table)
     before = next((each.position.before for each in opened.snapshots()), opened.position(0))
     frames = {
         name: read_table(spark, opened),
@@ -47,3 +47,10 @@ def create_views(
     for view, frame in frames.items():
         frame.createOrReplaceTempView(view)
     return [*frames]
+
+
+def _name_of(table: TableName) -> str:
+    if isinstance(table, str) and "/" not in table:
+        return re.sub(r"\W", "_", table.rpartition(".")[2])
+    place = table if isinstance(table, str) else table.location
+    return re.sub(r"\W", "_", place.rstrip("/").rpartition("/")[2])

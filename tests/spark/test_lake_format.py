@@ -98,3 +98,4 @@ def test_views_show_rows_changes_and_metadata_to_sql(lake_spark, orders, rows):
         "FROM orders_snapshots"
     ).collect()
     assert [(row.rows, row.newest) for row in found] == [(20, 1)]
+    assert create_views(lake_spark, orders) == create_views(lake_spark, orders.location) == made
