@@ -181,7 +181,7 @@ def test_an_interrupted_set_up_leaves_nothing_and_is_repaired(machine: Machine, 
 
 
 def test_a_killed_set_up_is_not_trusted(machine: Machine):
-    run = machine.start("demo", UV_SLEEPS="1")
+    run = machine.start("demo", UV_SLEEPS="4")
     wait_for(lambda: any(call.startswith("pip") for call in machine.uv_calls))
     run.kill()
     run.communicate(timeout=10)
