@@ -264,8 +264,10 @@ class FramedRows:
             ) from None
 
     def _references(self, position: int) -> tuple[Positions, Positions]:
-        """Return the two halves of each row's slot: the item's byte offset in the row, and its size
-        in bytes.
+        """Return the two halves of each row's slot.
+
+        The upper half is the byte offset of the item in the row. The lower half is the item's size
+        in bytes, or the nanoseconds of a wide timestamp.
         """
         words = self._read("u8", self._slot_offset(position))
         upper, lower = words >> _HALF_BITS, words & _LOW_HALF

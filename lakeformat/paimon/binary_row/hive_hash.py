@@ -143,9 +143,6 @@ def _limbs(low: Words, high: Words) -> list[Words]:
 
 
 def _divide_by_ten(limbs: list[Words]) -> tuple[list[Words], Words]:
-    """Divide numbers, given as 32-bit digits, by ten; return the quotients' digits and the
-    remainders.
-    """
     ten = np.uint64(10)
     remainder = np.zeros_like(limbs[0])
     quotients = []

@@ -129,8 +129,8 @@ class Attempts:
         """Check the changes against ``head``, write the metadata files, and return the next
         snapshot.
 
-        Raise CommitConflictError if a check finds a conflict. After any error the files of all
-        attempts are deleted, unless an attempt may have been published.
+        Raise CommitConflictError if a check finds a conflict. After any error the metadata files of
+        all attempts are deleted, unless an attempt may have been published.
         """
         if self.began_on is None:
             self.began_on = head.id if head else 0
@@ -184,7 +184,7 @@ class Attempts:
         return None
 
     def discard(self) -> None:
-        """Delete every file of every attempt, unless an attempt may have been published.
+        """Delete the metadata files of all attempts, unless an attempt may have been published.
 
         A later attempt then writes all of them again.
         """
@@ -341,7 +341,6 @@ class Attempts:
 def _place_unknown(
     handle: TableHandle, snapshot: Snapshot, commit: CommitId
 ) -> CommitOutcomeUnknownError:
-    """Return the error for a snapshot that exists but may not be part of the table's history."""
     return CommitOutcomeUnknownError(
         f"{commit} was published as snapshot {snapshot.id} of {handle.uri}, but the snapshot "
         "before it had expired by then, so the next snapshot may lack its changes. Check if they "

@@ -26,10 +26,10 @@ class EarlierCommitReport(Report):
     """Returns the report on an earlier attempt; raises InvalidRequestError if the two commits
     differ.
 
-    A repeated job writes its rows to new files. That is the same commit, and the report counts the
-    new files as unpublished. The commits differ if their numbers of rows differ, or if only some of
-    the files belong to the earlier attempt. A batch in transaction order may have published fewer
-    rows, because it left out keys that had changed.
+    A repeated job writes its rows to new files, which is the same commit. The commits differ if
+    their numbers of rows differ, or if only some of the files belong to the earlier attempt. A
+    batch in transaction order may have published fewer rows, because it left out keys that had
+    changed.
     """
 
     handle: TableHandle
@@ -37,7 +37,7 @@ class EarlierCommitReport(Report):
     from_elsewhere: bool = False
     """True if the files belong to messages of other processes.
 
-    Only then does the report count unpublished files.
+    Then the report counts the files that the earlier attempt did not publish.
     """
     rows: int | None = None
     """The number of rows to write, if no file is written yet; None if unknown."""

@@ -32,8 +32,8 @@ class FollowedFiles:
     def through(self, later: Sequence[Snapshot]) -> Snapshot | None:
         """Update ``names`` for the snapshots ``later``, given newest first.
 
-        Stop at a snapshot that changed the rows or mixed them with other rows, and return it; else
-        None.
+        Stop at a snapshot that replaced some of the files by files with other rows, and return it;
+        else return None. Files that are deleted without a replacement leave ``names``.
         """
         for snapshot in reversed(later):
             delta = delta_of(self._handle, snapshot)

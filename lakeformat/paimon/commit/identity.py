@@ -48,8 +48,9 @@ class EarlierCommits:
         Only snapshots up to ``head`` that were not searched before are read. Pass the snapshot that
         the commit builds on: then no other attempt with the same identity can publish in between.
 
-        Raise InvalidRequestError if the user has published a greater identifier, and
-        CommitUndecidableError if a snapshot that may be the commit has expired.
+        Raise InvalidRequestError if the user has published a greater identifier. Raise
+        CommitUndecidableError if the identity has ``first_try_millis``, and a snapshot that may be
+        the commit has expired.
         """
         if self._is_new:
             self._is_new, self._checked = False, head.id if head else 0
@@ -78,8 +79,9 @@ class EarlierCommits:
     def _from(self, head: Snapshot | None) -> Iterator[Snapshot]:
         """Yield the snapshots that were not searched yet, newest first.
 
-        Stop at a snapshot that is older than the first attempt. Raise CommitUndecidableError if a
-        snapshot that may be the commit has expired.
+        Stop at a snapshot that is older than the first attempt, or at an expired one. Raise
+        CommitUndecidableError instead if the identity has ``first_try_millis``, and the expired
+        snapshot may be the commit.
         """
         snapshot, number = head, head.id if head else 0
         is_before = False

@@ -209,7 +209,6 @@ def _replaced(
 
 
 def _deleted_partitions(parts: Sequence[ManifestColumns]) -> pa.Array:
-    """Return the distinct partitions (framed rows) from which the entries delete a file."""
     found = [part.partition.take(np.flatnonzero(part.is_delete)).to_arrow() for part in parts]
     return pa.concat_arrays(found).unique()
 
@@ -229,8 +228,6 @@ def _bytes_per_entry(manifests: Sequence[ManifestMeta]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _MergedManifestWriter:
-    """Writes entries to manifests of about the target size."""
-
     handle: TableHandle
     types: tuple[DataType, ...]
     new_name: Callable[[], str]

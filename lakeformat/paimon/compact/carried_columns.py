@@ -16,10 +16,10 @@ __all__ = ["carried_columns"]
 
 
 def carried_columns(schema: TableSchema, output_level: int) -> frozenset[str]:
-    """Return the names of the columns whose values neither the merge nor an index reads.
+    """Return the names of the columns that a compaction may copy without decoding their texts.
 
-    Their texts may remain dictionary-encoded from the file that is read to the file that is
-    written.
+    Neither the merge nor a file index reads their values. The set is empty for merge engines other
+    than ``deduplicate``, for formats other than Parquet, and if the changelog compares rows.
     """
     options = schema.table_options
     if not isinstance(merge_engine(schema), Deduplicate) or options.changelog_row_deduplicate:

@@ -117,8 +117,6 @@ def run_plans(
 
 @dataclass(slots=True)
 class _BucketCompaction:
-    """One compaction from its first plan to its report."""
-
     handle: TableHandle
     strategy: str
     plan: Callable[[TableHandle, Places | None], CompactPlan]

@@ -71,9 +71,6 @@ class FileJoiner:
         self._remove(self._started)
 
     def _may_join(self, step: Rewrite) -> bool:
-        """Return True if manifest entries and options show no reason to decode the files of a
-        step.
-        """
         options, files = self._options, step.files
         return (
             len(files) > 1

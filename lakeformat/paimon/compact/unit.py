@@ -43,7 +43,7 @@ class CompactUnit:
     steps: tuple[Step, ...]
     output_level: int = 0
     drop_delete: bool = False
-    """True to drop rows of kind DELETE, because no older row of their keys exists."""
+    """True to drop rows of kind DELETE, because readers see no older row of their keys."""
     is_last: bool = False
     """True if the output level is the highest level."""
     looked_up: tuple[ManifestEntry, ...] = ()
@@ -108,7 +108,7 @@ class CompactUnit:
 
     @property
     def bytes(self) -> int:
-        """The number of bytes to read."""
+        """The size in bytes of the files that are rewritten."""
         return sum(file.file_size for file in self.rewritten)
 
     @property
@@ -193,7 +193,7 @@ class CompactPlan:
 
     @property
     def bytes(self) -> int:
-        """The number of bytes that all units read; they write about as many."""
+        """The size in bytes of all files that are rewritten; about as many bytes are written."""
         return sum(unit.bytes for unit in self.units)
 
     def to_dict(self) -> dict[str, Any]:

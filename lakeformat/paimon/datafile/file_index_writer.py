@@ -19,7 +19,7 @@ from lakeformat.types.types import DataField
 __all__ = ["INDEX_SUFFIX", "FileIndexWriter", "WantedIndex", "wanted_indexes"]
 
 INDEX_SUFFIX = ".index"
-"""The suffix of an index file; before it is the name of its data file."""
+"""The suffix of an index file; its name begins with the name of its data file."""
 
 
 class IndexWriter(Protocol):

@@ -57,8 +57,8 @@ def keeping_instants(schema: TableSchema, zones: Iterable[str] = ()) -> TableSch
 
 
 def lacks_zone(schema: TableSchema) -> bool:
-    """Return True if the table's ORC files have TIMESTAMP_LTZ but do not name the zone of their
-    writer.
+    """Return True if the table's ORC files have TIMESTAMP_LTZ, and neither they nor an option names
+    the zone of their writer.
     """
     if not _shifts_instants(schema) or schema.table_options.orc_writer_timezone:
         return False

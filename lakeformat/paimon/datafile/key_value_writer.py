@@ -28,7 +28,7 @@ __all__ = ["KeyValueWriter"]
 
 
 class KeyValueWriter:
-    """Writes one sorted run, or one changelog, of a bucket; rows must be in key order.
+    """Writes one sorted run, or one changelog, of a bucket; rows must be in the order of ``keys``.
 
     Batches have ``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and the table's columns, in this order and in
     the Arrow types of the table, as ``read_key_values`` returns them. If a call raises, all files
@@ -50,7 +50,7 @@ class KeyValueWriter:
         """Open no file yet; ``key_columns`` is the primary key without partition columns.
 
         ``options`` are those for a level or for changelogs; ``next_name`` returns the name of each
-        file.
+        file. ``keys`` is the order that rows must have.
         """
         by_name = {field.name: field for field in fields}
         self._fields = fields
@@ -78,7 +78,7 @@ class KeyValueWriter:
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Add the next rows; their keys must follow the keys written before."""
+        """Add the next rows; with the rows written before, they must be in the order of ``keys``."""
         keys = [batch.column(name) for name in self._key_columns]
         names = [KEY_PREFIX + name for name in self._key_columns]
         stored = [*keys, *batch.columns]

@@ -132,8 +132,6 @@ def _sentence(report: ExpireReport) -> str:
 
 @dataclass(slots=True)
 class _Expiry:
-    """One expiry of one table."""
-
     handle: TableHandle
     retention: Retention
     account: Account

@@ -77,8 +77,6 @@ def plan_units(
 
 
 class _IndexPlanner:
-    """Compares the indexes of data files with the options, one file at a time."""
-
     def __init__(self, handle: TableHandle, snapshot: Snapshot, force: bool) -> None:
         self._handle = handle
         self._snapshot = snapshot

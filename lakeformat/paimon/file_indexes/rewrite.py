@@ -82,8 +82,6 @@ def rewrite_file_indexes(
 
 @dataclass(slots=True)
 class _IndexRewrite:
-    """One rewrite of file indexes, from its first plan to its report."""
-
     handle: TableHandle
     chosen: Chosen
     force: bool

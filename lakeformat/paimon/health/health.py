@@ -129,7 +129,6 @@ def _check(handle: TableHandle, time_travel: bool, unknown: bool) -> HealthRepor
 
 
 def _list_unknown(handle: TableHandle) -> tuple[pa.Table, UnknownFiles]:
-    """Return a listing of the table's directories, and the files in it to which nothing refers."""
     from lakeformat.paimon.health.unknown import find_unknown, list_files
     from lakeformat.paimon.orphans.references import find_references
 

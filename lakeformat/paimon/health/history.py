@@ -240,7 +240,6 @@ class _Walk:
         self._found.data.append(files_of(columns.take(rows), kept))
 
     def _add_lists(self, lists: Mapping[KeptFor, Sequence[_List]]) -> None:
-        """Collect the files that the manifests of ``lists`` add."""
         for kept, some in lists.items():
             manifests = self._manifests(some)
             if manifests:

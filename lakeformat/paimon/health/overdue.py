@@ -40,7 +40,9 @@ class OverdueNumbers:
 
     count: int = 0
     overdue: int = 0
-    """The number of snapshots (or changelogs) that are older than the table options keep."""
+    """The number of snapshots (or changelogs) that the retention of the table options does not
+    keep.
+    """
     expirable: int = 0
     """The number that an expiry would delete now; consumers keep the other overdue ones."""
     first_left: int = 0

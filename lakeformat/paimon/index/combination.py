@@ -41,9 +41,9 @@ def combine(
     ones.
 
     If nothing changes, the caller must keep the previous index manifest, because readers compare
-    its name to detect changes. Raise CommitConflictError if a removed file is missing, or if an
-    added file contradicts an existing one. Raise InvalidRequestError for two new files of one
-    bucket, and CorruptTableError if ``previous`` has DELETE entries.
+    its name to detect changes. Raise CommitConflictError if the changes contradict the entries in
+    ``previous``. Raise InvalidRequestError for two new files of one bucket, and CorruptTableError
+    if ``previous`` has DELETE entries.
     """
     _refuse_deletes(previous)
     removed, added = list(removed), list(added)

@@ -54,8 +54,8 @@ def _partitions(handle: TableHandle, request: MaintainRequest) -> StepReport:
 def _compact(handle: TableHandle, request: MaintainRequest) -> StepReport:
     """Compact in full only the buckets that the health report advises to compact.
 
-    Raise CommitConflictError, whose ``report`` has the finished part, if other commits prevented a
-    part of the compaction in every attempt.
+    If more compaction may be due, for example after conflicts with other commits in every attempt,
+    raise CommitConflictError; its ``report`` has the finished part.
     """
     handle = newest_schema(handle)
     places = due_places(handle)

@@ -41,7 +41,9 @@ class CommitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One snapshot of the table, as its file has it; members that older writers omit are None."""
+    """One snapshot of the table, as its file has it; members that older writers omit have their
+    defaults.
+    """
 
     id: int
     schema_id: int

@@ -94,8 +94,8 @@ def remove_missing_files(
     """Find missing and truncated files, and commit a snapshot without them unless it is a dry run.
 
     The rows of these files are lost already; afterwards the table can be read again. Raise
-    InvalidRequestError if more than ``max_share`` of all files are missing. If a compaction changed
-    the files meanwhile, the search is repeated.
+    InvalidRequestError if more than ``max_share`` of all files are missing; a dry run reports this
+    instead. If a compaction changed the files meanwhile, the search is repeated.
     """
     share: object = max_share
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
@@ -118,8 +118,6 @@ def remove_missing_files(
 
 @dataclass(slots=True)
 class _Removal:
-    """One search for missing files, and the commit without them."""
-
     handle: TableHandle
     max_share: float
     commit: CommitId | None

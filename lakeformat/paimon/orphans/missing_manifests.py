@@ -67,8 +67,8 @@ class MissingManifestsReport(Report):
 def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingManifestsReport:
     """Find missing manifests and, unless it is a dry run, publish a snapshot without them.
 
-    Raise InvalidRequestError if a missing manifest recorded deleted files, whose names are lost,
-    or if an append table has deletion vectors.
+    Raise InvalidRequestError if a missing manifest recorded deleted files, whose names are lost, or
+    if an append table has deletion vectors. A dry run reports this instead.
     """
     require_allowed(handle, Operation.COMMIT)
     report, head, live = again_if_overtaken(handle, lambda: _look(handle, dry_run=dry_run))

@@ -88,8 +88,6 @@ def find_references(handle: TableHandle, readers: Readers | None = None) -> Refe
 
 @dataclass(frozen=True, slots=True)
 class _Lists:
-    """The manifests in each list of a snapshot."""
-
     base: list[ManifestMeta]
     delta: list[ManifestMeta]
     changelog: list[ManifestMeta]
@@ -169,8 +167,6 @@ class References:
 
 
 class _Branch:
-    """Reads the references of one branch."""
-
     def __init__(self, found: References, name: str, *, is_first: bool) -> None:
         self._found = found
         self._name = name

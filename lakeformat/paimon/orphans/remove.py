@@ -58,7 +58,10 @@ class OrphanOptions:
     in_use: tuple[CommitMessage, ...] = ()
     """Uncommitted messages whose files are kept."""
     max_share: float = 0.5
-    """The largest share of files or bytes that may be removed; more is refused."""
+    """The largest share of files or bytes that may be removed.
+
+    A removal of a larger share is refused if it has more than 100 files.
+    """
     external_paths: bool = False
     """True to also remove orphans at external paths; only safe if no other table stores files
     there.
@@ -92,7 +95,8 @@ def remove_orphans(
     the options give an age, files written since one day before the newest commit are kept. A dry
     run with ``commit_comes_first`` assumes that a commit is made now. If the removal is
     interrupted, the next run deletes the remaining orphans. Raise InvalidRequestError for an age
-    limit that is too recent, or if more than ``max_share`` of the table would be removed.
+    limit that is too recent. Raise it also if ``max_share`` forbids the removal; a dry run reports
+    this instead.
     """
     require_same_table(handle)
     if not dry_run:
@@ -143,8 +147,6 @@ def remove_orphans(
 
 @dataclass(slots=True)
 class _PlannedRemovals:
-    """The planned removals of one run."""
-
     floor: AgeFloor
     times: list[tuple[int, int]]
     """The commit time in epoch milliseconds and the number of each snapshot of the branch main,

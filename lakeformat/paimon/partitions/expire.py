@@ -139,8 +139,6 @@ def expire_partitions(
 
 @dataclass(slots=True)
 class _PartitionExpiry:
-    """The progress of one expiry of partitions."""
-
     handle: TableHandle
     rules: ExpireRules
     older_than: datetime
@@ -250,7 +248,6 @@ def _batches(expired: Sequence[ExpiredPartition], size: int | None) -> Iterator[
 
 
 def _with_request(options: TableOptions, request: ExpireRequest) -> TableOptions:
-    """Return ``options`` with the values that the request sets."""
     said: dict[Option[Any], object] = {
         TableOptions.partition_expiration_strategy: request.strategy,
         TableOptions.partition_timestamp_pattern: request.timestamp_pattern,

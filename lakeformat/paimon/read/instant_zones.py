@@ -37,7 +37,6 @@ def rewriting_instants(
 def _zones(
     handle: TableHandle, snapshot: Snapshot | None, entries: Iterable[ManifestEntry]
 ) -> Iterator[str]:
-    """Yield the time zones that the footers of ORC files name."""
     if snapshot is None:
         return
     files = DataFiles(handle, snapshot, DeletedRows(handle, ()))

@@ -132,7 +132,6 @@ class _Finder:
         return any(each.null_count != file.row_count and _is_open(each) for each in known)
 
     def _fields(self, schema: TableSchema) -> list[tuple[int, str, DataType]]:
-        """Return the ids, names and types of the scanned columns in a schema."""
         return [(f.id, f.name, f.type) for f in schema.fields if f.name in self._columns]
 
     def _holds(self, file: DataFileMeta, name: str) -> bool:

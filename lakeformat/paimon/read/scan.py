@@ -228,7 +228,6 @@ class Scan(Results):
         return self._least_level == 0 and merges(schema)
 
     def _pruning(self) -> Conjunction:
-        """Return the conditions by which files of the snapshot may be skipped."""
         schema, filters = self._handle.schema, self._filters
         sees_level_zero = self._with_streamed and skips_level_zero(schema)
         # A postponed, level-0 or unpublished row may change any non-key column of a visible row.

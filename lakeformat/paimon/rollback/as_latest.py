@@ -185,8 +185,6 @@ def _files_back(handle: TableHandle, plan: Return) -> Iterator[Removal]:
 
 @dataclass(frozen=True, slots=True)
 class _RollbackIdentity:
-    """The commit user and identifier of a rollback, and the tag that keeps the restored files."""
-
     commit: CommitId | None
     user: str
     identifier: int

@@ -37,7 +37,10 @@ class ChangeUnit:
     vectors: tuple[IndexManifestEntry, ...]
     """The index files with deletion vectors of the bucket."""
     live: frozenset[str]
-    """The names of all live files of the bucket; vectors of other files are obsolete."""
+    """The names of all live files of the bucket, if the table has deletion vectors; else empty.
+
+    Vectors of other files are obsolete.
+    """
 
     @property
     def partition(self) -> bytes:

@@ -2,8 +2,8 @@
 """System tables show a table's own metadata as rows, such as ``shop.orders$files``.
 
 ``registry.py`` lists the system tables. The module of a system table has the name of the table.
-Times are in UTC, except the creation times of files and tags, which are the local time of the
-writer.
+Times are in UTC, except the creation times of files, and of tags by other engines: these are in the
+local time of the writer.
 """
 
 from __future__ import annotations

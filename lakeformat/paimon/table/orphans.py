@@ -53,11 +53,11 @@ class TableOrphans(TableReads):
         unreferenced files. So an ``older_than`` within the last day or after ``running_since``
         raises InvalidRequestError, unless ``allow_younger`` confirms that no writer is active. An
         old file is kept if its writer also wrote a file that is not old enough. The files of the
-        messages ``in_use`` and files with unknown names are kept, too. InvalidRequestError is also
-        raised if more than 100 files, and more than ``max_share`` of the table's files or bytes,
-        are orphans. ``external_paths`` also checks external paths, where no other table may keep
-        files. ``on_progress`` is called with every file that is removed or, in a dry run, would be
-        removed.
+        messages ``in_use`` and files with unknown names are kept, too. If more than 100 files, and
+        more than ``max_share`` of the table's files or bytes, are orphans, InvalidRequestError is
+        raised; a dry run reports this instead. ``external_paths`` also checks external paths, where
+        no other table may keep files. ``on_progress`` is called with every file that is removed or,
+        in a dry run, would be removed.
 
         ``executor`` reads manifests and lists directories: ``"threads"`` (as many as the option
         ``file-operation.thread-num``), ``"serial"``, or an object such as
@@ -89,7 +89,7 @@ class TableOrphans(TableReads):
 
         Their rows are lost, and every read of such a file fails until it is removed. Raise
         InvalidRequestError if more than ``max_share`` of the files are missing, because then the
-        storage is probably not mounted, or the path is wrong.
+        storage is probably not mounted, or the path is wrong; a dry run reports this instead.
         """
         from lakeformat.paimon.orphans.missing import remove_missing_files
 
@@ -102,8 +102,8 @@ class TableOrphans(TableReads):
 
         The rows of data files that only these manifests name are lost. A snapshot that names a
         missing manifest cannot be read. Raise InvalidRequestError if a missing manifest recorded
-        deleted files, or if an append table has deletion vectors. Then roll back to a complete
-        snapshot, or restore the manifests from a backup.
+        deleted files, or if an append table has deletion vectors; a dry run reports this instead.
+        In both cases roll back to a complete snapshot, or restore the manifests from a backup.
         """
         from lakeformat.paimon.orphans.missing_manifests import remove_missing_manifests
 

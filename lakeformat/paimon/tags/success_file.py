@@ -36,7 +36,10 @@ def write_success_file(handle: TableHandle, tag: str) -> None:
 
 
 def remove_success_file(handle: TableHandle, tag: str) -> None:
-    """Delete the success file of a deleted tag, if it exists."""
+    """Delete the success file of a deleted tag, if ``tag.create-success-file`` is set.
+
+    A failure is only logged.
+    """
     if not handle.options.tag_create_success_file:
         return
     try:

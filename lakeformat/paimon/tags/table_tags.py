@@ -160,8 +160,8 @@ class TableTags:
     ) -> DeletionReport:
         """Delete tags whose retention time has passed, and tags created before ``older_than``.
 
-        ``older_than`` is a time, or an age such as ``"30 d"``. Tags at which a branch began are
-        kept.
+        ``older_than`` is a time, or an age such as ``"30 d"``. If ``tag.time-expire-enabled`` is
+        ``false``, the retention time does not count. Tags at which a branch began are kept.
         """
         return expire(self._handle, older_than=older_than, dry_run=dry_run, on_progress=on_progress)
 

@@ -29,8 +29,6 @@ Rows: TypeAlias = pa.RecordBatch | pa.Table
 
 @dataclass(slots=True)
 class _AppendFiles:
-    """The files that this writer creates in one bucket."""
-
     directory: str
     external: ExternalPaths | None
     names: DataFileNames

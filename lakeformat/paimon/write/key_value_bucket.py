@@ -34,8 +34,6 @@ __all__ = ["KeyValueBuckets"]
 
 @dataclass(slots=True)
 class _KeyedFiles:
-    """The files that this writer creates in one bucket."""
-
     files: KeyValueFiles
     writers: list[KeyValueWriter] = field(default_factory=list)
     new: list[DataFileMeta] = field(default_factory=list)

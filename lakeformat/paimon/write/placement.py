@@ -87,8 +87,6 @@ def placement_of(
 
 
 class _AtOnce:
-    """Places rows immediately."""
-
     def __init__(self, assign: Assigner | DynamicAssigner) -> None:
         self._place_rows = assign
         self.place = assign.place

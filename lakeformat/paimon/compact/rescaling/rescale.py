@@ -161,8 +161,6 @@ def _planned(unit: _RescaledPartition) -> RescaledPartition:
 
 @dataclass(slots=True)
 class _Rescale:
-    """One rescale, from its first plan to the outcome of each partition."""
-
     handle: TableHandle
     count: int
     executor: str | Executor
@@ -211,7 +209,6 @@ class _Rescale:
         return Round(units=parts, work=work)
 
     def _units(self) -> list[_RescaledPartition]:
-        """Return the partitions to plan, with their files in the newest snapshot."""
         newest = _units_now(self.handle, self.count)
         if self._wanted is None:
             meant = self.are_meant({*newest})
@@ -237,8 +234,6 @@ class _Rescale:
 
 
 class _UnpublishedPartitions:
-    """The messages of partitions that are not published yet."""
-
     def __init__(
         self, target: TableHandle, units: Sequence[_RescaledPartition], parts: Sequence[Part]
     ) -> None:

@@ -157,7 +157,9 @@ Make = Callable[[str, str, Column, int], PositionState]
 
 @dataclass(frozen=True, slots=True)
 class PositionFunction:
-    """Chooses the first or the last row of each key in merge order, and returns its value."""
+    """Chooses the first or the last value of each key in merge order, or the first or last that is
+    not null.
+    """
 
     name: str
     column: str

@@ -137,7 +137,6 @@ class BytesColumn:
         return found
 
     def _copied(self) -> pa.Array:
-        """Return a binary array of the values, copied one by one."""
         whole, ends = self.data.data, self.starts + self.sizes
         pairs = zip(self.starts.tolist(), ends.tolist(), strict=True)
         content = b"".join([whole[start:end] for start, end in pairs])
