@@ -78,7 +78,7 @@ class KeyValueWriter:
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Add the next rows; with the rows written before, they must be in the order of ``keys``."""
+        """Add the next rows; with the rows written before, they must be in the order ``keys``."""
         keys = [batch.column(name) for name in self._key_columns]
         names = [KEY_PREFIX + name for name in self._key_columns]
         stored = [*keys, *batch.columns]

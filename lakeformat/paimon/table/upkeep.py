@@ -174,9 +174,9 @@ class TableUpkeep(TableReads):
         ``order_strategy`` is ``"order"``, column after column, ``"zorder"`` or ``"hilbert"``.
 
         A bucket that fails does not stop the next. Its error is raised after the remaining buckets
-        are published; ``report`` of the error has the result of each bucket. A compaction publishes
-        several snapshots. A retry with the same ``commit`` resumes where the earlier attempt ended,
-        and reports that attempt's snapshots as ``earlier_snapshot_ids``.
+        are published; ``report`` of the error has the result of each bucket. A compaction may
+        publish several snapshots. A retry with the same ``commit`` resumes where the earlier
+        attempt ended, and reports that attempt's snapshots as ``earlier_snapshot_ids``.
         """
         from lakeformat.paimon.compact.compact import compact
         from lakeformat.paimon.compact.partition_choice import Chosen

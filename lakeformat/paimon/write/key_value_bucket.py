@@ -125,9 +125,10 @@ class KeyValueBuckets:
         self._sequences.end_run()
 
     def _ready_to_move(self, rows: pa.Table) -> pa.Table:
-        """Return the rows with dictionary-encoded texts, which are copied faster.
+        """Return the rows with dictionary-encoded texts, except in the key; they are copied faster.
 
-        Columns that the merge compares remain as they are.
+        For engines other than ``deduplicate`` and formats other than Parquet, return the rows
+        unchanged.
         """
         options = self._handle.options
         formats = [options.of_level(0).file_format]
