@@ -96,8 +96,8 @@ def rewriting_if_overtaken(handle: TableHandle, base: Snapshot) -> Iterator[None
 def again_if_overtaken(handle: TableHandle, work: Callable[[], T]) -> T:
     """Run ``work``, which reads the newest snapshot, and return its result.
 
-    If ``work`` raises CorruptTableError or NotFoundError and the table has a newer snapshot, run it
-    again. Raise SnapshotExpiredError if ten runs fail in this way.
+    If ``work`` raises CorruptTableError or NotFoundError and the table has another newest snapshot
+    now, run it again. Raise SnapshotExpiredError if ten runs fail in this way.
     """
     for tries_left in reversed(range(_TRIES)):
         newest = latest_snapshot_id(handle.storage, handle.layout)

@@ -70,7 +70,7 @@ def _is_older(handle: TableHandle, one: int, other: int) -> bool:
 def _own_manifests(handle: TableHandle, snapshot: Snapshot) -> set[str]:
     """Return the names of the manifests of a snapshot's changes.
 
-    The set is empty if the snapshot has expired.
+    The set is empty if their list is damaged or, for example after an expiry, missing.
     """
     try:
         return _names(manifests_of(handle.storage, handle.layout, snapshot, ListKind.DELTA))

@@ -60,7 +60,8 @@ class ReadSnapshotCheck:
     def check(self, head: Snapshot | None, touches: Touches) -> None:
         """Raise CommitConflictError if another commit up to ``head`` changed the same partitions.
 
-        Also raise it if this is unknown, because a later snapshot has expired or ``snapshot`` was
+        Some commits ignore appended rows: see ``_conflicts_with_appends``. Also raise the error if
+        a conflict cannot be excluded, because a later snapshot has expired or ``snapshot`` was
         rolled back. Every snapshot is read once, also over several attempts.
         """
         newest = head.id if head else 0

@@ -151,9 +151,9 @@ def _packs(run: Iterable[DataFileMeta], settings: AppendSettings) -> Iterator[li
 
 
 def _are_enough(pack: Sequence[DataFileMeta], size: int, settings: AppendSettings) -> bool:
-    """Return True if rewriting ``pack``, of ``size`` bytes, leaves fewer files.
+    """Return True if ``pack``, of ``size`` bytes, has enough files, and rewriting leaves fewer.
 
-    Otherwise every plan would pick it again.
+    If rewriting left as many files, every plan would pick the pack again.
     """
     return len(pack) >= settings.min_files and size // settings.target_bytes + 1 < len(pack)
 

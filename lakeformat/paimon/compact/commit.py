@@ -81,7 +81,7 @@ class Groups:
     def _publish_group(self, group: list[Made]) -> None:
         """Publish the units of a group together or, after a conflict, one by one.
 
-        Published and refused units are removed from ``group``.
+        If an error is raised, ``group`` holds the units that are neither published nor refused.
         """
         error = self._publish(group)
         if error is None:

@@ -91,11 +91,12 @@ def run_plans(
     on_progress: OnUnit | None,
     ends_at_once: Callable[[TableHandle], bool],
 ) -> CompactReport:
-    """Plan, run and commit in rounds until a plan has no unit of work, or ``_ROUNDS`` rounds ended.
+    """Plan, run and commit in rounds until a plan has no unit of work.
 
-    The first round plans all chosen buckets; ``plan`` gets None for them. Later rounds plan the
-    buckets whose commit was a conflict. Unless ``ends_at_once`` returns True, they also plan the
-    buckets that were just compacted. Raise InvalidRequestError if ``on_progress`` cannot be called.
+    After ``_ROUNDS`` rounds, or too many conflicts, it ends early. The first round plans all chosen
+    buckets; ``plan`` gets None for them. Later rounds plan the buckets whose commit was a conflict.
+    Unless ``ends_at_once`` returns True, they also plan the buckets that were just compacted. Raise
+    InvalidRequestError if ``on_progress`` cannot be called.
     """
     if on_progress is not None and not callable(on_progress):
         raise InvalidRequestError(
@@ -136,7 +137,7 @@ class _BucketCompaction:
     _run_millis: int = 0
 
     def until_done(self) -> CompactReport:
-        """Run rounds until no bucket is due, and return the report.
+        """Run rounds until no bucket is due or a limit is reached, and return the report.
 
         A bucket that needs no work is in the report once.
         """

@@ -37,7 +37,8 @@ def with_buckets(handle: TableHandle, count: int) -> TableHandle:
 def give_buckets(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage, ...]:
     """Write the rows of a unit to their buckets; after any error the new files are deleted.
 
-    Return a message that removes the unit's files, and one for each bucket that adds files.
+    Return a message that removes the unit's files, and a message for each bucket that gets new
+    files.
     """
     assert unit.buckets is not None
     target = with_buckets(handle, unit.buckets)

@@ -36,7 +36,7 @@ class FilePlaces:
         files.
 
         The key is the path in the storage, or the address of an external file. All entries that
-        name a file give it the same key, also if they have other levels and other extra files.
+        name a file give it the same key, even if their levels and extra files differ.
         """
         layout = self._handle.layout
         partitions = [self._directory(each or b"") for each in columns.partition.values()]

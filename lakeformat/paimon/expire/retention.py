@@ -212,7 +212,8 @@ def select_changelogs(
 def count_overdue(
     ids: Sequence[int], time_of: Callable[[int], int | None], retention: Retention
 ) -> int:
-    """Return how many snapshots the limits would expire without consumers and without ``limit``.
+    """Return how many snapshots ``retention`` would expire without its ``limit`` and without
+    consumers.
 
     The result is found by a binary search, which calls ``time_of`` rarely.
     """

@@ -52,10 +52,10 @@ def find_reasons(
     overdue: Overdue,
     other: OtherCompactor | None,
 ) -> tuple[Reason, ...]:
-    """Return the reasons that follow from the numbers of a report, each with a command.
+    """Return the reasons that follow from the numbers of a report, each with advice.
 
-    If the table refuses the command, the advice is the refusal. ``other`` is None if no other
-    program compacts the table.
+    If the table refuses the command that the advice names, the refusal replaces it. ``other`` is
+    None if no other program compacts the table.
     """
     found = [
         *_of_lost_files(table, storage, snapshots),

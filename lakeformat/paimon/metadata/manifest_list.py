@@ -147,7 +147,7 @@ def manifests_of(
 def read_manifest_list(
     storage: Storage, layout: TableLayout, name: str, *, size: int | None = None
 ) -> list[ManifestMeta]:
-    """Return the entries of a manifest list in commit order.
+    """Return the entries of a manifest list, in the order of the file.
 
     Raise CorruptTableError if the list does not have ``size`` bytes; None skips this check.
     """

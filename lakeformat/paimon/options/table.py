@@ -119,7 +119,8 @@ class TableOptions(DeclaredOptions):
     def differing(self, asked: Mapping[str, str]) -> dict[str, tuple[str | None, str]]:
         """Return, by key, the value here and the value in ``asked`` of each option that differs.
 
-        The value here is None if an option without a default is not set.
+        The value here is None if the option is not set, unless it has a default for the whole
+        table.
         """
         found = {}
         for key, value in asked.items():

@@ -123,7 +123,7 @@ class References:
 
         The references of a metadata file that was deleted after it was read are kept. Raise
         CorruptTableError or NotFoundError for metadata that is missing although the table has not
-        changed.
+        changed, and SnapshotExpiredError if the table changes again and again.
         """
         failures = 0
         while (state := _state(self.handle)) != self._seen:

@@ -24,7 +24,8 @@ def explain_scan(
 ) -> ScanPlan:
     """Return the number of files that each kind of condition skips, and what is left to read.
 
-    The scan is planned again without conditions, and with conditions on partition columns only.
+    The scan is planned three times: without conditions, with those on partition columns, and with
+    all.
     """
     if snapshot is None:
         return ScanPlan(None, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)

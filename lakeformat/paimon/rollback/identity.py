@@ -78,10 +78,10 @@ class EarlierReturns:
 def properties_of(
     target: Snapshot, commit: CommitId | None, protection: str | None
 ) -> Mapping[str, str] | None:
-    """Return the properties of the new snapshot; None if there are no properties.
+    """Return the properties of the new snapshot; None if neither target nor rollback has any.
 
-    These are the properties of the target and, with ``commit``, the properties that identify the
-    rollback. ``protection`` is the tag that keeps the restored files.
+    The properties that identify an earlier rollback are left out. With ``commit``, those that
+    identify this rollback are added. ``protection`` is the tag that keeps the restored files.
     """
     kept = {
         key: value

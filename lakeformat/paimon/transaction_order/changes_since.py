@@ -205,7 +205,7 @@ def final(text: str) -> CommitConflictError:
 
 
 class ChangedKeys:
-    """The keys in files that other commits added, read partition by partition when needed.
+    """The keys in files that other commits added; all are read when first needed.
 
     Memory holds 16 bytes for each key.
     """

@@ -32,10 +32,9 @@ class CheckedRows:
         first_row: int,
         encoded: Collection[str] = (),
     ) -> None:
-        """Check rows; errors number the first row ``first_row``.
+        """Check rows; in errors, the first row has the number ``first_row``.
 
-        ``kinds`` names the column of row kinds. Texts and decimals in the columns ``encoded`` may
-        be returned as numbers.
+        ``kinds`` names the column of row kinds. ``encoded`` is that of ``InputColumns``.
         """
         self._schema = schema
         self._conform = InputColumns(schema.fields, encoded)

@@ -41,8 +41,8 @@ class InputColumns:
         """Convert to the columns ``fields``; values of columns in ``encoded`` may be returned as
         numbers.
 
-        Texts are returned as dictionary indices if they arrive as dictionaries, decimals always as
-        64-bit numbers.
+        A text column that arrives as a dictionary remains one if the dictionary is small. Decimals
+        become 64-bit decimals if their values fit.
         """
         self._fields = fields
         self._encoded = encoded

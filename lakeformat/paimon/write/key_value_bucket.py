@@ -73,8 +73,9 @@ class KeyValueBuckets:
         self._buckets: dict[int, _KeyedFiles] = {}
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
-        """Add rows; ``places`` has the place number of each row. Rows are copied when the buffer is
-        full.
+        """Add rows; ``places`` has the place number of each row.
+
+        The batch is kept without a copy until the buffer is full.
         """
         self._buffer.add(rows, kinds, places)
         if self._buffer.nbytes >= self._limit:
