@@ -146,7 +146,7 @@ def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[byte
 def _bucket_numbers(buckets: object) -> frozenset[int] | None:
     """Return the bucket numbers as ints; None for None.
 
-    Raise InvalidRequestError for a value of any other type.
+    Raise InvalidRequestError for anything else than a collection of whole numbers.
     """
     if buckets is None:
         return None

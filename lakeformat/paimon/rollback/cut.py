@@ -37,10 +37,10 @@ _log = logging.getLogger(__name__)
 def cut_history(
     handle: TableHandle, plan: RollbackPlan, cut: StartedCut | None = None
 ) -> tuple[int, ...]:
-    """Delete all snapshots after the target; return their numbers, newest first.
+    """Delete the snapshots, tags and changelogs of the plan, and set its consumers back.
 
-    Raise CommitConflictError if the target is being deleted, or if the process was suspended so
-    long that the target may have expired.
+    Return the numbers of the deleted snapshots. Raise CommitConflictError if the target is being
+    deleted, or if the process was suspended so long that the target may have expired.
     """
     storage, layout, target = handle.storage, handle.layout, plan.target
     number = target.snapshot.id

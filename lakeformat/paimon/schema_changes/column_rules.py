@@ -62,9 +62,8 @@ def check_renamed_type(field: DataField, path: Path) -> None:
 
 
 def check_type_change(schema: TableSchema, path: Path) -> None:
-    """Raise InvalidRequestError for a key column: the bytes of keys decide how files are sorted.
-
-    Raise UnsupportedError for a column with a default value.
+    """Raise InvalidRequestError for a key column, and UnsupportedError for a column with a default
+    value.
     """
     _refuse_partition_key(schema, path, "change its type")
     _refuse_primary_key(schema, path, "change its type")

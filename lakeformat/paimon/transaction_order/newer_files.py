@@ -76,7 +76,7 @@ def newer_files(
     again.
 
     ``hidden`` are names of level-0 files that may be kept although some readers skip level 0 until
-    a compaction. If no reader skips level 0, other files of level 0 are kept, too.
+    a compaction. If no reader skips level 0, other files of level 0 may be kept, too.
     """
     handle, head = changes.handle, changes.head
     is_dynamic = has_hash_index(handle)
