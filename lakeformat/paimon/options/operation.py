@@ -24,7 +24,7 @@ class Operation(StrEnum):
     COMPACT = "compact"
     """Rewrite data files or their indexes, and commit them."""
     COMMIT = "commit"
-    """Publish a snapshot that adds no rows: drop partitions, roll back, analyze, merge
+    """Publish a snapshot without writing rows: drop partitions, roll back, analyze, merge
     manifests.
     """
     EXPIRE = "expire"

@@ -72,8 +72,8 @@ class MissingFilesReport(Report):
     checked_files: int
     missing_files: int
     missing_rows: int
-    """The number of rows in the missing files, including rows that other files replace or
-    delete.
+    """The number of rows in the missing and truncated files, including rows that other files
+    replace or delete.
     """
     missing_bytes: int
     objection: str | None

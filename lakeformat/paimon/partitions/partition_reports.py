@@ -112,7 +112,7 @@ class DonePartition:
     """The files and directories that mark the partition as done."""
     rows: int
     repeated: bool
-    """True if the partition was marked as done before."""
+    """True if a readable file ``_SUCCESS`` marked the partition as done before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

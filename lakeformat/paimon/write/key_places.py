@@ -26,7 +26,7 @@ class FoundKeys:
     """The partition and bucket in which the table has each of the keys that were looked up."""
 
     partitions: list[bytes]
-    """The partitions, as framed binary rows, that have at least one of the keys."""
+    """The partitions of the table that have files, as framed binary rows."""
     partition_of: Positions
     """For each key, the position of its partition in ``partitions``; ``NOWHERE`` for a new key."""
     bucket_of: Buckets
