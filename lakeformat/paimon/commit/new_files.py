@@ -32,10 +32,11 @@ _COMMITTED_ONCE = (
 class NewFileCheck:
     """Searches the commits since the writers started for the files of the messages.
 
-    A file can only be committed after its writer started. If the snapshot at that time is unknown,
-    or the history since then has expired, the live files and the tags are searched instead. That is
-    enough: a committed file is live, kept by a tag, named by an existing snapshot, or deleted by
-    the expiry. Every snapshot is read once.
+    A file can only be committed after its writer started. If history since then has expired, the
+    live files and the tags are searched, too. Then the search is complete: a committed file is
+    live, kept by a tag, named by an existing snapshot, or deleted by the expiry. If the snapshot at
+    the start is unknown, only the live files and the tags are searched. Every snapshot is read
+    once.
     """
 
     handle: TableHandle
@@ -58,8 +59,8 @@ class NewFileCheck:
         self._checked = min(known) if known and len(known) == len(self.messages) else None
 
     def check(self, head: Snapshot | None) -> None:
-        """Raise InvalidRequestError if ``head`` or an earlier snapshot has committed one of the
-        files.
+        """Raise InvalidRequestError if the search finds a file that ``head`` or an earlier snapshot
+        has committed.
         """
         if head is None or not len(self._names):
             return

@@ -219,7 +219,10 @@ class _BucketCompaction:
         return bool(self._again)
 
     def _without_made(self, plan: CompactPlan) -> CompactPlan:
-        """Return the plan without the units whose work an earlier attempt has published."""
+        """Return the plan without the units whose work an earlier attempt has published.
+
+        The plan is unchanged unless ``ends_at_once`` returns True.
+        """
         identity = self.identity
         if identity is None or not self.ends_at_once(self.handle):
             return plan

@@ -58,7 +58,10 @@ def give_buckets(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage,
 def postponed_rows(
     handle: TableHandle, unit: CompactUnit
 ) -> Iterator[tuple[pa.RecordBatch, np.ndarray[tuple[int], np.dtype[np.int8]]]]:
-    """Yield the rows of the unit's files with their kinds, in commit order."""
+    """Yield the rows of the unit's files with their kinds, in commit order.
+
+    Rows that ``ignore-delete`` or ``ignore-update-before`` drops are left out.
+    """
     files = DataFiles(handle, unit.snapshot, DeletedRows(handle, (), ""))
     names = handle.schema.column_names
     for entry in unit.files:

@@ -233,8 +233,8 @@ def count_overdue_changelogs(
     time_of: Callable[[int], int | None],
     retention: Retention,
 ) -> int:
-    """Return how many changelogs the limits would expire without consumers and without
-    ``limit``.
+    """Return how many changelogs ``retention`` would expire without its ``limit`` and without
+    consumers.
     """
     highest, _, _ = _bounds(ids, _unlimited(retention, ids), None, newest=latest_snapshot)
     highest = min(highest, max(len(ids) - 1, 0))

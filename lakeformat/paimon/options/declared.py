@@ -62,7 +62,10 @@ def find_option(key: str) -> Option[Any] | None:
 
 @cache
 def used_by(operation: Operation | None) -> frozenset[Option[Any]]:
-    """Return the options that any step of an operation may read; None returns all options."""
+    """Return the options that are checked before an operation; None returns all options.
+
+    They are those that a later step of the operation may read, when an error would be too late.
+    """
     if operation is None:
         return frozenset(declared_options())
     if operation in (Operation.WRITE, Operation.COMPACT):

@@ -257,12 +257,12 @@ class TableOptions(DeclaredOptions):
 
     @staticmethod
     def uses(key: str, operation: Operation) -> bool:
-        """Return True if any step of ``operation`` may read the option ``key``."""
+        """Return True if the option ``key`` is checked before ``operation``."""
         return find_option(key) in used_by(operation)
 
     def check_values(self, operation: Operation | None = None) -> None:
-        """Raise InvalidRequestError if the value of an option that ``operation`` may read has a
-        wrong type.
+        """Raise InvalidRequestError if an option that is checked before ``operation`` has a value
+        of a wrong type.
 
         None checks all options.
         """

@@ -42,7 +42,9 @@ class RollbackPlan:
 
     @property
     def is_empty(self) -> bool:
-        """True if the target is the newest snapshot already."""
+        """True if the target is the newest snapshot already, and nothing else must be deleted or
+        set back.
+        """
         found = (self.snapshots, self.changelogs, self.tags, self.consumers)
         return self.target.tag is None and not any(found)
 

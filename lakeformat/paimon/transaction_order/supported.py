@@ -26,7 +26,7 @@ def is_transaction_order(
     With ``conflict=None``, the table option ``write.conflict`` decides about a write with
     ``read_snapshot``. Raise InvalidRequestError for an unknown ``conflict``, and if a write in
     transaction order has no ``read_snapshot``. Raise UnsupportedError if the table does not support
-    this order; the advice of the error is then ``otherwise``.
+    this order; the error may advise ``otherwise``.
     """
     if conflict is None and read_snapshot is not None:
         conflict = handle.options.write_conflict
@@ -48,7 +48,11 @@ def is_transaction_order(
 
 
 def require_transaction_order(handle: TableHandle, otherwise: str = _OPTIMISTIC) -> None:
-    """Raise UnsupportedError unless the newest row of a key replaces its older rows."""
+    """Raise UnsupportedError for a table that cannot be written in transaction order.
+
+    The newest row of a key must replace the older rows, a key must stay in its partition, and
+    writers must assign the buckets. The error may advise ``otherwise``.
+    """
     options = handle.options
     engine = options.merge_engine
     if not handle.schema.primary_keys:
