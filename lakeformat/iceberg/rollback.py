@@ -76,7 +76,6 @@ def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
 
 
 def _refuse_foreign_arguments(request: RollbackRequest) -> None:
-    """Raise ``UnsupportedError`` for arguments of a rollback that only Paimon tables have."""
     if request.watermark is not None:
         raise UnsupportedError("Iceberg tables have no watermarks: pass as_of or snapshot instead")
     if not request.as_latest or request.force:

@@ -191,7 +191,6 @@ def _steps(values: pa.Array, kind: TransformKind) -> pa.Array:
 
 
 def _null_like(found: pa.Array, values: pa.Array) -> pa.Array:
-    """Return the array ``found``, with nulls where ``values`` has nulls."""
     if not values.null_count:
         return found
     return pc.if_else(pc.is_valid(values), found, pa.scalar(None, found.type))

@@ -180,8 +180,8 @@ def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> 
 
 
 def _require_kept_key(table: str, change: object) -> None:
-    """Raise ``InvalidRequestError`` for a change of a key column after which a key would not find
-    its rows.
+    """Raise ``InvalidRequestError`` if the change drops, renames or widens a key column, or makes
+    it nullable.
     """
     refused = {
         DroppedColumn: ("be dropped", "it identifies rows"),
@@ -198,8 +198,8 @@ def _require_kept_key(table: str, change: object) -> None:
 
 
 def _require_kept_version(table: str, version: Field, alteration: Alteration) -> None:
-    """Raise ``InvalidRequestError`` if the versions of rows would be missing or have
-    another order.
+    """Raise ``InvalidRequestError`` if the alteration drops or renames the version field, changes
+    the order of its values, or sets a property that does not fit a table with a version field.
     """
     for change in alteration.columns:
         if change.path != (version.name,):

@@ -52,7 +52,8 @@ class IcebergPublication:
         """Return the schema to write for a published table; ``before`` is the schema before a
         change.
 
-        If ``iceberg.on-unpublishable`` is ``rewrite``, new columns get types that can be published.
+        If ``iceberg.on-unpublishable`` is ``rewrite``, new timestamp columns of at most 3 digits
+        get 6 digits, because some Iceberg readers refuse files with milliseconds.
         """
         options = schema.table_options
         if not options.publishes_iceberg or options.iceberg_on_unpublishable != REWRITE:

@@ -166,7 +166,6 @@ def _groups(files: ManifestColumns) -> dict[_Group, Positions]:
 
 
 def _require_whole(files: ManifestColumns, table: str) -> None:
-    """Raise ``UnsupportedError`` for a file that is not Parquet or has only some of the columns."""
     is_parquet = pc.ends_with(_texts(files.file_name), ".parquet")
     if not pc.all(is_parquet, min_count=0).as_py():
         name = _texts(files.file_name).filter(pc.invert(is_parquet))[0].as_py()

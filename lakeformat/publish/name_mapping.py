@@ -2,7 +2,8 @@
 """Makes the name mapping of a table, which Iceberg readers use for files without field ids.
 
 pypaimon writes such files. If several fields have had the same name, the name is mapped to a
-dropped field. Otherwise readers would return the values of one field in another field.
+dropped field, or to an id that no field has. Otherwise readers would return the values of one field
+in another field.
 """
 
 from __future__ import annotations

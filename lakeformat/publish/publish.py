@@ -96,8 +96,6 @@ def publish_head(
 
 
 class _Publication:
-    """One call of ``publish_head``, which publishes one snapshot after the other."""
-
     def __init__(
         self, handle: TableHandle, targets: Targets | None, *, follows_upkeep: bool
     ) -> None:

@@ -20,9 +20,8 @@ class PublishReport(Report):
     published: tuple[int, ...]
     """The numbers of the snapshots that this call published, oldest first."""
     rebuilt: bool
-    """True if the call published from scratch: the newest snapshot, and older snapshots.
-
-    These are the snapshots that the table still has, up to the option ``iceberg.publish-history``.
+    """True if the call published from scratch: the newest snapshot, and older ones that the table
+    still has, at most as many as the option ``iceberg.publish-history`` says.
     """
     updated: bool
     """True if the call published changed tags, an expiry or a rollback of the table."""

@@ -84,7 +84,6 @@ class StateChange:
         return WithoutFiles(pa.concat_tables([left.manifests, kept]), left.removed)
 
     def _operation(self, left: WithoutFiles) -> str:
-        """Return the operation of the snapshot, as Java names it."""
         if not left.removed and not len(self.deletes):
             return "append"
         deletes = len(self.removed) or len(self.deletes)
@@ -104,9 +103,6 @@ class _LeavingFiles:
 
 
 def _made(base: Base, entries: pa.Table) -> list[pa.Table]:
-    """Write manifests of new data files or delete files; return their rows for the manifest
-    list.
-    """
     metadata = base.loaded.metadata
     of_deletes = entries.column("content")[0].as_py() != DATA
     writer = ManifestWriter(metadata, metadata.partition_specs[0], of_deletes)

@@ -65,7 +65,6 @@ class VisibleChanges:
         return live.filter(visible_files(self.handle.schema, live))
 
     def _in_buckets_of(self, changes: ManifestColumns) -> ManifestColumns:
-        """Return all live files of the snapshot in the buckets of the changed files."""
         live = in_partitions(self.handle, changes.partition.to_arrow().unique()).at(self.snapshot)
         together = buckets_of(ManifestColumns.concat([changes, live]))
         return live.filter(np.isin(together[len(changes) :], together[: len(changes)]))

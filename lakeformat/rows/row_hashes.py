@@ -48,7 +48,6 @@ def _combined(columns: Sequence[pa.Array], salt: np.uint64) -> Words:
 
 
 def _hashed(column: pa.Array, salt: np.uint64) -> Words:
-    """Return one 64-bit hash for each value of a column."""
     kind = column.type
     if pa.types.is_null(kind):
         return np.full(len(column), _OF_NULL)

@@ -168,8 +168,6 @@ class Spill:
 
 
 class _OpenSpill:
-    """The temporary files of a writer, open for reading."""
-
     def __init__(
         self, readers: list[tuple[pa.ipc.RecordBatchFileReader, dict[int, range]]]
     ) -> None:

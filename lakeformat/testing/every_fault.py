@@ -72,8 +72,8 @@ def every_fault(
 ) -> Iterator[Trial[T]]:
     """Yield a trial for each possible single fault of a scenario; call its ``run``.
 
-    ``start`` is the storage before the scenario; each trial gets a copy. The seed decides the
-    content of incomplete files: call again with another seed to test more.
+    ``start`` is the storage before the scenario; each trial gets a copy. The seed decides the state
+    that a power cut leaves: call again with another seed to test more.
     """
     origin = start if start is not None else CrashableStorage()
     rehearsal = origin.reopened(seed=seed)

@@ -19,8 +19,8 @@ class FaultKind(StrEnum):
     POWER_CUT_BEFORE = "power_cut_before"
     POWER_CUT_AFTER = "power_cut_after"
     POWER_CUT_TORN = "power_cut_torn"
-    """The power fails during the call, which leaves any state that the contract of the call
-    allows.
+    """The power fails during the call, which leaves one of the states that the contract of the
+    call allows.
     """
 
 
@@ -45,7 +45,8 @@ class Call:
 
 
 class PowerCut(BaseException):
-    """Raised by every call after the power is cut, as if the process had ended.
+    """Raised by the call at which the power is cut and by every later call, as if the process had
+    ended.
 
     It is not an ``Exception``, so the tested code cannot catch it by accident.
     """
@@ -56,7 +57,11 @@ _TEARABLE = frozenset({"close_output", "create", "delete_directory", "overwrite"
 
 
 def kinds_for(operation: str) -> tuple[FaultKind, ...]:
-    """Return the kinds of faults that leave different states after ``operation``."""
+    """Return the kinds of faults to test for an operation.
+
+    A reading call leaves the same state whether it fails before or after its work, so only the
+    former is tested.
+    """
     if operation in _READS:
         return (FaultKind.FAIL_BEFORE, FaultKind.POWER_CUT_BEFORE)
     if operation in _TEARABLE:

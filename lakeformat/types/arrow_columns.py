@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts Arrow arrays to the one Arrow type of each logical type, without changing a value."""
+"""Checks that Arrow arrays fit logical types, and converts them to the Arrow types that the
+encoders of files take.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ _WITH_LONG_OFFSETS = (pa.types.is_large_string, pa.types.is_large_binary)
 
 
 def column_type(data_type: DataType) -> pa.DataType:
-    """Return the Arrow type that a column of ``data_type`` is decoded to."""
+    """Return the Arrow type of a column in memory; unlike ``to_arrow_type``, also for BLOB,
+    GEOMETRY and GEOGRAPHY.
+    """
     if is_bytes(data_type):
         return pa.string() if is_text(data_type) else pa.binary()
     return to_arrow_type(data_type)
@@ -54,9 +58,9 @@ def column_type(data_type: DataType) -> pa.DataType:
 def as_column(array: pa.Array, data_type: DataType) -> pa.Array:
     """Return ``array`` in the Arrow type that the encoders of files take for ``data_type``.
 
-    Strings may keep their 64-bit offsets. For constructed types only the kind (list, map or struct)
-    is checked, because their parts are converted one by one. Raise ``InvalidRequestError`` if the
-    array does not fit.
+    Strings and binaries may keep their 64-bit offsets. The parts of constructed types are not
+    checked, because they are converted one by one. Raise ``InvalidRequestError`` if the array does
+    not fit.
     """
     if not isinstance(array, pa.Array):
         raise InvalidRequestError(f"a column must be one Arrow array, got {type(array).__name__}")

@@ -53,7 +53,7 @@ def numbers(array: pa.Array) -> NDArray[Any]:
 
 
 def array_of(values: NDArray[Any]) -> pa.Array:
-    """Return numbers or booleans as an Arrow array; numbers are not copied.
+    """Return numbers or booleans as an Arrow array; contiguous numbers are not copied.
 
     ``pa.array`` would load pandas, only to check whether it got a pandas Series.
     """

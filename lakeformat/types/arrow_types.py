@@ -77,7 +77,7 @@ _TIMESTAMP_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def to_arrow_type(data_type: DataType) -> pa.DataType:
-    """Return the Arrow type that holds every value of a logical type.
+    """Return the Arrow type for values of a logical type in memory.
 
     Raise ``UnsupportedError`` for a type whose values this version cannot read.
     """
@@ -126,7 +126,8 @@ def _column(field: DataField) -> pa.Field:
 def from_arrow_type(arrow_type: pa.DataType, *, nullable: bool = True) -> DataType:
     """Return the narrowest logical type that holds every value of an Arrow type.
 
-    Raise ``InvalidRequestError`` for an Arrow type that no logical type holds.
+    Raise ``InvalidRequestError`` for an Arrow type without such a type, such as ``time64`` and
+    ``date64``.
     """
     data_type = _nullable_from_arrow(arrow_type)
     return data_type if nullable else with_nullability(data_type, nullable=False)
@@ -143,8 +144,8 @@ def type_of_column(name: str, arrow_type: pa.DataType, *, nullable: bool = True)
 def in_full(carried: pa.DataType) -> pa.DataType:
     """Return the Arrow type of a column after decoding.
 
-    A batch may hold texts as dictionary indices, and decimals as 64-bit numbers. Their types become
-    ``string`` and 128-bit decimals; other types are unchanged.
+    A dictionary becomes the type of its values, and 64-bit decimals become 128-bit decimals; other
+    types are unchanged.
     """
     if pa.types.is_dictionary(carried):
         return carried.value_type

@@ -56,9 +56,9 @@ def _digits(value: float, exponent: int, bits: int) -> tuple[str, int]:
 
 
 def _digits_of_whole(number: int, spare_bits: int) -> tuple[str, int]:
-    """Return the digits of a whole number.
+    """Return the digits of a whole number, and the power of ten of the first one.
 
-    The last digits are zero if they depend on ``spare_bits``, the bits beyond the type's precision.
+    Digits that depend on ``spare_bits``, the bits beyond the type's precision, are rounded away.
     """
     power = len(str(number)) - 1
     insignificant = len(str(1 << spare_bits)) - 1 if spare_bits > 1 else 0

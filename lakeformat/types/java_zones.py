@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts many instants between UTC and time zones, as a JVM does."""
+"""Finds the UTC offsets of time zones at many instants, as a JVM counts them."""
 
 from __future__ import annotations
 
@@ -119,7 +119,11 @@ def zone_offsets(name: str) -> ZoneOffsets:
 
 
 def _changes(zone: tzinfo) -> Iterator[tuple[int, int]]:
-    """Yield each second since 1970 from which another offset applies, and the offset in seconds."""
+    """Yield the changes of the offset since 1900: the time in seconds since 1970, and the new
+    offset in seconds.
+
+    The first one is the offset at the beginning of 1900.
+    """
     known = _seconds_at(zone, _FIRST_SECOND)
     yield _FIRST_SECOND, known
     for end in range(_FIRST_SECOND + _STEP_SECONDS, _LAST_SECOND, _STEP_SECONDS):

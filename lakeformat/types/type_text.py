@@ -2,7 +2,7 @@
 """Reads and writes logical types as text and JSON, the way schema files store them.
 
 Atomic types are strings (``DECIMAL(10, 2) NOT NULL``), constructed types are JSON objects.
-``parse_type`` also accepts the SQL form of constructed types (``ARRAY<INT>``).
+``parse_type`` also takes the SQL form of constructed types (``ARRAY<INT>``), but no JSON.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class _UnknownTypeError(InvalidRequestError):
-    """A text that is a well-formed type with a name that this version does not know."""
+    """The error for a type with a name that this version does not know."""
 
     def __init__(self, message: str, name: str) -> None:
         super().__init__(message)
@@ -59,8 +59,8 @@ _CONSTRUCTED = {"ARRAY", "MAP", "MULTISET", "ROW", "VECTOR"}
 
 
 def parse_type(text: str) -> DataType:
-    """Parse a type in SQL form or in the form of a schema file; letter case and spaces do not
-    matter.
+    """Parse a type in SQL form, such as ``ARRAY<INT>`` or ``DECIMAL(10, 2) NOT NULL``, in any
+    letter case.
 
     Raise ``InvalidRequestError`` for any other text.
     """
@@ -104,7 +104,10 @@ def type_to_json(data_type: DataType) -> Any:
 
 
 def type_to_sql(data_type: DataType) -> str:
-    """Return a type in SQL form, for messages: ``ARRAY<ROW<id BIGINT, note STRING>>``."""
+    """Return a type in SQL form, for messages: ``ARRAY<ROW<id BIGINT, note STRING>>``.
+
+    MULTISET and VECTOR are printed without the type of their elements.
+    """
     end = "" if data_type.nullable else " NOT NULL"
     if isinstance(data_type, RowType):
         parts = ", ".join(f"{each.name} {type_to_sql(each.type)}" for each in data_type.fields)

@@ -95,8 +95,6 @@ def move_bytes(
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """Byte ranges to copy: the two buffers, and the position of each range in both buffers."""
-
     target: Bytes
     to: Positions
     source: Bytes

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts decimals and timestamps to the integers that binary rows store, and back, without
-loss.
-"""
+"""Converts decimals and timestamps to the integers that binary rows store, and back."""
 
 from __future__ import annotations
 

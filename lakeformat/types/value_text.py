@@ -35,7 +35,8 @@ def cast_text(column: pa.Array, data_type: DataType) -> pa.Array:
 
 
 def internal_text(column: pa.Array, data_type: DataType) -> pa.Array:
-    """Return the texts that Java's ``toString`` gives for stored values; a null is kept.
+    """Return the texts that Java's ``toString`` gives for stored values of atomic types; a null is
+    kept.
 
     Bytes are printed in hexadecimal instead.
     """

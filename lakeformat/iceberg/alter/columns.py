@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edits the columns of a schema: adds, drops, renames, moves and widens them, at any depth.
 
-The functions are pure. They raise ``InvalidRequestError`` for a change that would break existing
-files, partitions or sort orders.
+The functions raise ``InvalidRequestError`` for a change that would break existing files, partitions
+or sort orders.
 """
 
 from __future__ import annotations
@@ -205,7 +205,6 @@ def _ids(kind: Type) -> Iterator[int]:
 
 
 def _added(row: Type, change: NewColumn, ids: Iterator[int], metadata: TableMetadata) -> Type:
-    """Return the struct with one more field at its end."""
     path = change.path
     if not isinstance(row, StructType):
         raise InvalidRequestError(

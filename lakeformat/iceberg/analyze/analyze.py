@@ -156,7 +156,6 @@ def _read(
     fields: Sequence[Field],
     on_progress: OnRows | None,
 ) -> tuple[list[ThetaSketch], int]:
-    """Return the sketch of each column, and the number of rows."""
     metadata = loaded.metadata
     state = TableState(loaded.places, metadata, snapshot, metadata.schema)
     sketches, rows = [ThetaSketch() for _ in fields], 0

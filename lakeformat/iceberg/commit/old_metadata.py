@@ -17,7 +17,8 @@ _log = logging.getLogger(__name__)
 
 
 def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None:
-    """Delete the metadata files that ``base`` lists in its metadata log and ``published`` does not.
+    """Delete the metadata files that ``base`` lists in its metadata log and ``published`` does not,
+    if the property ``write.metadata.delete-after-commit.enabled`` is true.
 
     The oldest file is deleted first; files outside of the table are kept. A failure, even a wrong
     property, is only logged, because the commit has succeeded. An error would make the caller
@@ -35,7 +36,6 @@ def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None
 
 
 def _unlisted(base: LoadedMetadata, published: LoadedMetadata) -> Iterator[str]:
-    """Yield the paths of the files to delete."""
     if not bool_property(published.metadata.properties, _DELETE_OLD, default=False):
         return
     kept = {each.metadata_file for each in published.metadata.metadata_log}

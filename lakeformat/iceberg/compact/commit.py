@@ -147,7 +147,6 @@ class GroupCommits:
 
 
 def _replace_units(plan: CompactPlan, made: Sequence[RewrittenUnit]) -> ReplaceFiles:
-    """Return the change that replaces the files of rewritten groups."""
     assert plan.snapshot is not None
     return ReplaceFiles(
         name=f"compaction of {plan.table}",

@@ -79,7 +79,8 @@ class CompactOptions:
     progress on.
     """
     max_concurrent_rewrites: int | None = None
-    """The number of groups that are rewritten at a time; by default one for each processor."""
+    """The number of groups that threads rewrite at a time; by default the number of cores plus one.
+    """
     rewrite_job_order: str = "none"
 
     @property
@@ -176,9 +177,6 @@ def _with_strategy(options: CompactOptions) -> CompactOptions:
 
 
 def _order_by(given: Sequence[str]) -> tuple[str, ...]:
-    """Return the sort keys; raise ``InvalidRequestError`` if there are none, or if a key is given
-    twice.
-    """
     if not isinstance(given, str):
         require_list("order_by", given, "['id', 'ts desc']")
     keys = (given,) if isinstance(given, str) else tuple(given)

@@ -46,8 +46,8 @@ class CompactReport(CompactSummary):
     unfinished: str | None = None
     """Only with partial progress: the reason why some groups kept their old files; else None."""
     rounds: int = 0
-    """The number of plans: 1, plus 1 for each conflict. 0 if an earlier attempt had published the
-    result.
+    """The number of plans: more than 1 only after conflicts. 0 if an earlier attempt had published
+    the result.
     """
     plan_millis: int = 0
     run_millis: int = 0

@@ -83,7 +83,6 @@ class _Merge:
         self.groups = [*due_groups(loaded, manifests)]
 
     def _merged(self, base: Base, groups: list[ManifestGroup]) -> list[pa.Table]:
-        """Return the rows of a manifest list for the new manifests."""
         return [
             self._manifest(base, (number, place), group, part)
             for number, group in enumerate(groups)

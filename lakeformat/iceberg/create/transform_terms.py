@@ -126,10 +126,6 @@ def _parse(schema: Schema, text: str) -> _Term:
 
 
 def _split(text: str) -> tuple[str, Transform]:
-    """Return the name of the column and the transform.
-
-    Raise ``InvalidRequestError`` for an unknown transform.
-    """
     stripped = text.strip()
     found = _TERM.fullmatch(stripped)
     if found is None:

@@ -127,8 +127,8 @@ class _Choice:
     def due(self, files: Iterable[FileToChange]) -> Iterator[FileToChange]:
         """Yield the data files whose delete files are replaced.
 
-        Each partition is replaced as a whole or not at all, because data files may share a delete
-        file.
+        The delete files of a partition are replaced together or not at all, because data files may
+        share one.
         """
         by_scope: dict[str, list[FileToChange]] = {}
         for file in files:

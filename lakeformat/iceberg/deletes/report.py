@@ -28,12 +28,11 @@ class CompactDeletesReport(Report):
     replaced: int
     """The number of delete files that were replaced by new ones, or would be in a dry run."""
     added: int | None
-    """The number of new delete files, including deletion vectors; None in a dry run that would
-    write some.
+    """The number of new delete files, including deletion vectors; None in a dry run with work to
+    do.
     """
     positions: int | None
-    """The number of rows that the new delete files delete; None in a dry run that would write some.
-    """
+    """The number of rows that the new delete files delete; None in a dry run with work to do."""
     replayed: bool = False
     """True if an earlier attempt with the same identity published the change."""
     reason: str

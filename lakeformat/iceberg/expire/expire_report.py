@@ -41,7 +41,7 @@ class IcebergExpireReport(AnyExpireReport):
     partition_specs: int = 0
     """The number of partition specs that ``clean_metadata`` removed from the metadata."""
     removals: tuple[Removal, ...] = field(default=(), repr=False)
-    """In a dry run, the files that would be deleted."""
+    """In a dry run without ``on_progress``, the files that would be deleted; else empty."""
 
     @property
     def has_work(self) -> bool:

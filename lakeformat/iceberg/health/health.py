@@ -160,7 +160,6 @@ def _with_time_travel(
     live: Mapping[int, pa.Table],
     storage: StorageNumbers,
 ) -> StorageNumbers:
-    """Add the numbers of files that only older snapshots need."""
     lists = [_manifests_of(loaded, each) for each in loaded.metadata.snapshots]
     every = pa.concat_tables([newest.slice(0, 0), *lists])
     is_known = pc.is_in(every.column("manifest_path"), newest.column("manifest_path"))

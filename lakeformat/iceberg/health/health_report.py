@@ -104,7 +104,7 @@ class IcebergHealthReport(HealthSummary):
 
     files: DataFileFacts
     worst_partitions: tuple[PartitionFacts, ...]
-    """The most urgent partitions; most tables have more."""
+    """The most urgent partitions, at most ten."""
     deletes: DeleteFacts
     manifests: ManifestFacts
     snapshots: HistoryFacts

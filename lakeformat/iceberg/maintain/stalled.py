@@ -46,11 +46,10 @@ def find_stalled(
     request: MaintainRequest,
 ) -> dict[str, Reason]:
     """Return a problem for each consumer that made no progress for a day and has commits left to
-    read.
+    read, by the text ``consumer '<id>'``.
 
-    The key is the consumer with its id. If the expiry kept no snapshot for consumers, the result is
-    empty. ``argument`` is the table in commands. In a dry run, consumers that would be deleted are
-    left out.
+    If the expiry kept no snapshot for consumers, the result is empty. ``argument`` is the table in
+    commands. In a dry run, consumers that would be deleted are left out.
     """
     held = sum(each.report.held for each in steps if isinstance(each.report, IcebergExpireReport))
     if not held:

@@ -189,7 +189,6 @@ def _fixed_type(field: str, kind: PrimitiveType) -> dict[str, Any]:
 
 
 def _decimal_size(precision: int) -> int:
-    """Return the number of bytes for any number with this many digits."""
     largest: int = 10**precision
     return (largest.bit_length() + 8) // 8
 

@@ -237,7 +237,6 @@ def _read_manifest(
 def _completed(
     parts: Iterable[Mapping[str, pa.Array]], spec: _Spec, manifests: Sequence[_UnpackedManifest]
 ) -> pa.Table:
-    """Return the entries of manifests, with inherited numbers filled in."""
     schema = entry_schema(spec.partition)
     tables = (pa.table(dict(each), schema=schema) for each in parts)
     found = pa.concat_tables(tables).combine_chunks()
@@ -265,7 +264,6 @@ def _by_column(
 
 
 def _by_record(file: RecordFile, spec: _Spec) -> Iterator[dict[str, pa.Array]]:
-    """Yield the columns of many entries at a time, from records that are decoded one by one."""
     for some in decode_by_id(file):
         yield _columns(some, spec, file.uri)
 
@@ -318,7 +316,6 @@ def _check(found: pa.Table, manifests: Sequence[_UnpackedManifest]) -> None:
 
 
 def _unknown_fields(spec: PartitionSpec) -> list[int]:
-    """Return the ids of partition fields with unknown transforms."""
     kinds = {each.field_id: parse_transform(each.transform).kind for each in spec.fields}
     return [field_id for field_id, kind in kinds.items() if kind is TransformKind.UNKNOWN]
 

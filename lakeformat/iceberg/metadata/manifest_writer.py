@@ -33,7 +33,7 @@ from lakeformat.iceberg.types import StructType
 __all__ = ["ManifestWriter", "encode_manifest_list", "entry_counts"]
 
 _CODEC = "deflate"
-"""The only compression that every reader of Iceberg accepts."""
+"""The compression of manifests and manifest lists."""
 _BLOCK_SIZE = 64 << 20
 """The value that Java writes; no reader uses it."""
 _KINDS = {"added": ADDED, "existing": EXISTING, "deleted": DELETED}

@@ -63,7 +63,7 @@ class TableMetadata:
     current_snapshot_id: int | None = None
     snapshots: tuple[Snapshot, ...] = ()
     references: Mapping[str, Reference] = field(default_factory=dict)
-    """Branches and tags by name; ``main`` exists as soon as the table has a snapshot."""
+    """Branches and tags by name; ``main`` is among them as soon as it has a snapshot."""
     snapshot_log: tuple[SnapshotLogEntry, ...] = ()
     metadata_log: tuple[MetadataLogEntry, ...] = ()
     statistics: tuple[StatisticsFile, ...] = ()
@@ -106,7 +106,7 @@ class TableMetadata:
 
     @property
     def current_snapshot(self) -> Snapshot | None:
-        """The newest snapshot of the main branch; None if the table has no snapshots."""
+        """The newest snapshot of the main branch; None if the branch has none."""
         if self.current_snapshot_id is None:
             return None
         return self.snapshot(self.current_snapshot_id)

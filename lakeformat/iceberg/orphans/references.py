@@ -113,7 +113,6 @@ class References:
                     )
 
     def _add_staged(self) -> None:
-        """Add the files of the staged results of all branches."""
         references = self.current.metadata.references.values()
         branches = {MAIN_BRANCH, *(each.name for each in references if each.type == BRANCH)}
         for branch in sorted(branches):

@@ -86,7 +86,6 @@ def _rows_of(
 def _compared(
     changed: Sequence[ChangedFile], state: TableState, stored: FileRows
 ) -> list[ComparedFile]:
-    """Return the changed files with their deletes in both snapshots."""
     schemas = newest_schemas(state.metadata)
     before, after = DeletedRows(stored, schemas), DeletedRows(stored, schemas)
     before.expect(each.before for each in changed if each.before is not None)
@@ -107,7 +106,6 @@ class _HashedRows:
 def _kinds_of(
     removed: Sequence[_HashedRows], added: Sequence[_HashedRows]
 ) -> tuple[_Kinds, _Kinds]:
-    """Return the kind of each removed and of each added row."""
     sides = (removed, added)
     copied = paired_rows(*(_joined([each.hashes for each in side]) for side in sides))
     kinds = tuple(np.where(mask, _COPIED, _PLAIN).astype(np.int8) for mask in copied)

@@ -244,7 +244,6 @@ def _has_negative(deletes: pa.Table) -> bool:
 
 
 def _by_path(deletes: pa.Table) -> dict[str, npt.NDArray[np.int64]]:
-    """Return the deleted positions for each data file, by its path."""
     paths = deletes.column(FILE_PATH.name).combine_chunks().dictionary_encode()
     positions = deletes.column(DELETED_POSITION.name).to_numpy()
     codes = paths.indices.to_numpy()

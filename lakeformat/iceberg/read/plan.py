@@ -217,7 +217,6 @@ class _Planner:
             yield spec_id, pa.concat_tables(tables).combine_chunks()
 
     def _tested_ids(self) -> Iterator[int]:
-        """Yield the ids of the columns in conditions."""
         for lists in conjunctions(self.conditions):
             for test in chain.from_iterable(lists):
                 if (field := self.state.schema.named(test.column)) is not None:
@@ -293,7 +292,6 @@ def _summaries(manifests: pa.Table, fields: int) -> list[PartitionSummaries]:
 
 
 def _key_ids(deletes: Sequence[pa.Table]) -> set[int]:
-    """Return the ids of the columns that equality deletes compare."""
     lists = [table.column("equality_ids") for table in deletes]
     return {each for column in lists for each in pc.list_flatten(column).unique().to_pylist()}
 

@@ -97,10 +97,11 @@ def create_reference(
     *,
     exist_ok: bool,
 ) -> Plan:
-    """Return a change that creates a branch or tag; with ``exist_ok`` an existing one is kept.
+    """Return a change that creates a branch or tag; with ``exist_ok`` an existing one of this kind
+    is kept.
 
-    Without ``exist_ok``, or if the name belongs to the other kind, the change raises
-    ``AlreadyExistsError``. Raise ``InvalidRequestError`` for an empty name and for ``main``.
+    Otherwise the change raises ``AlreadyExistsError`` if the name exists. Raise
+    ``InvalidRequestError`` for an empty name and for ``main``.
     """
     _check_name(kind, name)
 

@@ -114,7 +114,6 @@ def _splits(entries: pa.Table) -> Iterator[FileSplit]:
 
 
 def _parts(splits: Iterator[FileSplit]) -> Iterator[list[FileSplit]]:
-    """Divide the files into parts of a limited number of rows."""
     part: list[FileSplit] = []
     rows = 0
     for split in splits:

@@ -117,7 +117,6 @@ def with_kinds(schema: Schema, data: Any, kinds: Any) -> Iterator[tuple[Numbered
 
 
 def _last_of_keys(schema: Schema, fields: Sequence[Field], given: Sequence[NumberedRows]) -> Mask:
-    """Return a mask of the rows that are the last change of their key."""
     columns = key_columns(keys_of(schema, fields, given), fields)
     own = np.arange(len(columns[0]), dtype=np.int64)
     is_last: Mask = EqualityKeys(columns, own).numbers(columns) == own

@@ -43,8 +43,9 @@ def new_deletes(
 ) -> NewDeletes:
     """Write the deletes of matched rows; after any exception no file is left.
 
-    Deletion vectors, and position delete files for single data files, also include the older
-    deletes that apply to their data file alone. Position delete files for a partition do not.
+    A deletion vector also includes all older position deletes of its data file. A position delete
+    file for a single data file includes those that apply to this data file alone. A position delete
+    file for a partition includes none.
     """
     if not matched:
         return NewDeletes()

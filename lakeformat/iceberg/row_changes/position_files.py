@@ -149,7 +149,6 @@ class _PositionDeleteWriter:
 
 
 def _row_groups(group: _Group) -> Iterator[pa.Table]:
-    """Yield the rows of a delete file, one row group at a time."""
     held: list[pa.Table] = []
     count = 0
     for file, vector in group:

@@ -68,7 +68,7 @@ class RowDelta:
     deletes: Sequence[pa.Table] = ()
     """The manifest entries of the new deletes, as one table for each partition spec."""
     replaced: Sequence[str] = ()
-    """The ids of older delete files to remove, because the new deletes include their positions."""
+    """The ids of older delete files to remove."""
     added: pa.Table | None = None
     """The manifest entries of new data files."""
     unseen: PredicateFilter | None = None
@@ -126,7 +126,6 @@ class RowDelta:
         return replace(left, manifests=pa.concat_tables([kept, left.manifests]))
 
     def _gone(self) -> set[str]:
-        """Return the ids of all files to remove."""
         found = {f"{each.path}@0" for each in self.removed}
         found |= {delete.id for each in self.removed for delete in each.own_deletes}
         return found | {*self.replaced}

@@ -70,7 +70,7 @@ class ChangeRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedChange:
-    """The plan for changing rows of one snapshot; planning reads no row."""
+    """The plan for changing rows of one snapshot; planning reads no stored row."""
 
     work: UnitWork
     searched: Sequence[FileToChange]
@@ -173,8 +173,6 @@ def replayed_report(
 
 @dataclass(slots=True)
 class _RowDeltaAttempt:
-    """One attempt: a plan for one snapshot, its files and its commit."""
-
     handle: TableHandle
     request: ChangeRequest
     prepared: PreparedChange
@@ -266,7 +264,6 @@ class _RowDeltaAttempt:
 
     @property
     def _entries(self) -> list[pa.Table]:
-        """The entries of all new data files."""
         return [*self._own_entries, *([] if self.prepared.given is None else [self.prepared.given])]
 
     @property

@@ -46,7 +46,8 @@ class UpsertWriter(PreparedWriter):
         counts.
 
         ``kinds`` is the name of a column, or has one kind for each row, as in ``Table.upsert``.
-        Raise ``InvalidRequestError`` for rows or kinds that do not fit; then the writer is aborted.
+        Raise ``InvalidRequestError`` for kinds, or for rows without kinds, that do not fit; then
+        the writer is aborted. Rows with kinds are checked by ``prepare``.
         """
         if kinds is None:
             super().write(data, checked=checked)
@@ -61,7 +62,8 @@ class UpsertWriter(PreparedWriter):
     def prepare(self) -> list[IcebergCommitMessage]:
         """Finish the files; return the messages, which any process may commit.
 
-        Raise ``InvalidRequestError`` if a key is null; then the writer is aborted.
+        Raise ``InvalidRequestError`` if a row with a kind does not fit the table, or has a null in
+        its key; then the writer is aborted.
         """
         self._require_unfinished()
         try:

@@ -25,7 +25,7 @@ _BOUNDS = (("lower_bound", "lower_bounds"), ("upper_bound", "upper_bounds"))
 
 
 def readable_metrics(entries: pa.Table, schema: Schema) -> pa.Array:
-    """Return a struct with the statistics of each column that is not nested, by name."""
+    """Return a struct with the statistics of each primitive field, by its dotted name."""
     by_name = {schema.name_of(field.id) or "": field for field in _leaves(schema)}
     named = sorted(by_name.items())
     columns = [_of_column(entries, field) for _, field in named]
@@ -46,7 +46,6 @@ def _of_column(entries: pa.Table, field: Field) -> pa.Array:
 
 
 def _at(entries: pa.Table, name: str, field_id: int) -> pa.Array:
-    """Return a statistic of one column for each file; null if the file does not have it."""
     maps = entries.column(name).combine_chunks()
     return pc.map_lookup(maps, pa.scalar(field_id, pa.int32()), "first")
 

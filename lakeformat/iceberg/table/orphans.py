@@ -48,10 +48,11 @@ class OrphanRemoval(Table):
         oldest write in progress. ``allow_younger=True`` allows both; use it only while no writer is
         active.
 
-        The same error is raised for more than 100 orphan files, if they are more than the share
-        ``max_share`` of the table's files or bytes. ``on_progress`` is called with every file.
-        Raise ``UnsupportedError`` for ``external_paths``, for an ``executor`` other than
-        ``"threads"`` and ``"serial"``, and if ``gc.enabled`` is false.
+        Except in a dry run, the same error is raised for more than 100 orphan files that are more
+        than the share ``max_share`` of the table's files or bytes, and for a table without
+        snapshots; ``max_share=1`` allows both. ``on_progress`` is called with every file. Raise
+        ``UnsupportedError`` for ``external_paths``, for an ``executor`` other than ``"threads"``
+        and ``"serial"``, and if ``gc.enabled`` is false.
 
         In a Mixed table, both directories are searched before a file is deleted. So if the removal
         of one store is refused, no file is deleted. The report has the numbers of both stores.

@@ -164,8 +164,8 @@ class TableUpkeep(TableHistory):
         rewritten, with the current columns and partitions. The ``strategy`` ``"minor"``, also named
         ``"binpack"``, rewrites the files that are due by the rules of Java's
         ``rewrite_data_files``. ``"full"`` rewrites files that are too large, small files if a
-        partition has at least two of them, and all files with deletes. The default is ``"minor"``,
-        or ``"full"`` if ``order_by`` is given.
+        partition has at least two of them, and all files with delete files. The default is
+        ``"minor"``, or ``"full"`` if ``order_by`` is given.
 
         ``"sort"`` rewrites the same files as ``"minor"``, with rows sorted by the keys
         ``order_by``, such as ``["day(ts) desc", "id"]``, or by the sort order of the table.
@@ -175,10 +175,10 @@ class TableUpkeep(TableHistory):
 
         The options are those of Java: ``target_file_bytes`` (by default the property
         ``write.target-file-size-bytes``), ``min_file_bytes`` and ``max_file_bytes`` (75% and 180%
-        of the target), ``max_group_bytes`` (100 GiB), ``min_input_files`` (5),
-        ``delete_file_threshold`` (no limit), ``delete_ratio_threshold`` (0.3) and ``rewrite_all``
-        (False). For sorted files also ``compression_factor`` (1), ``var_length_contribution`` (8)
-        and ``max_output_size``.
+        of the target), ``max_group_bytes`` (100 GiB), ``min_input_files`` (5; 2 for ``"full"``),
+        ``delete_file_threshold`` (no limit; 1 for ``"full"``), ``delete_ratio_threshold`` (0.3) and
+        ``rewrite_all`` (False). For sorted files also ``compression_factor`` (1),
+        ``var_length_contribution`` (8) and ``max_output_size``.
 
         By default all groups are published in one commit. ``partial_progress`` publishes groups
         when they are ready, in at most 10 commits, or in ``max_commits``. A group in conflict is

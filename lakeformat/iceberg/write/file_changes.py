@@ -70,7 +70,6 @@ def added_manifest(base: Base, entries: pa.Table) -> pa.Table:
 
 
 def _operation(*, has_added: bool, has_removed: bool) -> str:
-    """Return the operation of the snapshot, as Java names it."""
     if has_added and not has_removed:
         return "append"
     return "overwrite" if has_added else "delete"

@@ -53,7 +53,9 @@ class MergeSettings:
 def merge_manifests(
     loaded: LoadedMetadata, manifests: pa.Table, files: ManifestFiles, snapshot: Snapshot
 ) -> pa.Table:
-    """Return the manifests of a snapshot, newest first; some are merged."""
+    """Return the manifests of a snapshot; small ones of one partition spec, and of one kind of
+    files, may be merged.
+    """
     settings = MergeSettings.of(loaded.metadata.properties)
     if not settings.is_enabled:
         return manifests

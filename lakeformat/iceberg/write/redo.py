@@ -168,7 +168,6 @@ def _live(loaded: LoadedMetadata, manifests: pa.Table) -> list[tuple[int, pa.Tab
 
 
 def _may_apply(deletes: pa.Table, spec: PartitionSpec, own: Sequence[pa.Table]) -> bool:
-    """Return True if one of the deletes may apply to one of the files."""
     paths = {path for some in own for path in some["file_path"].to_pylist()}
     places = {scope for some in own for scope in scopes(some.combine_chunks())}
     is_everywhere = is_unpartitioned(spec)

@@ -68,9 +68,6 @@ def _live(loaded: LoadedMetadata, manifests: pa.Table) -> Iterator[pa.Table]:
 
 
 def _of(tables: list[pa.Table], is_data: bool) -> Iterator[pa.Table]:
-    """Yield only the entries of data files if ``is_data`` is True, else only those of delete
-    files.
-    """
     for entries in tables:
         has_rows = pc.equal(entries.column("content"), _DATA)
         some = entries.filter(has_rows if is_data else pc.invert(has_rows)).combine_chunks()

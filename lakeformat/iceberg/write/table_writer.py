@@ -133,7 +133,6 @@ class TableWriter:
             self._flush(part.key)
 
     def _flush(self, key: _Key) -> None:
-        """Write the rows of one partition that are in memory."""
         held = self._held.pop(key)
         self._held_bytes -= held.bytes
         rows = pa.concat_tables(held.parts)

@@ -122,8 +122,8 @@ class Adoption:
 def plan_adoption(handle: TableHandle, loaded: LoadedMetadata, key: Sequence[str]) -> Adoption:
     """Check that a table can be adopted with a key; the key columns of all rows are read.
 
-    Raise ``InvalidRequestError`` or ``UnsupportedError`` for anything that readers or writers of
-    the Mixed table would refuse later.
+    Raise ``InvalidRequestError`` or ``UnsupportedError`` if it cannot be a Mixed table with this
+    key.
     """
     metadata = loaded.metadata
     refuse_store_of_mixed_hive(metadata.properties, handle.uri)
@@ -275,10 +275,6 @@ def _require_current_spec(metadata: TableMetadata, plan: FilePlan) -> None:
 
 
 def _require_unchanged(checked: TableMetadata, now: TableMetadata) -> None:
-    """Raise ``CommitConflictError`` unless the rows, the columns, the partitions and the properties
-    are those that were checked.
-    """
-
     def state(metadata: TableMetadata) -> tuple[object, ...]:
         branches = {e.name for e in metadata.references.values() if e.type == BRANCH}
         return (

@@ -46,8 +46,9 @@ def change_metadata(
 ) -> TableMetadata:
     """Return the metadata of an empty change store at a location.
 
-    The change store has the columns of the table with their ids, its partitions and properties, and
-    the properties ``more``. Its sequence numbers begin after ``number``.
+    The change store gets the columns of the table with their ids, its partition spec, its
+    properties except ``_OWN_PLACES``, and the properties ``more``. Its sequence numbers begin after
+    ``number``.
     """
     spec = replace(base.spec_of(base.default_spec_id), spec_id=0)
     copied = {each: value for each, value in base.properties.items() if each not in _OWN_PLACES}
@@ -80,8 +81,8 @@ def with_required(fields: Sequence[Field], key: Sequence[str]) -> tuple[Field, .
 
 
 def first_free_number(base: LoadedMetadata, plan: FilePlan) -> int:
-    """Return the largest transaction that the table has from an earlier change store; 0 if it never
-    had one.
+    """Return the largest transaction in the names of the live files and in the snapshots, which an
+    earlier change store has left; 0 if there is none.
 
     New changes need larger numbers. Otherwise a delete would delete no row of a base file whose
     name has a larger transaction, and a new batch could count as an older batch that has ended.

@@ -130,7 +130,7 @@ def plan_detachment(pair: StorePair, name: str, *, may_merge: bool = False) -> D
 def mark_change_store(planned: Detachment, name: str) -> None:
     """Record in the change store that no changes may follow.
 
-    Raise ``CommitConflictError`` if changes were added since the check.
+    Raise ``CommitConflictError`` if the change store has changed since the check.
     """
     checked = planned.loaded.change.metadata
 

@@ -122,7 +122,7 @@ class MixedBatch:
         """Store and delete rows by their key as ``table.write`` does, and end the batch.
 
         The changes are one commit of the change store, older than every commit since the batch
-        began. If a stream has changed the same key since then, the stream's row remains.
+        began. If a stream has changed the same key since then, the stream's change remains.
         """
 
         def fill(writer: ChangeWriter) -> None:

@@ -81,9 +81,9 @@ class BegunBatch:
         """Raise ``CommitConflictError`` if another batch has overwritten the base store since this
         batch began.
 
-        Return True if none has, and False if expired snapshots make that unknown. ``head`` is the
-        id of the newest base snapshot. Even an older batch may have overwritten it, if that batch
-        was paused after the check of its lease.
+        Return True if none has, and False if that is unknown, because base snapshots have expired
+        or were rolled back. ``head`` is the id of the newest base snapshot. Even an older batch may
+        have overwritten it, if that batch was paused after the check of its lease.
         """
         began, oldest = self.state.base.snapshot, None
         for each in base.metadata.ancestry(head):
@@ -118,8 +118,8 @@ class BegunBatch:
         )
 
     def require_columns(self, now: Schema, *, all_kept: bool = False) -> None:
-        """Raise ``CommitConflictError`` if a column name of the begin now belongs to another
-        column.
+        """Raise ``CommitConflictError`` if a column name that the table had when the batch began
+        now belongs to another column.
 
         With ``all_kept``, raise it also if no column has the name any more.
         """
@@ -235,7 +235,6 @@ def end_dead_batches(pair: StorePair) -> None:
 
 
 def _empty_change(base: Base, more: dict[str, str]) -> FileChange:
-    """Return the change of a snapshot without new files."""
     change = ChangedFiles(is_recorded=True)(base)
     assert change is not None
     return replace(change, operation="append", more=more)

@@ -87,8 +87,8 @@ class OpenBatch:
 def oldest_open_batch(state: MixedState, now_millis: int) -> OpenBatch | None:
     """Return the open batch with the lowest transaction; None if there is none.
 
-    A batch of Amoro that began longer ago than change data is kept counts as dead. A batch of this
-    library is open until the change store records its end.
+    A batch of Amoro counts as dead if it is older than ``change.data.ttl.minutes``. A batch of this
+    library is open until a store has its commit or the record of its end.
     """
     begun = _begun(state, now_millis)
     if not begun:
@@ -111,8 +111,9 @@ def change_data_millis(properties: Mapping[str, str]) -> int:
 
 
 def begun_transactions(state: MixedState, now_millis: int) -> set[int]:
-    """Return the transactions of all batches that have begun and count as alive, also committed
-    batches.
+    """Return the transactions of all batches that have begun, also of those that have committed.
+
+    Batches of Amoro that count as dead are left out.
     """
     return {each.transaction for each in _begun(state, now_millis)}
 
@@ -204,6 +205,5 @@ def _main(store: TableMetadata) -> Iterator[Snapshot]:
 
 
 def _history(store: TableState) -> Iterator[Snapshot]:
-    """Return the snapshot of a store and its ancestors that have not expired."""
     head = None if store.snapshot is None else store.snapshot.snapshot_id
     return store.metadata.ancestry(head)

@@ -134,8 +134,8 @@ def overwrite_base(
 ) -> PublishedChange:
     """Replace the rows of partitions in one commit of the base store.
 
-    After an error nothing is published, and no file is left. After ``CommitOutcomeUnknownError``
-    the files are kept, because the commit may be published.
+    After ``CommitOutcomeUnknownError`` the files are kept, because the commit may be published.
+    After any other error nothing is published, and no file is left.
     """
     handle, given = batch.pair.base, checked_properties(properties)
     loaded = batch.pair.load().base
@@ -345,7 +345,6 @@ def _two_partitions(base: TableMetadata, path: str) -> UnsupportedError:
 def _require_inside(
     metadata: TableMetadata, choice: FilesWhere, entries: pa.Table, given: object
 ) -> None:
-    """Raise ``InvalidRequestError`` if a new row is outside of the replaced partitions."""
     if not len(entries):
         return
     inside = choice.mask(metadata, spec_of(metadata, entries), entries)

@@ -138,7 +138,6 @@ class _RowWork:
         self._moved = MovedRows(self.batch)
 
     def fill(self, writer: ChangeWriter) -> None:
-        """Give the changes of all rows to the writer."""
         self.batch.require_columns(writer.schema, all_kept=True)
         splits = self.scan.splits()
         for done, split in enumerate(splits):

@@ -65,8 +65,6 @@ def compact_mixed(
 
 @dataclass(slots=True)
 class _NodeCompaction:
-    """One compaction from its plan to its report."""
-
     pair: StorePair
     load: LoadState
     strategy: str

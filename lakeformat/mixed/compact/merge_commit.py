@@ -104,9 +104,6 @@ class MergeCommit:
         )
 
     def _files(self, base: Base) -> FileChange:
-        """Return the change of files: the new base files, and new deletes of the base files that
-        remain.
-        """
         snapshot = self.plan.state.base.snapshot
         if not self.made:
             change = ChangedFiles(is_recorded=True)(base)

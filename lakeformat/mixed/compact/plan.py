@@ -75,12 +75,12 @@ class MergeUnit:
 
     @property
     def files(self) -> tuple[StoreFile, ...]:
-        """All files that are read."""
+        """The files to rewrite, the base files that remain, and the deletes of the change store."""
         return (*self.rewritten, *self.remaining, *self.key_deletes)
 
     @property
     def bytes(self) -> int:
-        """The size of all files that are read."""
+        """The total size of ``files``."""
         return sum(each.split.file.size_bytes for each in self.files)
 
     @property
@@ -116,16 +116,16 @@ class MixedCompactPlan:
     """The decision about each partition."""
     units: tuple[MergeUnit, ...]
     waits_for: OpenBatch | None
-    """The batch that has begun and not committed; only changes before it are merged."""
+    """The oldest batch that has begun and not committed; only changes before it are merged. None if
+    there is none.
+    """
     merged_alone: Mapping[str, int]
-    """The highest sequence number of changes that are recorded as merged without reading a file, by
-    partition.
-
-    These changes are only deletes that delete no row.
+    """By partition, the highest sequence number of deletes that are recorded as merged without
+    reading a file, because they delete no row.
     """
     blocked: int
-    """The number of files of inserts that wait, if no change can be merged in the order of
-    transactions; else 0."""
+    """The number of files of inserts that are not merged yet, if the plan merges no insert; else 0.
+    """
 
     @property
     def other_compactor(self) -> None:
@@ -140,7 +140,7 @@ class MixedCompactPlan:
 
     @property
     def bytes(self) -> int:
-        """The bytes to read."""
+        """The total size of the files of all tasks."""
         return sum(each.bytes for each in self.units)
 
     @property

@@ -24,7 +24,8 @@ class MixedCompactReport(CompactSummary):
     unfinished: None = None
     """None: the tasks of a plan are published together."""
     type: str | None = None
-    """The strongest kind of optimizing: minor, major or full; None if nothing was due."""
+    """The strongest kind of optimizing: minor, major or full; None if no partition was optimized.
+    """
     partitions: int = 0
     tasks: int = 0
     changes_merged: int = 0

@@ -300,7 +300,6 @@ class _Rules:
         return sum(sizes) >= target and len(sizes) > 1 and sum(sizes[:2]) <= target
 
     def minor_reason(self, counts: _Counts) -> str | None:
-        """Return the reason for a minor optimizing; None if there is none."""
         small = counts.fragments + counts.equality_deletes
         due = self._reached(self.settings.minor_interval, self.last.minor)
         least = self.settings.minor_file_count

@@ -32,8 +32,9 @@ def node_count(
 ) -> int:
     """Return the number of nodes of the new base files of a partition with these files.
 
-    The table property sets the number. With ``lake.auto-buckets`` it is the number of the base
-    files, which a major or full optimizing adapts to the size of the partition.
+    The table property ``base.file-index.hash-bucket`` sets the number. With ``lake.auto-buckets``
+    it is the number of nodes that the base files have now, which a major or full optimizing adapts
+    to the size of the partition.
     """
     stored = [*files]
     current = stored_node_count(stored, settings)
@@ -46,8 +47,8 @@ def node_count(
 def stored_node_count(files: Iterable[StoreFile], settings: OptimizingSettings) -> int:
     """Return the number of nodes that a partition with these files has now.
 
-    With ``lake.auto-buckets`` it is the number of the base files, otherwise that of the table
-    property.
+    With ``lake.auto-buckets`` it is that of its base files; otherwise, and without base files, that
+    of the table property ``base.file-index.hash-bucket``.
     """
     masks = [each.node.mask for each in files if settings.auto_buckets and not each.in_change]
     return min(max(masks) + 1, _MOST) if masks else settings.base_buckets

@@ -49,7 +49,9 @@ class OptimizingTask:
     replaced_deletes: tuple[str, ...]
     """The deletes that are not needed any more afterwards."""
     kept_deletes: tuple[str, ...]
-    """The deletes that are read, but also apply to files outside of the plan."""
+    """The deletes that are read, but kept, because they also apply to files that the plan does not
+    change.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +152,6 @@ def _of_partition(last: LastRuns, times: Mapping[str, int], partition: str) -> L
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """The decision about one partition, with its files."""
-
     partition: str
     stored: Sequence[tuple[StoreFile, NodeSplit]]
     files: Sequence[PartitionFile]
@@ -186,7 +186,6 @@ class _Decided:
         }
 
     def with_use(self, use: FileUse) -> list[PartitionFile]:
-        """Return the files with a use."""
         uses = zip(self.files, self.decision.uses, strict=True)
         return [file for file, given in uses if given is use]
 

@@ -47,9 +47,9 @@ class OptimizingSettings:
     max_file_count: int = 10_000
     """The largest number of files of the change store that one optimizing merges."""
     size_tolerance: int = 0
-    """If above 0, only the sizes of files decide. A file lacks the bytes between its size and
-    ``min_target_size``. A partition is due only if the root mean square of the lacking bytes is
-    at least this number.
+    """If above 0, the sizes of files decide instead of the triggers of minor and major optimizing.
+    A file lacks the bytes between its size and ``min_target_size``. A partition is due only if the
+    root mean square of the lacking bytes is at least this number.
     """
     fallback_interval: int = -1
     """The time since the last minor optimizing after which the tolerance has no effect; -1 means

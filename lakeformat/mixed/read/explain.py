@@ -28,8 +28,7 @@ class MixedScanPlan:
     delete_files: int
     """The number of files of the change store to read that hold deleted keys."""
     merged_changes: int
-    """The number of files of the change store that are skipped, because the base store has their
-    rows.
+    """The number of files of the change store that are skipped, because their changes are merged.
     """
     left_out_by_partition: int
     left_out_by_statistics: int

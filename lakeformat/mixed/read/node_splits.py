@@ -77,8 +77,8 @@ class MixedPlan:
     base: FilePlan
     change: FilePlan
     merged_changes: int
-    """The number of files of the change store that are left out, because the base store already
-    has their rows."""
+    """The number of files of the change store that are left out, because their changes are merged.
+    """
     left_out_by_node: int
     """The number of data files that are left out, because no key of the condition is in their
     node."""
@@ -270,7 +270,6 @@ _ByNode: TypeAlias = dict[str, dict[TreeNode, list[StoreFile]]]
 
 
 def _by_node(files: Iterable[StoreFile]) -> _ByNode:
-    """Return files by the values of their partition and by their node."""
     found: _ByNode = {}
     for each in files:
         found.setdefault(each.values, {}).setdefault(each.node, []).append(each)

@@ -56,8 +56,8 @@ class StoreFile:
 def base_files(state: TableState, plan: FilePlan) -> Iterator[StoreFile]:
     """Yield the data files of the base store.
 
-    A file with a foreign name was in the table before it became a Mixed table: it may have rows of
-    every node, and is older than every change.
+    A file whose name has no node, such as one that was in the table before it became a Mixed table,
+    may have rows of every node, and counts as older than every change.
     """
     for split, of, parts in _named(state, plan):
         if parts is None:
@@ -89,7 +89,6 @@ def _is_foreign(parts: dict[str, Any] | None) -> bool:
 
 
 def _foreign(state: TableState, split: FileSplit) -> CorruptTableError:
-    """Return the error for a file of the change store with a name that Amoro does not write."""
     head = None if state.snapshot is None else state.snapshot.snapshot_id
     number, store = split.file.sequence_number, state.places.argument
     added = [e for e in state.metadata.ancestry(head) if e.sequence_number == number]

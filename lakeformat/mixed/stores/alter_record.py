@@ -124,7 +124,6 @@ def adopted_columns(base: TableMetadata, change: TableMetadata) -> TableMetadata
 
 
 def _without_offset(schema: Schema) -> tuple[Field, ...]:
-    """Return the columns of the change store that the base store has, too."""
     return tuple(each for each in schema.fields if each.id != FILE_OFFSET.id)
 
 

@@ -81,9 +81,8 @@ def new_version_properties(
 
 
 def require_properties_with_version(properties: Mapping[str, str], name: str) -> None:
-    """Raise ``InvalidRequestError`` if a table with these properties would lose rows.
-
-    ``name`` is the version field of the table.
+    """Raise ``InvalidRequestError`` for ``write.upsert.enabled`` = false or
+    ``self-optimizing.enabled`` = true, which contradict the version field ``name``.
     """
     if not bool_property(properties, UPSERT, default=True):
         raise InvalidRequestError(

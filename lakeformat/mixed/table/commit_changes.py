@@ -76,8 +76,6 @@ def _writer(file: StoreFile) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _NodeChangesReader:
-    """Reads the changes of single nodes of one commit."""
-
     scan: Scan
     asked: AskedRows
     key: tuple[Field, ...]

@@ -192,7 +192,9 @@ class MixedHistory:
         return Since(tuple(self.between(given, upto)), missed, self._rewound(given))
 
     def at(self, position: AnyPosition) -> MixedSnapshot:
-        """Return the newest snapshot at a position; raise ``NotFoundError`` if it has expired."""
+        """Return the newest snapshot at a position; raise ``NotFoundError`` if it has expired or
+        never existed.
+        """
         given = self.parse(position)
         found = self._state(given.numbers)
         is_listed = any(each is found for each in self.snapshots)

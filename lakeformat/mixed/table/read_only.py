@@ -38,11 +38,9 @@ class _StorePointer:
 
     @property
     def uri(self) -> str:
-        """The URI of the store."""
         return self._pointer.uri
 
     def load(self) -> LoadedMetadata:
-        """Return the current metadata."""
         return self._pointer.load()
 
     def require_writable(self) -> NoReturn:

@@ -53,7 +53,8 @@ SYSTEM_TABLES: Final[Mapping[str, pa.Schema]] = {
 }
 """The columns of each system table.
 
-``is_merged`` of a file of the change store is True if the base store has its rows.
+``is_merged`` is True if the changes of the file are merged into the base store; null for files of
+the base store.
 """
 
 

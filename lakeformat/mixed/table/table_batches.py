@@ -122,9 +122,9 @@ class TableBatches(TableUpkeep):
     def truncate(self, *, commit: CommitId | None = None) -> WriteReport:
         """Delete all rows, by a batch that begins and commits in this call.
 
-        Earlier positions keep the rows until their snapshots expire. No file is read. Rows that
-        other commits add in the meantime remain. Raise ``LockUnavailableError`` while another batch
-        runs.
+        Earlier positions keep the rows until their snapshots expire. No data file is read. Rows
+        that other commits add in the meantime remain. Raise ``LockUnavailableError`` while another
+        batch runs.
         """
         return self._replace((), "table", commit)
 
@@ -169,7 +169,6 @@ class TableBatches(TableUpkeep):
         commit: CommitId | None,
         properties: Mapping[str, str] | None,
     ) -> WriteReport:
-        """Write rows by a batch that begins and commits in this call."""
         from lakeformat.mixed.batch.batch import find_write
         from lakeformat.mixed.batch.conflict import require_transaction_order
         from lakeformat.mixed.batch.overwrite import refuse_kinds

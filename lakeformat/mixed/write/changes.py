@@ -203,7 +203,6 @@ def equals_the_one_before(column: pa.Array) -> Mask:
 
 
 def _only_known(column: pa.Array, is_known: Mask) -> pa.Array:
-    """Return a column with nulls in place of the values that are not known."""
     if not is_known.any():
         return pa.nulls(len(column), column.type)
     return pc.if_else(array_of(is_known), column, pa.scalar(None, column.type))

@@ -71,7 +71,9 @@ def require_names(
     kinds: Sequence[FileKind],
     transaction: int,
 ) -> None:
-    """Raise ``InvalidRequestError`` if the name of a file has another kind or transaction."""
+    """Raise ``InvalidRequestError`` if the name of a file has a kind that is not in ``kinds``, or
+    another transaction.
+    """
     for path in (path for each in messages for path in each.paths):
         name = parse_file_name(path)
         if name.kind not in kinds or name.transaction != transaction:
@@ -123,7 +125,6 @@ def entries_of_new_files(
 
 
 def _places(message: MixedCommitMessage) -> Iterator[tuple[str, TreeNode]]:
-    """Yield the partition and the node of each file."""
     partitions = partition_values(message.entries) if len(message.entries) else []
     for partition, path in zip(partitions, message.paths, strict=True):
         yield partition, parse_file_name(path).node

@@ -61,9 +61,7 @@ class PublicationCheckReport(Report):
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """The problems that need an action; empty if every checked reader returned the expected
-        rows.
-        """
+        """The problems that need an action; empty if there are none."""
         found = (each for each in (self.outstanding, self.wrong_files) if each is not None)
         bad = (each for each in self.readers if each.outcome in ("differ", "failed"))
         return (*found, *map(str, bad))

@@ -15,8 +15,8 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def require_pattern(pattern: str, escape: str) -> None:
-    """Raise ``InvalidRequestError`` if ``escape`` stands before any other character than ``%``,
-    ``_`` or itself, or at the end.
+    """Raise ``InvalidRequestError`` if ``escape`` is at the end, or before a character other than
+    ``%``, ``_`` and itself.
     """
     _pieces(pattern, escape)
 

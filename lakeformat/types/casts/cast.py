@@ -29,8 +29,8 @@ def cast_array(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
 
     Local time zones are UTC, independent of the machine: a table reads the same everywhere. Raise
     ``UnsupportedError`` if the cast does not exist here or in Java. Raise ``InvalidRequestError``
-    for a value that cannot be converted, such as a text that is not a number. Java fails on the
-    same values, except on timestamps beyond the range of nanoseconds.
+    for a value that cannot be converted, such as a text that is not a number, or a timestamp beyond
+    the range of nanoseconds.
     """
     if with_nullability(stored, nullable=True) == with_nullability(wanted, nullable=True):
         return array

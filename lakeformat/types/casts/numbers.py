@@ -67,9 +67,9 @@ def from_decimal(array: pa.Array, stored: AtomicType, wanted: AtomicType) -> pa.
 def from_float(array: pa.Array, wanted: AtomicType) -> pa.Array:
     """Convert FLOAT and DOUBLE to any number type, as Java does.
 
-    For an integer type NaN becomes 0, and a number beyond INT (or BIGINT) becomes the limit of INT
-    (or BIGINT). For DECIMAL a number with too many digits becomes null; NaN and infinity raise
-    ``InvalidRequestError``.
+    For an integer type NaN becomes 0, and a number out of range becomes the limit of BIGINT or INT;
+    for TINYINT and SMALLINT that INT then wraps. For DECIMAL a number with too many digits becomes
+    null; NaN and infinity raise ``InvalidRequestError``.
     """
     if wanted.name in _FLOATS:
         return array.cast(to_arrow_type(wanted), safe=False)
@@ -126,8 +126,8 @@ def _parse_decimal(text: str | None, wanted: AtomicType) -> Decimal | None:
 
 
 def _float_to_decimal(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Convert floats to decimals with the shortest digits that identify each number, as
-    Java does.
+    """Convert floats to decimals by way of their texts; raise ``InvalidRequestError`` for NaN and
+    infinity.
     """
     if not pc.all(pc.is_finite(array)).as_py() and len(array) > array.null_count:
         raise InvalidRequestError("NaN and infinity cannot become DECIMAL; replace them first")

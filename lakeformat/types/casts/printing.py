@@ -52,9 +52,8 @@ def atomic_to_text(array: pa.Array, stored: AtomicType) -> pa.Array | None:
 
 
 def nested_to_text(array: pa.Array, stored: DataType, cast: Cast) -> pa.Array | None:
-    """Print nested values row by row, as ``[a, b]``, ``{k -> v}`` and ``{a, b}``.
-
-    Return None for types that are not nested.
+    """Print arrays as ``[a, b]``, maps as ``{k -> v}`` and rows as ``{a, b}``; return None for
+    other types.
     """
     match stored:
         case ArrayType(element=element):
@@ -106,9 +105,8 @@ def _plain_decimals(array: pa.Array) -> pa.Array:
 
 
 def _floats(array: pa.Array) -> pa.Array:
-    """Print floats from 0.001 to 10 million with Arrow.
-
-    Print 0, NaN and the floats that Java prints with an exponent one by one.
+    """Print floats with Arrow, except 0, NaN and the floats that need an exponent in Java or in
+    Arrow.
     """
     magnitudes = pc.abs(array)
     is_plain = pc.and_(pc.greater_equal(magnitudes, 1e-3), pc.less(magnitudes, 1e7))
