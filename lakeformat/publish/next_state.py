@@ -136,7 +136,6 @@ class NextState:
         return Base(self.base, parent, manifests, made, self.files)
 
     def _delta(self) -> ManifestColumns:
-        """Return the files that the commit added and removed."""
         storage, layout = self.handle.storage, self.handle.layout
         delta = manifests_of(storage, layout, self.snapshot, ListKind.DELTA)
         changes = read_manifests(storage, layout, delta)

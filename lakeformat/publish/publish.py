@@ -376,7 +376,9 @@ def _names_in(metadata: TableMetadata) -> tuple[object, object]:
 
 
 def _logged(metadata: TableMetadata, before: LoadedMetadata) -> TableMetadata:
-    """Return metadata made from scratch with the metadata log of ``before``, and a later time."""
+    """Return metadata that was made from scratch, with the metadata log of ``before`` and a later
+    time than that of ``before``.
+    """
     times = metadata.last_updated_ms, before.metadata.last_updated_ms
     started = replace(metadata, metadata_log=before.metadata.metadata_log)
     return following(started, before.metadata, before.metadata_file, max(times))

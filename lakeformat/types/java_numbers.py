@@ -126,7 +126,6 @@ def _width(rest: int, scale: int, power: int) -> int | None:
 
 
 def _wrapped(number: int, width: int | None) -> int:
-    """Return ``number`` wrapped to a Java integer of ``width`` bits."""
     if width is None:
         return number
     half = 1 << (width - 1)

@@ -128,7 +128,7 @@ class GroupCommits:
     def _publish(
         self, made: list[RewrittenUnit], commit: CommitId | None, *, can_be_split: bool = False
     ) -> None:
-        """Commit groups; after a certain failure, delete their new files.
+        """Commit groups; delete their new files if the commit is known to have failed.
 
         With ``can_be_split`` the files are kept after a conflict, because the groups are then
         committed one by one.

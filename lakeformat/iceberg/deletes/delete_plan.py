@@ -117,8 +117,6 @@ def _files_with_deletes(state: TableState, deletes: tuple[pa.Table, ...]) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """The rules by which the deletes of a partition are rewritten."""
-
     has_vectors: bool
     is_by_file: bool
     convert_equality: bool

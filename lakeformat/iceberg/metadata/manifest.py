@@ -165,8 +165,6 @@ def live_entries(entries: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _Spec:
-    """A partition spec in the form that decoders need."""
-
     id: int
     partition: StructType
     as_text: Sequence[int]

@@ -24,8 +24,6 @@ __all__ = ["ComparedFile", "compare_file"]
 
 @dataclass(frozen=True)
 class _LiveRows:
-    """The deletes of a data file in one snapshot."""
-
     split: FileSplit
     vector: DeletionVector
     deletes: Sequence[EqualityDeletes]

@@ -213,7 +213,6 @@ class Scan(Results):
         return sum(batch.num_rows for batch in self._read(split, self._state.schema.fields[:1]))
 
     def _read(self, split: FileSplit, wanted: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-        """Stream the wanted columns of live rows that meet the conditions."""
         file, deletes = split.file, self._deleted.equality(split)
         named = {name for each in self._filters for name in each.columns}
         filtered = columns_with(self._state.schema, named)

@@ -128,7 +128,6 @@ class UnitWork:
         return rows
 
     def _updated(self, matched: MatchedFile) -> Iterator[pa.RecordBatch]:
-        """Yield the new rows for the rows of a file that meet the condition."""
         assert self.update is not None
         for batch, mask in self._read(self.plan.scan, matched):
             if mask.any():

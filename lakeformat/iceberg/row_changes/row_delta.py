@@ -131,7 +131,6 @@ class RowDelta:
         return found | {*self.replaced}
 
     def _operation(self, *, has_new: bool) -> str:
-        """Return the operation of the snapshot, as Java names it."""
         if not has_new:
             return "delete"
         return "overwrite" if self.deletes or self.removed else "append"

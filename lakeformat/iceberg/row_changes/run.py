@@ -198,7 +198,9 @@ class _RowDeltaAttempt:
         self._report_progress()
 
     def publish(self) -> None:
-        """Publish the change; after a certain failure, delete every file of this attempt."""
+        """Publish the change, unless it is a dry run; delete the new files if the commit is known
+        to have failed.
+        """
         self._rows = sum(each.rows for each in self._changed)
         self._rows += self.prepared.work.count(self.prepared.whole)
         if self.request.dry_run:

@@ -145,7 +145,6 @@ class _Upsert:
     """In version 3 the row id of the stored row of each key; -1 until it is found."""
 
     def find(self, file: FileToChange) -> MatchedFile:
-        """Return the rows of a file that have one of the keys."""
         return MatchedFile(
             file,
             DeletionVector.of_parts(self._positions(file)),

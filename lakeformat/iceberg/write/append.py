@@ -81,7 +81,7 @@ def publish_rows(
 ) -> WriteReport:
     """Write rows to new files, and publish the change that ``change`` returns for their entries.
 
-    After a certain failure the new files are deleted.
+    The new files are deleted if the commit is known to have failed.
     """
     given = checked_properties(properties)
     handle.pointer.require_writable()

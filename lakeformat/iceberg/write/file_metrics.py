@@ -73,7 +73,6 @@ class _Leaf:
             self.bounds.append(ends)
 
     def add_files(self, entries: EntryColumns) -> None:
-        """Add the statistics of whole files from their manifest entries."""
         if self.path is None or self.mode.detail is Detail.NONE:
             return
         values, nulls, nans = (

@@ -164,7 +164,6 @@ class TableWriter:
         return uri
 
     def _file_name(self, key: _Key, count: int) -> str:
-        """Return the name of the file number ``count``, for rows with a key."""
         return f"00000-0-{self._operation}-{count:05}.parquet"
 
     def _close(self, key: _Key) -> None:

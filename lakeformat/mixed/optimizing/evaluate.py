@@ -237,7 +237,6 @@ class _Rules:
         return not self.is_fragment(file) and file.size <= self.settings.min_target_size
 
     def add(self, file: PartitionFile, counts: _Counts) -> FileUse:
-        """Count a file, and return its use."""
         use = self._use(file)
         if use is FileUse.KEEP:
             return use

@@ -150,8 +150,6 @@ class MixedScan(Results):
         return self._change if file.in_change else self._base
 
     def _read(self, split: NodeSplit, wanted: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-        """Stream the wanted columns of the live rows: those without a newer delete of their key."""
-
         def read(file: StoreFile, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
             return self._scan_of(file).read_fields(file.split, fields)
 

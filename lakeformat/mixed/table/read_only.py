@@ -55,7 +55,6 @@ class _StorePointer:
         return nullcontext()
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> NoReturn:
-        """Raise ``UnsupportedError``, as ``require_writable`` does."""
         self.require_writable()
 
 

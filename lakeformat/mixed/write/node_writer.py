@@ -110,7 +110,6 @@ class NodeWriter(TableWriter):
         self._operation = self._operation.replace("-", "")
 
     def _hold(self, part: PartitionedRows) -> None:
-        """Hold the rows of one partition in memory, those of each node apart."""
         if self._within.mask >= self._mask:
             self._hold_node(part, self._within.index & self._mask, part.rows)
             return

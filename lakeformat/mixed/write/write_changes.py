@@ -234,7 +234,6 @@ def _require_possible_record(pair: LoadedPair) -> None:
 
 
 def _require_same_partitions(pair: LoadedPair) -> None:
-    """Raise ``UnsupportedError`` if the stores have different default partition specs."""
     base, change = (partition_terms(each.metadata) for each in (pair.base, pair.change))
     if base != change:
         raise UnsupportedError(
