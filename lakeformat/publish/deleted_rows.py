@@ -97,8 +97,8 @@ class DeletedRows:
     def _written(
         self, vectors: Iterable[tuple[str | None, ChangedVector]], changed: dict[str, bytes]
     ) -> Iterator[tuple[DeletedFile, DeletionVector]]:
-        """Yield the deleted rows to write, and collect the URIs and partitions of all their data
-        files in ``changed``.
+        """Yield the deleted rows to write, and collect in ``changed`` the URIs of the data files of
+        all vectors, with their partitions.
         """
         partition_of = cache(self.entries.partition_of)
         for address, each in vectors:

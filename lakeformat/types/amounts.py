@@ -45,10 +45,9 @@ def parse_size(text: str) -> int:
 
 
 def parse_duration(text: str) -> int:
-    """Return the milliseconds of a duration such as ``10 s``; raise ``ValueError`` for any other
-    text.
+    """Return the milliseconds of a duration such as ``10 s``.
 
-    As in Java, a number without a unit is milliseconds.
+    As in Java, a number without a unit is milliseconds. Raise ``ValueError`` for any other text.
     """
     return _parse(text, _DURATION_UNITS)
 

@@ -23,8 +23,8 @@ _MASK = (1 << 64) - 1
 
 
 def encode_wide(low: Words, high: Words) -> tuple[Words, Words, Words]:
-    """Return the first and the second 8 bytes of each number in a row, and the number of bytes in
-    use.
+    """Return, for each number, the first and the second 8 bytes that a row stores, and how many of
+    these 16 bytes are in use.
     """
     sign = _sign(high)
     size = _minimal_size(low ^ sign, high ^ sign)

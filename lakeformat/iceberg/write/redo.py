@@ -150,7 +150,9 @@ def refusal(commit: CommitId, uri: str, why: str, advice: str) -> InvalidRequest
 
 
 def _age(snapshot: Snapshot) -> tuple[int, int]:
-    """Return numbers that ascend along a history; version 1 has no sequence numbers."""
+    """Return the sequence number and the time of a snapshot: in version 1, only times ascend along
+    a history.
+    """
     return snapshot.sequence_number, snapshot.timestamp_ms
 
 
