@@ -120,7 +120,9 @@ class _Addresses:
         self.places = files_by_place(known)
 
     def of(self, place: Place, name: str) -> str | None:
-        """Return the URI of a data file; None if it was in an external path and is no longer live."""
+        """Return the URI of a data file; None for a file in an external path that is no longer
+        live.
+        """
         row = self.places.get(place, {}).get(name)
         if row is not None:
             return self._paths[row]

@@ -155,7 +155,9 @@ class Scan(Results):
         return self._deleted.vector(split)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows. Memory holds one row group of one file, and the deletes for it."""
+        """Stream the rows. Memory holds about one row group of one file, and the last deletes that
+        were read.
+        """
         splits = [] if self._limit == 0 else self.splits()
         self._deleted.expect(splits)
         batches = (batch for split in splits for batch in self._read(split, self._fields))
