@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the conditions of a scan with known bounds of values, to skip files.
 
-A file is skipped only if the bounds prove that no row matches. A file is kept if its bounds are
-missing or truncated, or if its column has another type than the column of the table.
+A file is skipped only if the bounds prove that no row matches. A file without bounds is kept.
 """
 
 from __future__ import annotations
