@@ -158,8 +158,8 @@ class BegunBatch:
     def _require_may_change(self, base: Base, entries: pa.Table) -> None:
         """Raise an error if the files of ``entries`` may not be committed as changes of this batch.
 
-        It is ``LockUnavailableError`` if this batch has ended, and ``CommitConflictError`` if newer
-        changes are merged already.
+        It is ``LockUnavailableError`` if this batch has ended, and ``CommitConflictError`` for a
+        conflict with another commit, such as one that has merged newer changes.
         """
         self.require_open(base.loaded)
         self.require_history(base.loaded)
