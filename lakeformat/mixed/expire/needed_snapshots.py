@@ -97,7 +97,7 @@ def _of_batch(history: Iterable[Snapshot], transaction: int) -> list[Snapshot]:
 
 
 def _with_newer(history: Iterable[Snapshot], needed: Collection[Snapshot]) -> set[int]:
-    """Return the ids of needed snapshots of a history, newest first, and of all newer ones."""
+    """Return the ids of needed snapshots, and of all newer ones; ``history`` is newest first."""
     found: set[int] = set()
     if not needed:
         return found
