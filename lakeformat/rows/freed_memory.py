@@ -48,7 +48,7 @@ def keep_freed_memory() -> bool:
 
 
 def give_back_too_much() -> None:
-    """Return free memory to the kernel if it is more than ``_KEPT_BYTES``. Call it between tasks."""
+    """Return free memory to the kernel if it exceeds ``_KEPT_BYTES``. Call it between tasks."""
     libc = _glibc()
     if libc is None:
         return

@@ -136,9 +136,10 @@ def find_orphans(
 ) -> OrphanSearch:
     """Find orphan files; files that the tables ``beside`` use are not orphans.
 
-    Raise ``InvalidRequestError`` for an age limit that needs ``allow_younger=True``. Unless it is a
-    dry run, raise it also if the removal is too large or the table has no snapshot. Raise
-    ``UnsupportedError`` if the property ``gc.enabled`` is false.
+    Raise ``InvalidRequestError`` for an age limit that needs ``allow_younger=True``, and if the
+    metadata names such a file at another address. Unless it is a dry run, raise it also if the
+    removal is too large or the table has no snapshot. Raise ``UnsupportedError`` if the property
+    ``gc.enabled`` is false.
     """
     before = handle.load()
     require_gc(before.metadata)
