@@ -238,7 +238,10 @@ def _require_once(key: str, given: Sequence[int]) -> None:
 
 
 def _version(members: Mapping[str, Any]) -> int:
-    """Return the format version; raise ``UnsupportedError`` for a table that cannot be read."""
+    """Return the format version, and check that the members are there that it requires.
+
+    Raise ``UnsupportedError`` for a newer version, and for an encrypted table.
+    """
     version = require_int(members, "format-version")
     if version > NEWEST_VERSION:
         raise newer_version("format", version, NEWEST_VERSION)

@@ -41,7 +41,7 @@ class LeaseFiles:
         self._lifetime_millis = lifetime_millis
 
     def newest(self) -> StoredLease | None:
-        """Return the lease with the highest number; None if there never was one."""
+        """Return the lease with the highest number; None if there is none."""
         found = self._numbered()
         if not found:
             return None
