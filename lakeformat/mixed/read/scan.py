@@ -102,7 +102,7 @@ class MixedScan(Results):
             yield batch.column(0).to_numpy()
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows. Memory holds about one row group of one file, and deletes of one node."""
+        """Stream the rows. Memory holds about one row group of one file, and deletes of a node."""
         splits = [] if self._limit == 0 else self.splits()
         files = (each for split in splits for each in split.files)
         self._base.expect(each.split for each in files if not each.in_change)
