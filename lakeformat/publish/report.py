@@ -21,7 +21,7 @@ class PublishReport(Report):
     """The numbers of the snapshots that this call published, oldest first."""
     rebuilt: bool
     """True if the call published from scratch: the newest snapshot, and older ones that the table
-    still has, at most as many as the option ``iceberg.publish-history`` says.
+    still has, at most as many as the option ``iceberg.publish-history`` allows.
     """
     updated: bool
     """True if the call published changed tags, an expiry or a rollback of the table."""

@@ -55,7 +55,7 @@ class NodeSplit:
 
     @property
     def size_bytes(self) -> int:
-        """The size of the files with rows and with deletes, so that large splits can start first."""
+        """The size of the files with rows or deletes, so that large splits can start first."""
         return sum(each.split.file.size_bytes for each in (*self.files, *self.deletes))
 
 
