@@ -49,8 +49,7 @@ class Look:
 class Heads:
     """The newest snapshots of tables, kept so that each further check costs less.
 
-    A check costs one list request for each database, however many tables it has, and two small
-    requests for each table that exists. A table that is new or has changed costs more.
+    A check lists each database once, and then asks each table that exists for its newest snapshot.
     """
 
     def __init__(self, catalog: Catalog | IcebergCatalog) -> None:

@@ -71,8 +71,8 @@ def parse_name(name: str) -> TableName:
 def parse_nested_name(name: str) -> TableName:
     """Parse a name of an Iceberg table, whose database may be nested, such as ``a.b.table``.
 
-    Other programs choose such names, so every character is allowed. ``InvalidRequestError`` is
-    raised for an empty part, and for suffixes other than a branch and a system table.
+    Other programs choose such names, so their characters are not checked. ``InvalidRequestError``
+    is raised for an empty part, and for suffixes other than a branch and a system table.
     """
     given: object = name
     plain, *suffixes = given.split("$") if isinstance(given, str) else [""]

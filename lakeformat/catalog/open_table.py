@@ -136,7 +136,7 @@ def alter_table_at(
 ) -> None:
     """Change the schema of a table of any format at a path or URI.
 
-    No lock of a catalog is taken. Changes of ``data-file.external-paths`` raise
+    No lock of a catalog is taken. Setting ``data-file.external-paths`` raises
     ``InvalidRequestError``.
     """
     from lakeformat.catalog.altered_schema import alter_schema_of

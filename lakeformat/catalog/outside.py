@@ -47,11 +47,12 @@ def external_paths_in(changes: Iterable[SchemaChange]) -> list[str]:
 def refuse_places_of_tables(
     table: str, address: str, warehouse: Location, databases: Iterable[tuple[str, Location]]
 ) -> None:
-    """Raise ``InvalidRequestError`` if an external path overlaps with a directory of tables.
+    """Raise ``InvalidRequestError`` if dropping ``table`` could delete files of other tables in its
+    external path ``address``.
 
-    Directories of tables are the warehouse itself, each ``<name>.db`` below it, and the locations
-    of databases outside of it. Any other directory below the warehouse may have external files.
-    ``databases`` has the name and the location of each database.
+    The path must not contain the warehouse, lie in a directory ``<name>.db`` of it, or overlap with
+    the location of a database. Any other directory below the warehouse is allowed. ``databases``
+    has the name and the location of each database.
     """
     found = location_of(address).real()
     if found.holds(warehouse):

@@ -172,8 +172,8 @@ class CatalogPlaces(ABC):
     def check_external_paths(self, name: str, addresses: Sequence[str]) -> None:
         """Raise ``InvalidRequestError`` for an external path that the table ``name`` must not use.
 
-        The option ``external-roots`` must allow the path. The path must not overlap with the
-        warehouse or with the directory of a database.
+        The option ``external-roots`` must allow the path. The path must not contain the warehouse,
+        or overlap with the directory of a database.
         """
         for address in addresses:
             self._external_roots.require(address, f"table {name!r}")

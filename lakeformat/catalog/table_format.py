@@ -153,8 +153,8 @@ def _is_table(storage: Storage, directory: str) -> bool:
 
 
 def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
-    """Return the command that makes a table of the plain files below ``root``; None without
-    files.
+    """Return a sentence that says how to make a table of the plain files below ``root``; None
+    without files.
     """
     name = _first_data_file(storage, root)
     if name is None:

@@ -134,8 +134,9 @@ def _requirements(
 
 
 def _installed(there: Distribution) -> Iterator[tuple[str, Path]]:
-    """Yield the path in site-packages and the path on disk of each file, without command
-    scripts.
+    """Yield the path in site-packages and the path on disk of each file to pack.
+
+    Command scripts, compiled files and records of the installation are left out.
     """
     for file in there.files or ():
         name = PurePosixPath(file)

@@ -67,8 +67,6 @@ def print_grid(columns: Sequence[GridColumn]) -> None:
 
 
 class _Cells:
-    """The texts of one column, with their width and style."""
-
     def __init__(self, column: GridColumn, console: Console) -> None:
         self.heading = column.heading
         self.is_number = column.is_number

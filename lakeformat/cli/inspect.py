@@ -2,8 +2,7 @@
 """``lake tables``, and a command for each system table, such as ``lake files``.
 
 ``lake files`` prints ``catalog.table("shop.orders$files")``. A terminal shows the columns that
-``metadata_commands.py`` declares; with --json all columns are printed. The newest row is printed
-last.
+``metadata_commands.py`` declares; with --json all columns are printed.
 """
 
 from __future__ import annotations

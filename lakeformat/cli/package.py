@@ -73,7 +73,6 @@ def _print_written(path: Path, files: int) -> None:
 
 
 def _log_settings() -> bytes:
-    """Return the content of the log settings file that is installed with the jobs."""
     spec = find_spec("spark_jobs")
     assert spec is not None, "packed a moment ago"
     [folder, *_] = spec.submodule_search_locations or []

@@ -48,7 +48,8 @@ def rescale(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rewrite partitions with another number of buckets; one commit overwrites each partition.
+    """Rewrite partitions with another number of buckets. Each partition is overwritten in a
+    separate commit.
 
     An example: lake rescale shop.orders --bucket 8 --where "dt >= '2024-01-31'" --dry-run
     """

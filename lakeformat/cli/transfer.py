@@ -101,7 +101,7 @@ def migrate(
     """Create a table from a directory of Parquet and ORC files, which are used in place if
     possible.
 
-    Directories such as dt=2024-01-31 become partitions. A file that is not copied belongs to the
+    Directories such as dt=2024-01-31 become partitions. A file that is used in place belongs to the
     table from then on: compaction and expiry delete it. Check first: lake migrate /data/events
     shop.events --partition dt=DATE --dry-run
     """

@@ -2,7 +2,8 @@
 """Opens the catalog or table that a command names, with ``--warehouse``, ``--format`` and so on.
 
 ``--warehouse`` is given before or after the command, or as LAKE_WAREHOUSE; default: ./warehouse.
-All other options are given before the command, or as LAKE_FORMAT, LAKE_METASTORE and LAKE_URI.
+The other options are given before the command. LAKE_FORMAT, LAKE_METASTORE and LAKE_URI replace
+--format, --metastore and --uri.
 """
 
 from __future__ import annotations
@@ -215,8 +216,9 @@ def named_table_of_any_format(
     """Return the table ``name``; a name with a slash is the path of its directory.
 
     A missing table raises ``NotFoundError``. A system table of metadata, such as
-    ``shop.orders$files``, raises ``InvalidRequestError``, and so does any system table of a Paimon
-    table at a path. Those with rows, such as ``shop.orders$audit_log``, are returned.
+    ``shop.orders$files``, raises ``InvalidRequestError``. Those with rows, such as
+    ``shop.orders$audit_log``, are returned. At a path, only ``$base`` and ``$change`` of a Mixed
+    table are returned; any other system table raises ``InvalidRequestError``.
     """
     found: Any = _table_at(context, name) if "/" in name else _table_in_catalog(context, name)
     has_rows = isinstance(found, Table) and not found.shows_metadata

@@ -40,7 +40,8 @@ def check_values(batch: pa.RecordBatch) -> None:
 
 
 def is_ascii(texts: pa.Array) -> bool:
-    """Return True only if all texts are ASCII; return False for an array without a data buffer.
+    """Return True only if all texts are ASCII. Rows without a data buffer, and offsets that
+    descend, return False.
 
     No offset may be beyond the data buffer.
     """

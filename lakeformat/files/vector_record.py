@@ -44,9 +44,9 @@ class VectorForm(Enum):
     """The forms of a record; a reader recognises the form by the magic."""
 
     BITMAP32 = "32-bit"
-    """The form for data files of up to 2^31 - 1 rows; every reader knows it."""
+    """The form for data files of up to 2^31 rows."""
     BITMAP64 = "64-bit"
-    """The form of tables with ``deletion-vectors.bitmap64``; pypaimon cannot read it."""
+    """The form of Iceberg tables, and of Paimon tables with ``deletion-vectors.bitmap64``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,9 +93,9 @@ def _publish(
 ) -> None:
     """Create the change store unless it exists, then make the table its base store.
 
-    If the second step fails, the change store that the first one created is dropped. If another
-    process drops the change store meanwhile, ``CommitConflictError`` is raised, and the table is an
-    Iceberg table as before.
+    If the second step certainly failed, the change store that the first one created is dropped. If
+    another process drops the change store meanwhile, ``CommitConflictError`` is raised, and the
+    table is an Iceberg table as before.
     """
 
     is_made = not exists and metastore.make_table(

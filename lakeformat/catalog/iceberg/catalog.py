@@ -364,7 +364,11 @@ class IcebergCatalog(IcebergDatabases):
         return TableHandle(self._metastore.pointer(name), name.branch, self._environment)
 
     def location_of(self, name: str) -> str:
-        """Return the URI of ``database.table``, even if it does not exist."""
+        """Return the URI of ``database.table``.
+
+        For a missing table, return ``<location>/<database>/<table>``, with the catalog's
+        ``location``.
+        """
         parsed = self._plain_name(name)
         try:
             return self._open(parsed).location

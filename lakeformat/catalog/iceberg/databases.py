@@ -46,7 +46,11 @@ class IcebergDatabases(ABC):
         return self._metastore.is_directory
 
     def require_exists(self) -> None:
-        """Raise ``NotFoundError`` if the SQL database has other catalogs, but not this one."""
+        """Raise ``NotFoundError`` if the SQL database certainly does not have this catalog.
+
+        It then lacks the SQL tables of Iceberg catalogs, or has only other catalogs. Metastores
+        other than a SQL database are not checked.
+        """
         self._metastore.require_exists()
 
     def list_databases(self) -> list[str]:

@@ -127,8 +127,8 @@ class Metastore(ABC):
         return ""
 
     def require_exists(self) -> None:  # noqa: B027 - a service or a directory is one catalog
-        """Raise ``NotFoundError`` if this catalog certainly does not exist.
+        """Raise ``NotFoundError`` if a SQL database certainly does not have this catalog.
 
-        The metastore then has only other catalogs, or a SQL database lacks the tables of Iceberg
-        catalogs.
+        It then lacks the SQL tables of Iceberg catalogs, or has only other catalogs. Other
+        metastores do nothing.
         """

@@ -77,7 +77,8 @@ def base_store_of(metastore: Metastore, name: TableName) -> TableName | None:
 
 
 def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
-    """Return the tables to drop for a name: with a base store also its change store, in this order.
+    """Return the tables that a drop of table ``name`` removes, in this order: the table and, if it
+    is a base store, its change store.
 
     A crash between the two drops leaves a change store without a base store, which can be dropped
     alone. If the base store names a table that is not its own change store, that table is kept.

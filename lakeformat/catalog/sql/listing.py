@@ -172,7 +172,7 @@ class Listing:
             self._rows.remove_mark(connection, name.database, name.table, mark)
 
     def drops(self) -> set[TableName]:
-        """Return the names whose directories still have files of a dropped table."""
+        """Return the names whose directories may still have files of a dropped table."""
         return {*self._marked(DROPPED)}
 
     def renames(self) -> dict[TableName, TableName]:

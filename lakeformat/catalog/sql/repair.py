@@ -56,7 +56,10 @@ class Repair:
         """
 
     def run(self, databases: Iterable[str]) -> RepairReport:
-        """Repair all tables in ``databases``, which must be listed, and return the report."""
+        """Repair the tables of ``databases``, and return the report.
+
+        Interrupted drops and renames are finished in all databases.
+        """
         # Finish drops and renames of all databases first. Files that move to another database
         # belong to the table that is listed there. They must not be added as a table of the
         # database that they leave.

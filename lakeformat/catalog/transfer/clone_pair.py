@@ -179,7 +179,8 @@ class _PairClone:
         """Write all rows in one commit, read them again, and compare them with the rows of the
         source.
 
-        Raise ``CorruptTableError`` if they differ.
+        Raise ``CorruptTableError`` if they differ, and ``InvalidRequestError`` if two source rows
+        have one key.
         """
         read, stored = _Content(), _Content()
         rows = pa.RecordBatchReader.from_batches(self.scan.schema, self._rows(read))

@@ -211,8 +211,6 @@ def _made_table(
 
 @dataclass(slots=True)
 class _Migration:
-    """The commit of all files of a migration to its table."""
-
     table: Table
     source: Storage
     chosen: Sequence[SourceFile]

@@ -2,7 +2,7 @@
 """Writes Parquet files column by column, each encoded once by the fastest encoder.
 
 This package encodes columns without nulls that have numbers or few distinct texts. Arrow encodes
-all other columns. Files of a table with a primary key have each key column twice: it is encoded
+all other columns. Files of a table with a primary key may have each key column twice: it is encoded
 once and written twice. The bytes of the file are the same as from Arrow's writer.
 """
 
@@ -176,7 +176,6 @@ class AssembledFile:
 
 
 def _file_of(rows: pa.Table, layout: ParquetLayout) -> pa.Buffer:
-    """Return the bytes of a Parquet file with ``rows``, written by Arrow in memory."""
     sink = pa.BufferOutputStream()
     writer = arrow_writer(sink, rows.schema, layout)
     try:

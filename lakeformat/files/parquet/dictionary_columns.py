@@ -117,7 +117,6 @@ def _has_small_dictionary(metadata: pq.FileMetaData, group: int, number: int) ->
 
 
 def _leaves(path: str, values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
-    """Yield the Parquet path and the values of each leaf of an Arrow column."""
     if pa.types.is_struct(values.type):
         for field, part in zip(values.type, values.flatten(), strict=True):
             yield from _leaves(f"{path}.{field.name}", part)

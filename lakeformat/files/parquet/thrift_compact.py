@@ -63,8 +63,8 @@ _LISTS = (ThriftKind.LIST, ThriftKind.SET)
 _KINDS = {kind.value: kind for kind in ThriftKind}
 """The kinds by their numbers: a lookup here is faster than a call of the class."""
 _LONG = 15
-"""The value in a header that means: the length of the list, or the step to the next member,
-follows.
+"""The largest step to the next member that fits into its header. In the header of a list, this
+value means that the length follows.
 """
 _DOUBLE = struct.Struct("<d")
 

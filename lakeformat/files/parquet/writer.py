@@ -107,7 +107,6 @@ class ParquetFileWriter:
             self._file.discard()
 
     def _open(self, rows: pa.Table, dictionary_columns: Sequence[str]) -> OpenFile:
-        """Return a new file for row groups with the columns of ``rows``."""
         change_footer = partial(with_int96, leaves=self._int96) if self._int96 else None
         layout = ParquetLayout(
             self._stored, self._content.settings, dictionary_columns, self._bounded, change_footer
