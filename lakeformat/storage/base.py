@@ -11,8 +11,8 @@ directory is not a file. ``AlreadyExistsError``: the name is taken. ``Unavailabl
 failure outside the library. "Durable" means: the content survives a power cut after the method has
 returned.
 
-``lakeformat.testing.storage_suite`` tests every promise of this module except one: it never asks a
-storage to delete its root, because a storage that does not refuse would lose all its files.
+``lakeformat.testing.storage_suite`` tests a storage. It never asks a storage to delete its root,
+because a storage that does not refuse would lose all its files.
 """
 
 from __future__ import annotations

@@ -87,8 +87,8 @@ class ExternalRoots:
         """Raise ``InvalidRequestError`` if an external path is in the directory of a table.
 
         ``below`` are the names of the directories between the path and its files, which are
-        checked, too. An allowed root may also contain tables. Each directory is checked once per
-        process.
+        checked, too. An allowed root may also contain tables. A directory without a table is not
+        checked again in this process.
         """
         below = tuple(below)
         found = self.require(address, table).below(below)
@@ -112,9 +112,7 @@ class ExternalRoots:
 
 _SIGN_OF_TABLE = "schema/schema-0"
 _without_table: set[Location] = set()
-"""Directories that were checked and contain no table. A table is never created around existing
-files.
-"""
+"""Directories that were checked and contain no table: they are not checked again."""
 
 
 def _root(address: object) -> Location:

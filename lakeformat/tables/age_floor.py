@@ -78,12 +78,12 @@ def find_floor(
     running_since: Moment | None = None,
     allow_younger: bool = False,
 ) -> AgeFloor:
-    """Return the age limit ``older_than``; default: one day before ``now_millis``.
+    """Return the age limit ``older_than``; default: one day before ``now_millis``, or 5 minutes
+    before ``running_since`` if that is earlier.
 
-    ``running_since`` is the start of the oldest write in progress, if you know it.
-    ``InvalidRequestError`` is raised if ``older_than`` is within the last day or after
-    ``running_since``, unless ``allow_younger`` is set: files of a write in progress could be
-    deleted.
+    ``running_since`` is the start of the oldest write in progress, if you know it. An
+    ``older_than`` that is later than the default raises ``InvalidRequestError``, unless
+    ``allow_younger`` is set: files of a write in progress could be deleted.
     """
     safe = AgeFloor(
         now_millis - _DAY_MILLIS, "files newer than one day are kept for writes in progress"

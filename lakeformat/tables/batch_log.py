@@ -4,10 +4,9 @@
 A streaming job stores its checkpoint after the commit of a batch. If the job crashes in between, it
 repeats the batch when it restarts. By then the snapshot of the first commit may have expired.
 
-So before a batch is published, a consumer and a file are created. The consumer keeps all snapshots
-from here on, in every engine. The file ``stream-<name>`` records the batch and the time of the
-first attempt. After the commit the file records that the batch is published, and the consumer is
-deleted.
+So before a batch is published, a consumer and a file are created. The consumer keeps the newest
+snapshot and all later ones. The file ``stream-<name>`` records the batch and the time of the first
+attempt. After the commit the file records that the batch is published, and the consumer is deleted.
 
 If the consumer was deleted and the snapshot of the first commit may have expired, a repeated commit
 raises ``CommitUndecidableError`` (see ``CommitId``).

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Creates a file that only one writer can create, even if the answer of the storage is lost.
 
-A commit of any format is published by the creation of one such file, with ``create_once``.
+The creation of such a file is the commit of a Paimon table.
 """
 
 from __future__ import annotations

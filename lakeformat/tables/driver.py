@@ -139,8 +139,6 @@ def carry_out(steps: Steps[U, R]) -> Ended:
 
 @dataclass(slots=True)
 class _DriverRound(Generic[U, R]):
-    """One round: a plan, its units and its commits."""
-
     steps: Steps[U, R]
     head: object
     conflict: LakeError | None = None

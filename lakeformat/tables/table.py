@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contract of a table of any format.
 
-Jobs, operators, sensors, pages and commands use only this class. If a format lacks an operation,
-its class does not define the method, and the method of this class raises ``UnsupportedError``.
+Code for tables of several formats uses this class. If a format lacks an operation, its class does
+not define the method, and the method of this class raises ``UnsupportedError``.
 """
 
 from __future__ import annotations
@@ -288,9 +288,9 @@ class Table(ABC):
 
         ``not_null`` lists columns, and ``unique`` columns or lists of columns. ``accepted_values``
         has the allowed values by column. ``freshness`` has the highest age of the newest time by
-        column, such as ``"1 d"``. ``conditions`` are SQL conditions that each row must meet. Nulls
-        fail only ``not_null``. ``warn_only`` names checks that only warn, such as ``"unique"`` or
-        ``"not_null(note)"``.
+        column, such as ``"1 d"``; without any time it fails. ``conditions`` are SQL conditions that
+        each row must meet. All checks except ``not_null`` ignore nulls. ``warn_only`` names checks
+        that only warn, such as ``"unique"`` or ``"not_null(note)"``.
 
         Memory is bounded: repeated values that do not fit are counted in temporary files.
         ``executor`` is an object such as ``spark_jobs.SparkExecutor``, which reads the rows in

@@ -89,9 +89,9 @@ class CommitKeys:
     commit_identifier: int | None = None
     """The number of the commit in that run, such as 1. Give both keys or neither."""
     commit_first_try_millis: int | None = None
-    """A time before the first attempt of the commit, in epoch milliseconds. If snapshots have
-    expired since this time, a retry cannot know if the first attempt published, and fails. Without
-    this key such a retry may publish twice.
+    """A time before the first attempt of the commit, in epoch milliseconds. If a retry does not
+    find the commit, and snapshots have expired since this time, the retry fails, because the first
+    attempt may have published. Without this key such a retry may publish twice.
     """
     commit_first_try_head: str | None = None
     """The identity of the newest snapshot when the first attempt began:

@@ -36,9 +36,10 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     strategy: Strategy = "full"
     """``full`` compacts every bucket completely, ``minor`` only the files that the options of the
     table select. In an Iceberg table ``full`` takes the files that are too small, too large or have
-    deletes, and ``minor`` those that are due; in a Mixed table both take partitions. Only for
-    Iceberg tables: ``sort`` and ``zorder`` compact the same files as ``minor``, and sort the rows
-    of the new files.
+    deletes, and ``minor`` those that are due. In a Mixed table ``full`` takes the partitions with
+    changes, deletes or too many small files, and ``minor`` those that are due. Only for Iceberg
+    tables: ``sort`` and ``zorder`` compact the same files as ``minor``, and sort the rows of the
+    new files.
     """
     idle: Duration | None = None
     """Only partitions whose newest file is older than this, such as ``"1 h"``; these are compacted
@@ -62,8 +63,8 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     Default: all groups in one commit.
     """
     executor: Executor | None = None
-    """With engine ``python``: ``threads`` compacts as many buckets at a time as there are CPUs,
-    ``serial`` one. Default: ``threads``.
+    """With engine ``python``: ``threads`` compacts several buckets in parallel, ``serial`` one
+    after the other. Default: ``threads``.
     """
     dry_run: bool = False
     """Only report what would be compacted."""
@@ -106,8 +107,8 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
     completely.
     """
     executor: Executor | None = None
-    """With engine ``python``: ``threads`` compacts as many buckets at a time as there are CPUs,
-    ``serial`` one. Default: ``threads``.
+    """With engine ``python``: ``threads`` compacts several buckets in parallel, ``serial`` one
+    after the other. Default: ``threads``.
     """
     dry_run: bool = False
     """Only report what would be compacted."""
@@ -125,8 +126,8 @@ class ChangelogRequest(CommitRequest, PartitionsRequest):
     idle: Duration | None = None
     """Only partitions whose newest file is older than this, such as ``"1 h"``."""
     executor: Executor | None = None
-    """With engine ``python``: ``threads`` compacts as many buckets at a time as there are CPUs,
-    ``serial`` one. Default: ``threads``.
+    """With engine ``python``: ``threads`` compacts several buckets in parallel, ``serial`` one
+    after the other. Default: ``threads``.
     """
     dry_run: bool = False
     """Only report what would be done."""

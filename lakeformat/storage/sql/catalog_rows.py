@@ -67,9 +67,9 @@ class CatalogRows:
         return any(connection.execute(question).first() for question in questions)
 
     def keep_database(self, connection: Connection, database: str) -> bool:
-        """Return True if a database exists, and lock its rows until the transaction ends.
+        """Return True if a database exists, and lock its property rows until the transaction ends.
 
-        No other transaction can drop the database or add tables to it meanwhile.
+        Meanwhile another transaction that calls this method for the same database waits.
         """
         table = DATABASE_PROPERTIES
         rows = select(table.c.property_key).where(self._here(table, database)).with_for_update()
