@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The differences between the supported versions of Airflow, from 3.1 on; no other module depends
 on the version.
-
-Only public modules of Airflow are used, even where an internal module would make the code shorter.
 """
 
 from __future__ import annotations

@@ -152,10 +152,10 @@ class LakeHook(BaseHook):
         return None if head is None else head.identity
 
     def test_connection(self) -> tuple[bool, str]:
-        """Return True if this machine can list the warehouse and write to it, and a sentence for
-        the user.
+        """Return True and a sentence for the user if this machine can list the databases and, in a
+        local directory, write to the warehouse. Return False and the reason otherwise.
 
-        Never raises. A catalog service is only listed.
+        Never raises.
         """
         try:
             from lakeformat.doctor import diagnose

@@ -17,16 +17,17 @@ __all__ = ["LakeCompactOperator"]
 class LakeCompactOperator(LakeJobOperator):
     """Rewrites a table into fewer and larger files; its rows do not change.
 
-    Each bucket has its own commit: after a kill, finished buckets are kept and a retry compacts the
-    rest. Writers can run at the same time. Two compactions of the same buckets conflict, so give
-    all compactions of a table one pool with one slot. An Iceberg table has no buckets: all of its
-    files are replaced in one commit, and ``idle`` and ``buckets`` are refused.
+    Buckets are committed in groups: after a kill, committed buckets are kept and a retry compacts
+    the rest. Writers can run at the same time. Two compactions of the same buckets conflict, so give
+    all compactions of a table one pool with one slot. An Iceberg table has no buckets: by default
+    all of its files are replaced in one commit, and ``idle`` and ``buckets`` are refused.
 
     :param strategy: ``full`` compacts every bucket completely, ``minor`` only the files that the
         options of the table select. In an Iceberg table ``full`` takes the files that are too
-        small, too large or have deletes, and ``minor`` those that are due; in a Mixed table both
-        take partitions. Only for Iceberg tables: ``sort`` and ``zorder`` compact the same files as
-        ``minor``, and sort the rows of the new files
+        small, too large or have deletes, and ``minor`` those that are due. In a Mixed table
+        ``full`` takes the partitions with changes, deletes or too many small files, and ``minor``
+        those that are due. Only for Iceberg tables: ``sort`` and ``zorder`` compact the same files
+        as ``minor``, and sort the rows of the new files
     :param where: a SQL condition on partition columns
     :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such
         dicts. An empty list selects no partition, an empty dict every partition
@@ -43,8 +44,8 @@ class LakeCompactOperator(LakeJobOperator):
     :param max_commits: for an Iceberg table: publish each group of files soon after it is written,
         in at most this many commits. A group whose commit conflicts keeps its old files, and a
         retry compacts it. Default: all groups in one commit
-    :param bucket_executor: with engine ``python``: ``threads`` compacts as many buckets at a time
-        as there are CPUs, ``serial`` one. Default: ``threads``
+    :param bucket_executor: with engine ``python``: ``threads`` compacts several buckets in
+        parallel, ``serial`` one after the other. Default: ``threads``
     :param dry_run: only report what would be compacted
     """
 

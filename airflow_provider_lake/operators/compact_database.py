@@ -37,8 +37,8 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
     :param where: a SQL condition on partition columns
     :param idle: only partitions whose newest file is older than this, such as ``"1 h"``; these are
         compacted completely
-    :param bucket_executor: with engine ``python``: ``threads`` compacts as many buckets at a time
-        as there are CPUs, ``serial`` one. Default: ``threads``
+    :param bucket_executor: with engine ``python``: ``threads`` compacts several buckets in
+        parallel, ``serial`` one after the other. Default: ``threads``
     :param dry_run: only report what would be compacted
     """
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Airflow's records of tasks and connections, read from its metadata database.
 
-Only this module reads that database, in the API server, as Airflow's own pages do. The only other
-way to these records is HTTP: a page would send requests to its own server.
+The pages run in the API server and read that database as Airflow's own pages do. Over HTTP, a page
+would send requests to its own server.
 """
 
 from __future__ import annotations

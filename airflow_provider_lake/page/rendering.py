@@ -38,8 +38,6 @@ def render(template: str, root: str, **values: Any) -> str:
 
 
 class _Links:
-    """The addresses of pages."""
-
     def __init__(self, root: str) -> None:
         self._root = root
 

@@ -2,7 +2,7 @@
 """One loop that checks all watched tables of a connection.
 
 The watchers of a triggerer join a ``Watch``. One loop checks all of their tables together, and
-passes the result to every watcher. A check costs one listing for each database.
+passes the result to every watcher.
 """
 
 from __future__ import annotations
