@@ -83,7 +83,7 @@ def import_cost(modules: Sequence[str], rounds: int, python: str = sys.executabl
 def import_table(
     rounds: int, cases: Mapping[str, Sequence[str]] = CASES, python: str = sys.executable
 ) -> Iterator[str]:
-    """Return the table of all cases, with the version of Airflow that ``python`` imports."""
+    """Yield the table of all cases, with the version of Airflow that ``python`` imports."""
     yield "| a DAG file with | modules | CPU ms | part of the import of `airflow.sdk` | at most |"
     yield "|---|---|---|---|---|"
     for name, modules in cases.items():

@@ -59,7 +59,9 @@ def calls_of_a_look(folder: Path) -> Counter[str]:
 
 
 async def seconds_until_event(folder: Path) -> list[float]:
-    """Return the seconds from the publication of each commit to its event, at varying moments."""
+    """Return the seconds from the end of each commit to its event; the commits end at different
+    moments of the poll interval.
+    """
     import lakeformat as lake
     from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
 
@@ -85,7 +87,7 @@ async def seconds_until_event(folder: Path) -> list[float]:
 
 
 def report(folder: Path) -> Iterator[str]:
-    """Return the page."""
+    """Yield the lines of the page."""
     yield "# What does the Airflow provider cost a DAG file and a triggerer?\n"
     yield (
         "Modules and CPU time that imports add to those of `airflow.sdk`, with Airflow "

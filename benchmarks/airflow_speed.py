@@ -1,8 +1,8 @@
 """Measures a real Airflow on SQLite: ``python -m benchmarks.airflow_speed``, some minutes.
 
-It compares runs of one task that works on metadata with runs of one empty Python task, in turns,
-from the request of a run to its end, by Airflow's own clock. Then it measures the delay of a
-commit's asset event. ``airflow_speed.md`` includes the load of the machine.
+It compares runs of a task that works on metadata with runs of an empty Python task, in turns, from
+the request of a run to its end, by Airflow's own clock. Then it measures the delay of a commit's
+asset event. ``airflow_speed.md`` includes the load of the machine.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def report(place: Path, rounds: int) -> Iterator[str]:
-    """Return the page."""
+    """Yield the lines of the page."""
     catalog = lake.open_catalog(str(place / "warehouse"))
     catalog.create_database("bench")
     orders = catalog.create_table("bench.orders", [("id", "BIGINT")])
@@ -97,7 +97,9 @@ def _times(airflow: LocalAirflow, rounds: int) -> dict[str, list[float]]:
 
 
 def run_table(times: Mapping[str, Sequence[float]]) -> Iterator[str]:
-    """Return the table of runs; the fastest ones decide, because the rest wait for a scheduler."""
+    """Yield the table of runs. The fastest runs decide, because a slower one waited for the
+    scheduler.
+    """
     rounds = len(times[BASELINE])
     yield (
         f"| a run with one task | median of {rounds}, s | fastest, s | "

@@ -77,7 +77,7 @@ def lines_of(name: str, earlier: Path, scale: float, rounds: int) -> Iterator[st
 
 
 def candidates_of(name: str) -> list[str]:
-    """Return the candidates of a question but the baseline, which runs no code of the checkout."""
+    """Return the candidates of a question but the baseline."""
     question = find_question(name)
     return [each for each in question.candidates if each != question.baseline]
 
@@ -113,7 +113,7 @@ def ask(process: Worker, request: float) -> float:
 
 
 def take_turns(before: Worker, now: Worker, number: int, turn: int) -> tuple[float, float]:
-    """Return the CPU seconds of both trees; each is first in every second turn."""
+    """Return the CPU seconds of both trees. The later tree is first in every second turn."""
     if turn % 2:
         after = ask(now, number)
         return ask(before, number), after

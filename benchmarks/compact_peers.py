@@ -1,8 +1,9 @@
 """Compares compaction with other table formats: ``python -m benchmarks.compact_peers [ROWS]``.
 
-Unsorted rows are written, then ten batches of a tenth of the rows are upserted by key, half of each
-new rows and half updates. Then the table is compacted and read. Each format works in a process of
-its own and reports the time of its calls alone, commits included. All must end with the same rows.
+Half of ``ROWS`` are written unsorted, then the rest is upserted by key in ten batches; half of the
+rows of a batch are new, half are updates. Then the table is compacted and read. Each format works
+in a process of its own and reports the time of its calls alone, commits included. All must end with
+the same rows.
 """
 
 from __future__ import annotations

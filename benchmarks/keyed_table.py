@@ -37,7 +37,9 @@ VALUES = ("v", "s", "ts", "status", "amt")
 
 
 def write_runs(folder: Path, rows: int, key: KeyColumns) -> None:
-    """Write five commits, each a sorted run; half of the keys of each are new, half are updates."""
+    """Write five commits, each a sorted run; in all but the first, half of the keys are new and
+    half are updates.
+    """
     catalog = lake.open_catalog(str(folder))
     catalog.create_database("bench")
     table: lake.Table | None = None
@@ -52,7 +54,9 @@ def write_runs(folder: Path, rows: int, key: KeyColumns) -> None:
 
 
 def open_keyed(folder: Path, **options: str) -> lake.Table:
-    """Open the table that ``write_runs`` wrote, with other options."""
+    """Open the table that ``write_runs`` wrote, with other options; in their names ``_`` is a
+    hyphen and ``__`` a point.
+    """
     table = lake.open_catalog(str(folder)).table(NAME)
     named = {name.replace("__", ".").replace("_", "-"): text for name, text in options.items()}
     schema = replace(table.schema, options={**table.schema.options, **named})
@@ -60,7 +64,7 @@ def open_keyed(folder: Path, **options: str) -> lake.Table:
 
 
 def keyed_files(folder: Path, *, verified: bool = False) -> Callable[[], Batches]:
-    """Read all rows of its files with pyarrow only, with exactly the columns of the table.
+    """Read all rows of the table's files with pyarrow only, with exactly the columns of the table.
 
     ``verified`` compares the checksums of pages, as the library always does.
     """
@@ -76,7 +80,9 @@ def keyed_files(folder: Path, *, verified: bool = False) -> Callable[[], Batches
 
 
 def distinct_keys(batches: Batches, names: Sequence[str] = ("k",)) -> tuple[int, int]:
-    """Return the number of keys and the sum of their hashes, which no order of the rows changes."""
+    """Return the number of different keys, and the length of all values of the first key column as
+    texts.
+    """
     rows = pa.Table.from_batches(batch.select(names) for batch in batches)
     keys = rows.group_by(list(names)).aggregate([])
     return keys.num_rows, int(pc.sum(pc.binary_length(keys[names[0]].cast(pa.string()))).as_py())

@@ -1,7 +1,7 @@
 """Compares the commits per second of sixteen processes on one table with those of one process.
 
 ``python -m benchmarks.many_writers [SECONDS]`` lets one process commit for that time, then sixteen
-processes at once on another table on local disk, and repeats both. It writes
+processes at once on another table, both on local disk, in three rounds. It writes
 ``results/many_writers.md``. No commit may fail, and each must be in the table once.
 """
 

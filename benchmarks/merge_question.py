@@ -23,7 +23,7 @@ __all__ = ["Key", "MergeQuestion", "Numbers", "merge_question"]
 
 Numbers = npt.NDArray[np.int64]
 Key = Callable[[Numbers], dict[str, pa.Array]]
-"""Returns the key columns for numbers, in the order of the numbers."""
+"""Returns the key columns for ascending numbers; the key ascends with them."""
 
 MergeQuestion = Question[Path, Batches]
 
@@ -55,7 +55,7 @@ def _files(table: Path, _: Path) -> Callable[[], Batches]:
 
 
 def _verified(table: Path, _: Path) -> Callable[[], Batches]:
-    """Do the same, and compare the checksums of all pages, as every scan does."""
+    """Read the files in the same way, and compare the checksums of all pages, as every scan does."""
     return keyed_files(table, verified=True)
 
 

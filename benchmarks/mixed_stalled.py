@@ -38,7 +38,7 @@ __all__ = ["Answer", "NodeAnswer", "ask", "ask_one_node", "format_report"]
 
 COMMITS, ROWS, ROWS_PER_COMMIT, ROUNDS = 200, 1_000_000, 5_000, 3
 JAVA_ROUNDS = 8
-"""Java's compiler needs some rounds until it is warm."""
+"""More than ``ROUNDS``, because Java's compiler needs some rounds to warm up."""
 NODES, MANY_NODES = 4, 8
 RESULTS = Path(__file__).resolve().parent / "results"
 PeakOf = Callable[[Any], int]

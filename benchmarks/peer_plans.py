@@ -1,7 +1,8 @@
 """Runs in the environment of one library: times plans of an Iceberg table, as JSON.
 
 Arguments: ours or pyiceberg; the folder of the table; the rounds; the condition of ours and that of
-PyIceberg as JSON, or ``null``. A peer's environment has only the standard library and the peer.
+PyIceberg as JSON, or ``null``. PyIceberg's environment has none of this library's modules, so this
+file imports only the standard library and the library that plans.
 """
 
 import json

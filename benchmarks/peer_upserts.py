@@ -1,7 +1,8 @@
 """Runs in the environment of one table format: times upserts, compaction and a read, as JSON.
 
-Arguments: ours, deltalake or lance; the folder of the Arrow files; the folder for the table. A
-peer's environment has only the standard library, the peer and pyarrow.
+Arguments: ours, deltalake or lance; the folder of the Arrow files; the folder for the table. The
+environment of the peers has none of this library's modules, so this file imports only the standard
+library, pyarrow and the format itself.
 """
 
 import json
@@ -131,7 +132,7 @@ def main(name: str, batches: str, place: str) -> None:
 
 
 def lengths(rows: pa.Table) -> pa.ChunkedArray:
-    """Return the length of each text, by which the test finds out which row of a key was kept."""
+    """Return the length of each text; their sum shows whether the right row of each key was kept."""
     return pc.binary_length(pc.cast(rows["s"], pa.string()))
 
 

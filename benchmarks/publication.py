@@ -19,7 +19,9 @@ def publish_first(handle: TableHandle) -> None:
 
 
 def publishing_second(handle: TableHandle) -> Callable[[], dict[str, str]]:
-    """Return a candidate that publishes snapshot 2; the files of an earlier round are deleted."""
+    """Return a function that publishes snapshot 2; the files of an earlier round are deleted
+    before.
+    """
     kept = set(_noted(handle).read_text().split())
     for each in _metadata(handle).iterdir():
         if each.name not in kept:

@@ -63,8 +63,8 @@ def read(data: Data) -> Iterator[Candidate]:
 
 
 def read_column(data: Data) -> Iterator[Candidate]:
-    """Compare the sum of one column over a tenth of the rows; no other column shows which rows
-    these are.
+    """Compare the sum of one column over a tenth of the rows, which are spread over all pages of
+    the files.
     """
     paths = data.paths_of(COMPACTED)
     few = data.spark.read.format("lake").option("columns", "k, v")
@@ -188,7 +188,9 @@ def _drain(frame: DataFrame) -> None:
 
 
 def _total(frame: Frame) -> object:
-    """Return exact sums, because each candidate adds the values in another order."""
+    """Return the sum of whole numbers, which is exact: each candidate adds the values in another
+    order.
+    """
     found = frame().where("k % 10 = 3").selectExpr("sum(cast(v * 1e6 AS BIGINT))").first()
     assert found is not None
     return found[0]

@@ -69,7 +69,7 @@ def _write_there(rows: pa.Table, folder: Path, engine: str) -> list[list[float]]
 
 
 def main(rows: int) -> None:
-    """Print one line for each engine of pypaimon that is installed."""
+    """Print one line for each of pypaimon's engines."""
     print(
         "| pypaimon's engine | rows | its cpu / wall s | ours | cpu ratio | wall ratio | target |"
     )

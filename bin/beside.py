@@ -46,8 +46,6 @@ def beside(
 
 
 class _Lane(threading.Thread):
-    """The thread that runs the steps one after the other."""
-
     def __init__(
         self,
         steps: Iterable[tuple[str, Sequence[str]]],

@@ -40,8 +40,7 @@ class AirflowTroubleError(Exception):
 
 
 class LocalAirflow:
-    """Starts every component in one process group of its own, and ends all components after the
-    block.
+    """Starts all components in one process group, and ends them after the block.
 
     Raises ``AirflowTroubleError`` if the database cannot be created.
     """

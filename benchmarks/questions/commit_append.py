@@ -50,7 +50,7 @@ def durable_files(commits: int, folder: Path) -> Work:
 
 
 def commits_to(commits: int, folder: Path, *, files: int) -> Work:
-    """Return a candidate that commits one file at a time to a table with this number of files."""
+    """Commit one file at a time to a table that has this number of files before."""
     handle = empty_table(LocalStorage(), f"{folder}/orders")
     for _ in range(files // FILES_PER_COMMIT):
         commit_messages(handle, [message_of(FILES_PER_COMMIT)], CommitOptions())

@@ -1,7 +1,7 @@
 """Expires snapshots of two tables: one also keeps other snapshots and 100,000 files.
 
-Both expiries delete the same snapshots. Every snapshot has replaced the files of the snapshot
-before, so an expiry deletes data files, manifests and lists of each.
+Both expiries delete the same number of snapshots. Every snapshot has replaced the files of the
+snapshot before, so an expiry deletes data files, manifests and lists of each.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _handle(folder: Path) -> TableHandle:
 
 
 def _expiring(data: Path, folder: Path, *, table: str) -> Work:
-    """Return a candidate that expires a copy, and counts the deleted files."""
+    """Expire snapshots of a copy of a table, and return the number of deleted files of each kind."""
     going = int((data / "going").read_text())
     copy = folder / table
     shutil.copytree(data / table, copy)

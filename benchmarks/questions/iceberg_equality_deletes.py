@@ -60,7 +60,7 @@ def opened(folder: Path) -> IcebergTable:
 
 
 def ours(table: IcebergTable, _: Path) -> Callable[[], Batches]:
-    """Read the table."""
+    """Read the table with this library."""
     return lambda: table.scan().to_batches()
 
 

@@ -31,8 +31,8 @@ def _make(folder: Path, rows: int) -> None:
 
 
 def _files(rows: int, folder: Path) -> Callable[[], ReadBack]:
-    """Read all files of both stores, and write the rows of the inserts and of most base files, with
-    pyarrow alone and without a merge: the floor.
+    """Read all files of both stores, and write the rows of the table, which were merged before,
+    with pyarrow alone: the floor.
     """
     table = _pair(rows, folder)
     merged = table.scan().to_arrow().combine_chunks()

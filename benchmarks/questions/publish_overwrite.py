@@ -1,6 +1,7 @@
 """Publishes an overwrite of one partition for Iceberg readers, in a small and in a large table.
 
-Both commits remove and add the same files. The large table has 100,000 files beside them.
+Both commits delete 1,000 files and add 10. The small table has no other files, the large one has
+99,000 more.
 """
 
 from __future__ import annotations
