@@ -32,7 +32,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The measurements of one table."""
+    """The commits to one table, their attempts in all, and the most attempts of one commit."""
 
     commits: int
     seconds: float

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes staged results of a table in one snapshot, once."""
+"""Publishes staged results of a table in one snapshot; a retry does not publish them again."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def offer_arguments(cls: type[C]) -> type[C]:
 
 
 class Table(ABC):
-    """A table on one branch. Every call reads the newest published snapshot."""
+    """A table on one branch. By default every call reads the newest published snapshot."""
 
     format: ClassVar[str]
     """The name of the format: ``paimon``, ``iceberg`` or ``mixed``."""

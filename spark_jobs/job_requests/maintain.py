@@ -18,8 +18,8 @@ class MaintainRequest(JobRequest):
     """Run all maintenance that a table, or each table of databases, needs: expire partitions,
     compact, expire snapshots, delete orphan files.
 
-    The partitions of an Iceberg table do not expire; its delete files and manifests are compacted,
-    too.
+    The partitions of Iceberg and Mixed tables do not expire. In an Iceberg table the delete files
+    and manifests are compacted, too.
     """
 
     table: str | None = None

@@ -40,7 +40,9 @@ class Names(Protocol):
 
 
 class CatalogPointer:
-    """The pointer to the metadata of one table; each call asks the catalog for the current file."""
+    """The pointer to the metadata of one table; each ``load`` asks the catalog for the current
+    file.
+    """
 
     def __init__(self, names: Names, name: TableName, files: CatalogFiles) -> None:
         self._names = names

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metastores that are reached with a client of PyIceberg, such as REST, Hive and Glue.
 
-The client only lists names and finds metadata files. This library reads and writes the metadata
-itself, because PyIceberg refuses some tables that this library reads.
+The client sends requests about names and metadata files, but parses no metadata: this library does
+that, because PyIceberg refuses some tables that this library reads.
 """
 
 from __future__ import annotations

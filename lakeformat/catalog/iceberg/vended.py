@@ -62,7 +62,8 @@ def options_for(
     keys.
 
     ``vended`` are the catalog's options, with Iceberg's keys; ``given`` are the caller's options.
-    If the catalog requires that it signs each request, ``UnsupportedError`` is raised.
+    If neither has credentials and the catalog wants to sign each request, ``UnsupportedError`` is
+    raised.
     """
     store = parse_object_address(address)[0]
     mine = {option_name(key): value for key, value in given.items()}
