@@ -31,7 +31,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The milliseconds of a commit, and the share of this time in which it waits for the storage."""
+    """The milliseconds of a commit, and the part of this time in which it waits for the storage."""
 
     milliseconds: float
     share: float

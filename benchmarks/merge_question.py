@@ -55,7 +55,7 @@ def _files(table: Path, _: Path) -> Callable[[], Batches]:
 
 
 def _verified(table: Path, _: Path) -> Callable[[], Batches]:
-    """Read the files in the same way, and compare the checksums of all pages, as every scan does."""
+    """Read the files in the same way, and compare the checksums of all pages as every scan does."""
     return keyed_files(table, verified=True)
 
 

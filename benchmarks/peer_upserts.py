@@ -132,7 +132,7 @@ def main(name: str, batches: str, place: str) -> None:
 
 
 def lengths(rows: pa.Table) -> pa.ChunkedArray:
-    """Return the length of each text; their sum shows whether the right row of each key was kept."""
+    """Return the length of each text; the sum shows whether the right row of each key was kept."""
     return pc.binary_length(pc.cast(rows["s"], pa.string()))
 
 

@@ -1,4 +1,4 @@
-"""Full compaction of ten runs that share no key: files only change their level, none is rewritten."""
+"""Full compaction of ten runs that share no key: files change their level, none is rewritten."""
 
 from __future__ import annotations
 

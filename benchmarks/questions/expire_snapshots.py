@@ -108,7 +108,7 @@ def _handle(folder: Path) -> TableHandle:
 
 
 def _expiring(data: Path, folder: Path, *, table: str) -> Work:
-    """Expire snapshots of a copy of a table, and return the number of deleted files of each kind."""
+    """Expire snapshots of a copy of a table; return the number of deleted files of each kind."""
     going = int((data / "going").read_text())
     copy = folder / table
     shutil.copytree(data / table, copy)

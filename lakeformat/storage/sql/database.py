@@ -188,7 +188,7 @@ def _engine(address: DatabaseAddress, **settings: Any) -> Engine:
 
 
 def _begin_ourselves(engine: Engine) -> None:
-    """Take SQLite's write lock at the start of a transaction.
+    """Take SQLite's write lock at the start of a transaction that writes.
 
     Python's driver takes it late: two writers that both read first would then fail.
     """
