@@ -188,10 +188,9 @@ class IngestRequest(BatchRequest):
     rows, ``table`` all rows of the table, even if the source has no rows. Default: add the rows.
     """
     upsert_by: KeyColumns | None = None
-    """For Iceberg and Mixed tables: the key columns; for a Mixed table those of its own key. Rows
-    replace the stored rows with the same key, in the same commit. Into an Iceberg table, two rows
-    with one key are refused, and change messages need this key only if the table has no identifier
-    fields.
+    """For Iceberg and Mixed tables: the key columns, of a Mixed table its own key. Rows replace the
+    stored rows with the same key, in the same commit. Into an Iceberg table, two rows with one key
+    are refused, and change messages need this key only without identifier fields.
     """
     on_schema_change: OnSchemaChange = "fail"
     """For files and SQL tables whose columns differ from the table's: ``fail`` refuses new columns
