@@ -93,7 +93,7 @@ def _in_environment(user: BaseUser) -> Iterator[str]:
 
 
 def _type_of(text: str) -> str | None:
-    """Return the type of a connection given as JSON or as a URI; None for other text."""
+    """Return the type of a connection given as JSON or as a URI; None for JSON without a type."""
     if not text.lstrip().startswith("{"):
         return text.partition("://")[0]
     with suppress(ValueError, AttributeError):

@@ -49,6 +49,8 @@ def turn(
 def directory_turn(directory: str, sleep_seconds: Callable[[float], None]) -> Iterator[None]:
     """Lock a local directory in a with block. The kernel releases the lock even if the holder is
     killed.
+
+    The block also runs if the directory is missing or cannot be locked in time.
     """
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
