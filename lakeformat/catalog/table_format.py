@@ -153,7 +153,7 @@ def _is_table(storage: Storage, directory: str) -> bool:
 
 
 def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
-    """Return a sentence that says how to make a table of the plain files below ``root``; None
+    """Return a sentence with the command that makes a table of the plain files below ``root``; None
     without files.
     """
     name = _first_data_file(storage, root)
