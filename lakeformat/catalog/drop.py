@@ -37,7 +37,7 @@ SCHEMA_DIRECTORY = "schema"
 
 @dataclass(frozen=True, slots=True)
 class DropPlan:
-    """The planned deletions of a drop: the directory of a table, and its buckets in external paths."""
+    """The deletions of a drop: the directory of a table, and its buckets in external paths."""
 
     table: str
     directory: str

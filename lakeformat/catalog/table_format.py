@@ -154,7 +154,7 @@ def _is_table(storage: Storage, directory: str) -> bool:
 
 def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
     """Return a sentence with the command that makes a table of the plain files below ``root``; None
-    without files.
+    if there are no files.
     """
     name = _first_data_file(storage, root)
     if name is None:
