@@ -15,8 +15,9 @@ __all__ = ["api_pages"]
 
 _KINDS = ("hooks", "operators", "sensors", "triggers")
 _OTHER_NAMES = (
-    "These are the classes that the provider lists to Airflow. [Templates](../templates.md) and",
-    "[assets](../assets.md) describe the other names, such as `lake_dags` and `lake_asset`.",
+    "These are the classes and decorators that the provider lists to Airflow.",
+    "[Templates](../templates.md) and [assets](../assets.md) describe the other names, such as",
+    "`lake_dags` and `lake_asset`.",
 )
 
 

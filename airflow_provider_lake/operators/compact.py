@@ -39,8 +39,8 @@ class LakeCompactOperator(LakeJobOperator):
         last``. Its strategy ``zorder`` needs ``order_by``; its strategy ``sort`` uses the table's
         sort order by default
     :param order_strategy: ``order`` sorts by the first column of ``order_by``, then by the next;
-        ``zorder`` and ``hilbert`` (not for Iceberg tables) sort along a curve through all columns.
-        Default: ``order``
+        ``zorder`` and ``hilbert`` sort along a curve through all columns. Iceberg tables do not
+        have ``hilbert``. Default: ``order``
     :param max_commits: for an Iceberg table: publish each group of files soon after it is written,
         in at most this many commits. A group whose commit conflicts keeps its old files, and a
         retry compacts it. Default: all groups in one commit

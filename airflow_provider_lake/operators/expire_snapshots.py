@@ -20,16 +20,17 @@ class LakeExpireSnapshotsOperator(LakeJobOperator):
     killed, the next run finishes its work.
 
     :param retain_max: keep at most this many of the newest snapshots. Default: the table option
-        ``snapshot.num-retained.max``. Not for Iceberg tables
+        ``snapshot.num-retained.max``. Only for Paimon tables
     :param retain_min: keep at least this many of the newest snapshots, of any age. Default: the
         table option ``snapshot.num-retained.min``; of an Iceberg table
-        ``history.expire.min-snapshots-to-keep``
+        ``history.expire.min-snapshots-to-keep``; of a Mixed table ``snapshot.keep.min-count``
     :param older_than: between ``retain_min`` and ``retain_max``, delete snapshots whose successor
-        was committed before this time, or this long ago, such as ``"2 d"``. Default: the table
-        option ``snapshot.time-retained``; of an Iceberg table
-        ``history.expire.max-snapshot-age-ms``
+        was committed before this time, or this long ago, such as ``"2 d"``; in Iceberg and Mixed
+        tables those that were committed before it themselves. Default: the table option
+        ``snapshot.time-retained``; of an Iceberg table ``history.expire.max-snapshot-age-ms``; of a
+        Mixed table ``snapshot.keep.duration``, and for its change store ``change.data.ttl.minutes``
     :param limit: delete at most this many snapshots. Default: the table option
-        ``snapshot.expire.limit``. Not for Iceberg tables
+        ``snapshot.expire.limit``. Only for Paimon tables
     :param dry_run: only list the snapshots and files that would be deleted
     """
 

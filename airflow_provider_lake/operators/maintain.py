@@ -21,9 +21,10 @@ class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
     advises it, expires snapshots beyond the table's retention, and deletes orphan files older than
     a day. In an Iceberg table it compacts delete files, data files and manifests, expires
     snapshots, and deletes orphan files older than three days. In a Mixed table it merges changes,
-    expires snapshots and deletes such orphan files in both stores. If the task is killed, all
-    tables remain intact, and a retry does the rest. The log has one sentence with the numbers, and
-    a warning for each problem that remains.
+    expires snapshots, and deletes orphan files older than three days in both stores.
+
+    If the task is killed, all tables remain intact, and a retry does the rest. The log has one
+    sentence with the numbers, and a warning for each problem that remains.
 
     :param table: the table, ``database.table``; give ``table`` or ``database``
     :param database: a regular expression for the whole names of databases: all of their tables are
@@ -33,8 +34,8 @@ class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
     :param excluding: with ``database``: do not maintain tables whose whole name ``database.table``
         matches this regular expression
     :param expire_consumers: delete consumers without progress since this time, or for this long,
-        such as ``"2 d"``. Default: the table option ``consumer.expiration-time``; without it none
-        are deleted
+        such as ``"2 d"``. Default: the option ``consumer.expiration-time`` of a Paimon table;
+        without it none are deleted
     :param fail_when: ``degraded``: fail if the verdict after the work is ``degraded`` or
         ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail for the
         verdict

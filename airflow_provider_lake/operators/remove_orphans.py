@@ -19,8 +19,8 @@ class LakeRemoveOrphansOperator(LakeJobOperator):
     Dry run by default: lists what it would delete. Check the list, then set ``dry_run=False``.
 
     :param older_than: only files last changed before this time, or this long ago, such as ``"2
-        d"``. Default: one day before the newest commit; without a commit, one day ago; for an
-        Iceberg table, three days ago
+        d"``. Default: one day before the newest commit; without a commit, one day ago; for
+        Iceberg and Mixed tables, three days ago
     :param dry_run: only list the files that would be deleted
     :param running_since: start of the oldest running write: files changed since then are kept
     :param allow_younger: allow an ``older_than`` within the last day, or after ``running_since``.
@@ -28,7 +28,7 @@ class LakeRemoveOrphansOperator(LakeJobOperator):
     :param max_share: refuse to delete more than this share of the table's files or bytes, a number
         above 0 and up to 1
     :param external_paths: also delete orphans in the external paths of the table; no other table
-        may use these paths
+        may use these paths. Only for Paimon tables
     :param staged_older_than: delete unpublished staged results that are older than this time or
         age, such as ``"7 d"``, with their files. Default: all are kept
     """

@@ -46,8 +46,9 @@ class JobRequest:
     """Options of the catalog and its storage. Their values appear in no message."""
     engine: Engine = "python"
     """``python`` does all work in this process. With ``spark``, Spark's tasks read and write the
-    rows, and for ``remove_orphans`` read the manifests and directories; all other work, such as
-    ``delete`` and ``update``, runs in this process, the driver.
+    rows. For ``remove_orphans`` of a Paimon table they read the manifests and directories; other
+    tables refuse ``spark`` there. All other work, such as ``delete`` and ``update``, runs in this
+    process, the driver.
     """
 
     def __post_init__(self) -> None:

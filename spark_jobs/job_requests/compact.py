@@ -55,7 +55,8 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     """
     order_strategy: OrderStrategy | None = None
     """``order`` sorts by the first column of ``order_by``, then by the next; ``zorder`` and
-    ``hilbert`` (not for Iceberg tables) sort along a curve through all columns. Default: ``order``.
+    ``hilbert`` sort along a curve through all columns. Iceberg tables do not have ``hilbert``.
+    Default: ``order``.
     """
     max_commits: Numbered | None = None
     """For an Iceberg table: publish each group of files soon after it is written, in at most this

@@ -20,20 +20,23 @@ class ExpireSnapshotsRequest(TableRequest):
 
     retain_max: Numbered | None = None
     """Keep at most this many of the newest snapshots. Default: the table option
-    ``snapshot.num-retained.max``. Not for Iceberg tables.
+    ``snapshot.num-retained.max``. Only for Paimon tables.
     """
     retain_min: Numbered | None = None
     """Keep at least this many of the newest snapshots, of any age. Default: the table option
-    ``snapshot.num-retained.min``; of an Iceberg table ``history.expire.min-snapshots-to-keep``.
+    ``snapshot.num-retained.min``; of an Iceberg table ``history.expire.min-snapshots-to-keep``; of
+    a Mixed table ``snapshot.keep.min-count``.
     """
     older_than: PastTime | None = None
     """Between ``retain_min`` and ``retain_max``, delete snapshots whose successor was committed
-    before this time, or this long ago, such as ``"2 d"``. Default: the table option
-    ``snapshot.time-retained``; of an Iceberg table ``history.expire.max-snapshot-age-ms``.
+    before this time, or this long ago, such as ``"2 d"``; in Iceberg and Mixed tables those that
+    were committed before it themselves. Default: the table option ``snapshot.time-retained``; of an
+    Iceberg table ``history.expire.max-snapshot-age-ms``; of a Mixed table
+    ``snapshot.keep.duration``, and for its change store ``change.data.ttl.minutes``.
     """
     limit: Numbered | None = None
-    """Delete at most this many snapshots. Default: the table option ``snapshot.expire.limit``. Not
-    for Iceberg tables.
+    """Delete at most this many snapshots. Default: the table option ``snapshot.expire.limit``.
+    Only for Paimon tables.
     """
     dry_run: bool = False
     """Only report what would be deleted."""

@@ -18,8 +18,8 @@ class MaintainRequest(JobRequest):
     """Run all maintenance that a table, or each table of databases, needs: expire partitions,
     compact, expire snapshots, delete orphan files.
 
-    The partitions of Iceberg and Mixed tables do not expire. In an Iceberg table the delete files
-    and manifests are compacted, too.
+    Only partitions of Paimon tables expire. The delete files and manifests of an Iceberg table are
+    compacted, too.
     """
 
     table: str | None = None
@@ -38,7 +38,7 @@ class MaintainRequest(JobRequest):
     """
     expire_consumers: PastTime | None = None
     """Delete consumers without progress since this time, or for this long, such as ``"2 d"``.
-    Default: the table option ``consumer.expiration-time``; without it none are deleted.
+    Default: the option ``consumer.expiration-time`` of a Paimon table; without it none are deleted.
     """
     fail_when: Literal["degraded", "unhealthy"] | None = None
     """``degraded``: fail, with the remaining problems, if the verdict after the work is

@@ -20,8 +20,8 @@ class RemoveOrphansRequest(TableRequest):
 
     older_than: PastTime | None = None
     """Only files last changed before this time, or this long ago, such as ``"2 d"``. Default: one
-    day before the newest commit; without a commit, one day ago; for an Iceberg table, three days
-    ago.
+    day before the newest commit; without a commit, one day ago; for Iceberg and Mixed tables,
+    three days ago.
     """
     dry_run: bool = True
     """Only list the files that would be deleted."""
@@ -35,6 +35,7 @@ class RemoveOrphansRequest(TableRequest):
     """Refuse to delete more than this share of the table's files or bytes."""
     external_paths: bool = False
     """Also delete orphans in the external paths of the table; no other table may use these paths.
+    Only for Paimon tables.
     """
     staged_older_than: PastTime | None = None
     """Delete unpublished staged results that are older than this time or age, such as ``"7 d"``,
