@@ -45,6 +45,7 @@ _NOT_FINITE = ["nan", "NaN", "inf", "-inf"]
 _DOUBLE_DIGITS = 15
 _DOUBLE_SMALLEST = 1e-290
 _NO_COLUMNS = pa.schema([])
+_ONE_TYPE = "write all values of the column in one type"  # JSON values are not read as other types
 
 
 def infer_columns(
@@ -80,12 +81,7 @@ def infer_columns(
                 columns.names  # noqa: B018 - decodes them: here it is known which file they are of
                 columns = pa.schema([c for c in columns if c.name not in known.names])
                 found.append(_texts_to_cast(columns, source_format, to_cast))
-        try:
-            merged = pa.unify_schemas(found, promote_options="permissive")
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as reason:
-            raise InvalidRequestError(
-                f"the files' columns differ in type: {reason}; {_declare(known)}"
-            ) from None
+        merged = _merged(found, _ONE_TYPE if source_format == "json" else _declare(known))
         for path in files if len(merged) else ():
             with naming(path):
                 merged = _EXACT[source_format](path, merged, dialect, known)
@@ -96,6 +92,18 @@ def infer_columns(
             f"no value shows the type of column {', '.join(map(repr, empty))}: {_declare(known)}"
         )
     return merged
+
+
+def _merged(columns_of_files: Sequence[pa.Schema], advice: str) -> pa.Schema:
+    """Return the columns of all files. Raise ``InvalidRequestError`` if a column has types without
+    a common one.
+    """
+    try:
+        return pa.unify_schemas(columns_of_files, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as reason:
+        raise InvalidRequestError(
+            f"the files' columns differ in type: {reason}; {advice}"
+        ) from None
 
 
 def _declare(known: pa.Schema) -> str:
@@ -114,7 +122,8 @@ def with_shown_types(
 ) -> ColumnMapping:
     """Return ``mapping`` with the types that JSON files show for the columns to cast.
 
-    For other formats, return ``mapping`` unchanged.
+    For other formats, return ``mapping`` unchanged. Raise ``InvalidRequestError`` if a column has
+    different types in different files.
     """
     if source_format != "json" or not mapping.casts:
         return mapping
@@ -123,7 +132,7 @@ def with_shown_types(
         with plain_copy(path, "json", dialect, opener(path)) as file, naming(path):
             columns = _columns_of(file, "json", dialect)
             found.append(pa.schema([each for each in columns if each.name in names]))
-    merged = pa.unify_schemas(found, promote_options="permissive")
+    merged = _merged(found, _ONE_TYPE)
     return replace(mapping, shown_types={c.name: _text_if_empty(c).type for c in merged})
 
 

@@ -192,6 +192,14 @@ def test_a_cast_gives_a_column_without_values_its_type(catalog, land, tmp_path):
     assert types_of(catalog) == {"id": "BIGINT", "later": "DATE"}
 
 
+def test_a_column_to_cast_has_one_type_in_all_json_files(land, tmp_path):
+    (tmp_path / "1.json").write_text('{"id": 1, "code": 7}\n')
+    (tmp_path / "2.json").write_text('{"id": 2, "code": "x"}\n')
+
+    with pytest.raises(lake.InvalidRequestError, match=r"differ in type.* code "):
+        land("*.json", create=True, casts={"code": "STRING"})
+
+
 def test_a_column_is_widened_under_its_own_name(catalog, land, file_of):
     catalog.create_table("shop.orders", [("id", "INT")])
 
