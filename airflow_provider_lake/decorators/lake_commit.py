@@ -89,7 +89,8 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         values. Default: add the rows
     :param read_snapshot: for rows that were computed from the table: the position at which the
         table was read, such as ``"main/7"``. The commit is refused if other commits have changed
-        the same partitions since, unless ``conflict`` keeps the rows of these commits
+        the same partitions since, unless ``conflict`` keeps the rows of these commits. Only for
+        Paimon tables
     :param conflict: with ``read_snapshot``: ``transaction-order`` keeps the rows that other commits
         have written since then, even if this commit has a row with the same key; ``optimistic``
         refuses the commit. Default: the table option ``write.conflict``. For a Mixed table give

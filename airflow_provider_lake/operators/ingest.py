@@ -98,7 +98,7 @@ class LakeIngestOperator(LakeJobOperator):
     :param read_snapshot: for files and SQL tables whose rows were computed from the target table:
         the position at which the table was read, such as ``"main/7"``. The commit is refused if
         other commits have changed the same partitions since, unless ``conflict`` keeps the rows of
-        these commits
+        these commits. Only for Paimon tables
     :param conflict: with ``read_snapshot``: ``transaction-order`` keeps the rows that other commits
         have written since then, even if this commit has a row with the same key; ``optimistic``
         refuses the commit. Default: the table option ``write.conflict``. For a Mixed table give

@@ -150,7 +150,7 @@ class BatchRequest(CommitRequest):
     read_snapshot: TablePosition | None = None
     """For rows that were computed from the target table: the position at which the table was read,
     such as ``"main/7"``. The commit is refused if other commits have changed the same partitions
-    since, unless ``conflict`` keeps the rows of these commits.
+    since, unless ``conflict`` keeps the rows of these commits. Only for Paimon tables.
     """
     conflict: Conflict | None = None
     """With ``read_snapshot``: ``transaction-order`` keeps the rows that other commits have written
