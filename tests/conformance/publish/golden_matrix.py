@@ -46,7 +46,7 @@ published from scratch with its history, and read by PyIceberg.
 - `published`: the number of rows in the [published files](publish.md#the-rows-that-readers-see),
   without the rows that wait for a compaction; empty if the table is refused.
 - `compacted`: the number of published rows after a full compaction; empty for refused tables, for
-  append tables, and for `bucket=-2`, whose rows wait for a compaction of another kind.
+  append tables, and for `bucket=-2`, where a compaction adds rows that `rows` does not count.
 - `outcome`: "equal" means that PyIceberg reads exactly the published rows, at each snapshot
   and tag; "refused" is followed by the reason that `lake publish` gives.
 
