@@ -108,9 +108,9 @@ def procedures_page() -> str:
     lines = ["# Procedures by call", "", GENERATED, ""]
     lines += [
         "`spark_jobs.call(spark, 'sys.compact', table='shop.orders')` works like `CALL` in",
-        "Paimon's SQL, and returns the report. Procedures and arguments have Paimon's names; an",
-        "argument that is not listed is refused. Write partitions as `'dt=1,h=2;dt=3'`, and times",
-        "as text in UTC or epoch milliseconds.",
+        "Paimon's SQL, on Paimon tables, and returns the report. Procedures and arguments have",
+        "Paimon's names; an argument that is not listed is refused. Write partitions as",
+        "`'dt=1,h=2;dt=3'`, and times as text in UTC or epoch milliseconds.",
         "",
         "`compact`, `rescale` and `remove_orphan_files` run in Spark's tasks; all other procedures",
         "run in the calling process. Without a session, give `None` in its place and a",

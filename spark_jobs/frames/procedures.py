@@ -81,8 +81,15 @@ def _compact(
     order_by: str | None = None,
     partition_idle_time: str | None = None,
 ) -> Any:
-    """Merge files into fewer and larger ones, or sort the rows of an append table."""
+    """Merge files into fewer and larger ones. With ``order_strategy`` (``order``, ``zorder`` or
+    ``hilbert``) and ``order_by``, sort the rows of an append table.
+    """
     is_sorted = order_strategy.lower() != "none"
+    if order_by and not is_sorted:
+        raise lake.InvalidRequestError(
+            f"procedure 'compact': order_by={order_by!r} has no effect without order_strategy: add "
+            "order_strategy='order', 'zorder' or 'hilbert', or leave out order_by"
+        )
     return table.compact(
         strategy=compact_strategy,
         where=where,

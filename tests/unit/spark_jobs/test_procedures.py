@@ -49,6 +49,12 @@ def test_compaction_of_some_partitions(do, days):
     assert (report["files_in"], report["files_out"]) == (3, 1)
 
 
+def test_columns_to_sort_by_are_refused_without_an_order_strategy(do, days):
+    with pytest.raises(lake.InvalidRequestError, match="order_by='id' has no effect without"):
+        do("sys.compact", order_by="id")
+    assert len(days.snapshots()) == 3
+
+
 def test_tags_and_rollback(do, days):
     assert do("sys.create_tag", tag="two", snapshot=2, time_retained="7 d")["snapshot_id"] == 2
     do("create_tag", tag="one", snapshot=1)
