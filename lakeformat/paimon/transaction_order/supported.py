@@ -50,7 +50,7 @@ def is_transaction_order(
 def require_transaction_order(handle: TableHandle, otherwise: str = _OPTIMISTIC) -> None:
     """Raise UnsupportedError for a table that cannot be written in transaction order.
 
-    The newest row of a key must replace the older rows, a key must stay in its partition, and
+    The newest row of a key must replace the older rows, a key must keep its partition, and
     writers must assign the buckets. The error may advise ``otherwise``.
     """
     options = handle.options
