@@ -36,8 +36,13 @@ class SourceOption:
 
 
 OPTIONS = (
-    SourceOption("path", (*Use,), "`database.table`, the argument of `load`, `save` and `start`."),
-    SourceOption("table", (*Use,), "`database.table`, if nothing is given to `load` or `save`."),
+    SourceOption(
+        "path",
+        (*Use,),
+        "The argument of `load`, `save` and `start`: `database.table`, or the directory of a "
+        "table.",
+    ),
+    SourceOption("table", (*Use,), "The same, if `load`, `save` or `start` has no argument."),
     SourceOption("warehouse", (*Use,), "The warehouse. Default: the session's."),
     SourceOption(
         "columns",
@@ -51,29 +56,35 @@ OPTIONS = (
         _READS,
         "`true` adds a first column `rowkind` with `+I`, `-U`, `+U` or `-D` for each row; `false` "
         "leaves out the rows `-U` and `-D`. Default: `true` for changes between two snapshots or "
-        "times, else `false`. Required for a stream of a table with a primary key.",
+        "times, else `false`. Required for a stream of a table with a primary key, and of an "
+        "Iceberg or Mixed table.",
     ),
     SourceOption(
         "scan.snapshot-id",
         _READS,
         "The snapshot to read, or the snapshot at which a stream starts (see `scan.mode`).",
     ),
-    SourceOption("scan.tag-name", (Use.READ,), "The tag to read."),
+    SourceOption("scan.tag-name", (Use.READ,), "The tag to read. Mixed tables have no tags."),
     SourceOption(
         "scan.timestamp",
         _READS,
-        "The time of the state to read, or the time at which a stream starts (see `scan.mode`).",
+        "The time of the state to read, or the time at which a stream starts (see `scan.mode`): "
+        "text such as `2024-01-31 10:00:00`, in UTC.",
     ),
     SourceOption(
         "scan.timestamp-millis", _READS, "The same time, in milliseconds since 1970 (UTC)."
     ),
     SourceOption(
-        "scan.watermark", (Use.READ,), "Read the first snapshot that has reached this watermark."
+        "scan.watermark",
+        (Use.READ,),
+        "Only for Paimon tables: read the first snapshot whose watermark is at least this, in "
+        "milliseconds since 1970 (UTC).",
     ),
     SourceOption(
         "incremental-between",
         (Use.READ,),
-        "The changes after one snapshot or tag up to another: `3,7` reads snapshots 4 to 7.",
+        "The changes after one snapshot or tag up to another: in a Paimon table, `3,7` reads the "
+        "changes of snapshots 4 to 7.",
     ),
     SourceOption(
         "incremental-between-timestamp",
@@ -84,7 +95,8 @@ OPTIONS = (
         "incremental-between-scan-mode",
         (Use.READ,),
         "The source of changes: `auto`, `delta`, `changelog` or `diff` (see "
-        "[changelogs](../changelog.md)).",
+        "[changelogs](../changelog.md)). Iceberg tables have `appends` in place of `delta`; Mixed "
+        "tables have only `auto` and `changelog`.",
     ),
     SourceOption(
         "scan.mode",
@@ -111,14 +123,15 @@ OPTIONS = (
         "kinds",
         _WRITES,
         "The column with the kind of each row (`+I`, `-U`, `+U` or `-D`). Default: all rows are "
-        "inserted.",
+        "inserted. Not for Iceberg tables: use [`write_table`](../iceberg.md#spark) there.",
     ),
     SourceOption(
         "overwrite-mode",
         (Use.WRITE,),
         "The rows that `mode('overwrite')` replaces: `static`, all rows or those of "
         "`overwrite-partition`; `dynamic`, those of the partitions that get rows. Default: "
-        "`static`.",
+        "`static`. Mixed tables take only `mode('append')`: use "
+        "[`write_table`](../mixed.md#spark) to overwrite.",
     ),
     SourceOption(
         "overwrite-partition",
