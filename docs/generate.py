@@ -275,10 +275,12 @@ def fault_matrix_page() -> str:
     """The faults, their required outcomes, and the tests of each."""
     lines = ["# What a table survives", "", GENERATED, ""]
     lines += [
-        "This page lists the faults that a table survives: killed processes, lost answers,",
-        "conflicts and full disks. Each line has one fault, the required outcome, and the tests",
-        'that check it, or what is missing for a test. "As in 5" means the outcome of fault 5.',
-        "To run a test, pass its name with the file to pytest.",
+        "This page lists the faults that a Paimon or Mixed table survives: killed processes, lost",
+        "answers, conflicts and full disks. [What is proven about Iceberg tables]"
+        "(iceberg-proofs.md)",
+        "has the tests of Iceberg tables. Each line has one fault, the required outcome, and the",
+        'tests that check it, or what is missing for a test. "As in 5" means the outcome of fault',
+        "5. To run a test, pass its name with the file to pytest.",
         "",
         "A commit message is the list of files that a write task reports to the driver, which",
         "commits them. Recovery is a retry of the commit with the same commit user and identifier.",

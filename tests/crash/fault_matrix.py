@@ -29,7 +29,7 @@ AREAS = {
     "Recovery": range(45, 50),
     "Expiry, tags, branches, readers": range(50, 67),
     "Other maintenance": range(67, 87),
-    "Beyond the specification": range(87, 100),
+    "Staged results, streams, ingestion, batches": range(87, 100),
     "Mixed tables": range(100, 116),
 }
 
