@@ -45,8 +45,9 @@ class TableUpkeep(TableHistory):
 
         if unknown:
             raise UnsupportedError(
-                f"unknown=True does not work on {self.location}, an Iceberg table: to list files "
-                "that nothing refers to, call remove_orphans(dry_run=True)"
+                f"unknown=True does not work on {self.location}, an Iceberg table: "
+                f"`lake orphans {self.location}` or table.remove_orphans() lists the files that "
+                "nothing refers to"
             )
         newest = self.latest_snapshot()
         return check_health(

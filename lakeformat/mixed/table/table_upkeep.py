@@ -39,8 +39,9 @@ class TableUpkeep(TableOptimizing, OrphanRemoval):
 
         if unknown:
             raise UnsupportedError(
-                f"unknown=True does not work on {self.location}, a Mixed table: to list files "
-                "that nothing refers to, call remove_orphans(dry_run=True)"
+                f"unknown=True does not work on {self.location}, a Mixed table: "
+                f"`lake orphans {self.location}` or table.remove_orphans() lists the files that "
+                "nothing refers to"
             )
         return check_mixed_health(
             self._pair, lambda: newest_runs(self._pair), self.location, time_travel=time_travel

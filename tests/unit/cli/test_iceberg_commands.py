@@ -314,6 +314,13 @@ def test_the_health_of_a_table_and_of_a_database_is_printed(warehouse):
     assert row[:4] == ["shop.orders", "healthy", "100", "1"]
 
 
+def test_unknown_files_are_refused_with_the_command_that_lists_them():
+    place = location("v1_append")
+    message = refusal("health", place, "--unknown")
+    assert "an Iceberg table" in message
+    assert f"`lake orphans file://{place}`" in message
+
+
 def test_partitions_with_deletes_are_listed_by_health():
     lines = show("health", location("mor_position_deletes")).splitlines()
     rows = [line.split() for line in lines]
