@@ -154,11 +154,11 @@ def options_page() -> str:
     """Every table option, grouped by its purpose."""
     lines = ["# Table options", "", GENERATED, ""]
     lines += [
-        "Give options to `create_table(..., options={...})` as str; the table's schema stores",
-        "them. A key that is not listed is stored, too. A key that differs from a listed one by a",
-        "few letters is refused, and the error names the listed key. A table of another engine may",
-        "have any key: [the last three sections](#ignored-for-other-engines) explain the effect",
-        "here.",
+        "This page has the options of Paimon tables. Give them as str to",
+        "`create_table(..., options={...})`; the table's schema stores them. A key that is not",
+        "listed is stored, too. A key that differs from a listed one by a few letters is refused,",
+        "and the error names the listed key. A table of another engine may have any key:",
+        "[the last three sections](#ignored-for-other-engines) explain the effect here.",
     ]
     for group in Group:
         lines += ["", f"## {group.capitalize()}", ""]
@@ -172,7 +172,8 @@ def _theirs() -> list[str]:
         *("", "## Ignored, for other engines", ""),
         "These concern only jobs of other engines. They affect neither the rows of a table nor its",
         "files, and refuse nothing. A key that is not on this page is treated the same way, and",
-        "`health` names it in a note.",
+        "`health` names it in a note; [the last section](#refused-operation-by-operation) has",
+        "exceptions.",
         *("", "| option | concerns |", "|---|---|"),
         *_foreign_rows(ForeignClass.THEIRS),
     ]
@@ -195,9 +196,10 @@ def _meaning() -> list[str]:
         "These affect rows or give a guarantee, and this version does not implement them. The",
         "operations of the last column are refused with the name of the option; all other",
         f"operations work. An unlisted key that begins with {prefixes}",
-        "is treated like the last line. `create_table` and `alter_table` refuse to set any of",
-        "these, except to a harmless value.",
-        *("", "| option | meaning | harmless values | refused operations |", "|---|---|---|---|"),
+        "is treated like the last line. With an allowed value no operation is refused; for",
+        "`metadata.iceberg.storage` see [publishing](../publish.md). `create_table` and",
+        "`alter_table` refuse to set any other value.",
+        *("", "| option | meaning | allowed values | refused operations |", "|---|---|---|---|"),
         *(
             f"| `{key}` | {option.says} | {_values(option)} | {_refused(option)} |"
             for key, option in sorted(FOREIGN_OPTIONS.items())
@@ -223,7 +225,8 @@ def _refused(option: ForeignOption) -> str:
 
 
 def _option_row(option: Option[object]) -> str:
-    return f"| `{option.key}` | {option.kind.name} | `{option.default}` | {option.description} |"
+    default = f"`{option.default}`" if str(option.default) else ""
+    return f"| `{option.key}` | {option.kind.name} | {default} | {option.description} |"
 
 
 def command_line_page() -> str:
@@ -236,6 +239,9 @@ def command_line_page() -> str:
         "",
         "Give the options of this table before the command: `lake --format iceberg tables`.",
         "`--warehouse` may also follow the command. `lake COMMAND --help` has more details.",
+        "",
+        "Tables of one format lack some commands and options of other formats. Such a command is",
+        "refused, and the error names what to use instead.",
     ]
     lines += ["", *_parameters(group, context)]
     lines += _command_lines(group, context)
@@ -279,8 +285,9 @@ def fault_matrix_page() -> str:
         "answers, conflicts and full disks. [What is proven about Iceberg tables]"
         "(iceberg-proofs.md)",
         "has the tests of Iceberg tables. Each line has one fault, the required outcome, and the",
-        'tests that check it, or what is missing for a test. "As in 5" means the outcome of fault',
-        "5. To run a test, pass its name with the file to pytest.",
+        "tests that check it, or what is missing for a test.",
+        'Here "as in 5" means the outcome of fault 5. To run a test, pass its name with the file',
+        "to pytest.",
         "",
         "A commit message is the list of files that a write task reports to the driver, which",
         "commits them. Recovery is a retry of the commit with the same commit user and identifier.",

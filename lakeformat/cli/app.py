@@ -95,7 +95,7 @@ def lake(
     external_root: ExternalRootOption = None,
     version: VersionOption = False,
 ) -> None:
-    """Read, write and maintain tables in the formats Apache Paimon and Apache Iceberg."""
+    """Read, write and maintain tables of Apache Paimon, Apache Iceberg and Amoro's Mixed format."""
 
 
 inspect.register(app)

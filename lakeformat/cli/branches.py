@@ -65,7 +65,12 @@ def create_branch(
         str | None, typer.Option(metavar="TAG", help="Start from the snapshot of this tag.")
     ] = None,
     snapshot: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="Start from this snapshot of main.")
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Start from this snapshot of main. Default without --tag: no rows; in an Iceberg "
+            "table, the newest snapshot.",
+        ),
     ] = None,
     exist_ok: Annotated[
         bool, typer.Option("--exist-ok", help="Do nothing if the branch exists.")

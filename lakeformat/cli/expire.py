@@ -28,7 +28,10 @@ __all__ = ["register"]
 
 RetainMaxOption = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Keep at most this many of the newest snapshots."),
+    typer.Option(
+        metavar="N",
+        help="Keep at most this many of the newest snapshots. Only for Paimon tables.",
+    ),
 ]
 RetainMinOption = Annotated[
     int | None,
@@ -43,7 +46,8 @@ OlderThanOption = Annotated[
     ),
 ]
 LimitOption = Annotated[
-    int | None, typer.Option(metavar="N", help="Expire at most this many snapshots.")
+    int | None,
+    typer.Option(metavar="N", help="Expire at most this many snapshots. Only for Paimon tables."),
 ]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Only show the files it would delete, and why.")

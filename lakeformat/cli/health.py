@@ -50,7 +50,8 @@ UnknownOption = Annotated[
     bool,
     typer.Option(
         "--unknown",
-        help="Also list the directories, to find unreferenced, missing and truncated files.",
+        help="Also list the directories, to find unreferenced, missing and truncated files. Only "
+        "for Paimon tables.",
     ),
 ]
 

@@ -177,7 +177,7 @@ def drop_database(
     context: typer.Context,
     database: DatabaseArgument,
     cascade: Annotated[
-        bool, typer.Option("--cascade", help="Also delete its tables and all their data.")
+        bool, typer.Option("--cascade", help="Also drop its tables, as `lake drop-table` does.")
     ] = False,
     purge: Purge = False,
     dry_run: DryRun = False,
@@ -212,9 +212,10 @@ def drop_table(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a table with all its data; asks first.
+    """Drop a table; asks first. A Paimon table is deleted with all its data.
 
-    An Iceberg table is only removed from its catalog: --purge also deletes its files.
+    An Iceberg or Mixed table is only removed from its catalog: --purge also deletes its files. A
+    catalog of directories requires --purge.
 
     An example: lake drop-table shop.orders --dry-run
     """

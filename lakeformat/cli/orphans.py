@@ -43,7 +43,7 @@ OlderThanOption = Annotated[
         metavar="TIME|AGE",
         help="Only files last changed before '2024-01-31 10:00:00', in UTC, or '2 d' ago. "
         "Default: one day before the newest commit; without a commit, one day ago; for an Iceberg "
-        "table, three days ago.",
+        "or Mixed table, three days ago.",
     ),
 ]
 RunningSinceOption = Annotated[

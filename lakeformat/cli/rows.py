@@ -116,7 +116,8 @@ def changes(
         str,
         typer.Option(
             metavar="SNAPSHOT",
-            help="Start after this snapshot: a number, a time such as 2024-01-31T10:00 or a tag.",
+            help="Start after this snapshot: a number, a tag or a time in UTC, such as "
+            "2024-01-31T10:00; in an Iceberg or Mixed table also a position, such as main/8.",
         ),
     ],
     upto: Annotated[
@@ -130,7 +131,7 @@ def changes(
         str,
         typer.Option(
             help="Source of the changes: auto, delta, changelog or diff; for an Iceberg table "
-            "auto, changelog, diff or appends."
+            "auto, changelog, diff or appends; for a Mixed table auto or changelog."
         ),
     ] = "auto",
     columns: ColumnsOption = None,

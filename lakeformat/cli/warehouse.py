@@ -93,7 +93,7 @@ CatalogOptionOption = Annotated[
     typer.Option(
         "--catalog-option",
         metavar="KEY=VALUE",
-        help="An option of the catalog or its storage, such as s3.region=eu-1. Repeatable.",
+        help="An option of the catalog or its storage, such as s3.region=eu-west-1. Repeatable.",
     ),
 ]
 
