@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,16 +27,17 @@ def api_pages(generated: str) -> dict[str, str]:
         "reference/api.md": _page("lakeformat", generated, _names("lakeformat", lakeformat)),
         "reference/api-spark.md": _page("spark_jobs", generated, _names("spark_jobs", spark_jobs)),
         "reference/api-airflow.md": _page(
-            "airflow_provider_lake", generated, _of_provider(), _OTHER_NAMES
+            "airflow_provider_lake", generated, [*_of_provider()], _OTHER_NAMES
         ),
     }
 
 
-def _page(package: str, generated: str, names: Iterable[str], more: Sequence[str] = ()) -> str:
+def _page(package: str, generated: str, names: Sequence[str], more: Sequence[str] = ()) -> str:
     lines = [f"# The API of `{package}`", "", generated, ""]
     lines += [
-        "The documentation site, which `bin/test site` builds, shows each name below with its",
-        "signature and docstring. In Python, use `help(name)`.",
+        "The documentation site shows each name below with its signature and docstring. To see the",
+        "site, run `bin/test site` in a clone once, then `.venv-site/bin/mkdocs serve`, which",
+        f'prints the address. In Python, call `help` with a name: `help("{names[0]}")`.',
         *more,
     ]
     lines += [f"\n::: {name}" for name in names]
