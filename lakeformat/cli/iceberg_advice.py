@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["INSTEAD", "advice_for"]
+__all__ = ["INSTEAD", "INSTEAD_FOR_MIXED", "advice_for"]
 
 _DAMAGE = (
     "`lake scan TABLE` names the first missing file, and `lake rollback TABLE --snapshot ID` "
@@ -51,9 +51,42 @@ INSTEAD: Final[Mapping[str, str]] = {
 }
 """The advice for Iceberg tables by command, which is written without ``lake``."""
 
+_FILES = "`lake files TABLE` shows the files of both stores"
+_EARLIER = "`lake scan TABLE --as-of TIME` reads an earlier state"
+_LOST = "`lake scan TABLE` names the first missing file: restore it from a backup"
+_ROWS = "`lake delete TABLE --where CONDITION` deletes the rows"
+
+INSTEAD_FOR_MIXED: Final[Mapping[str, str]] = {
+    "branches": _EARLIER,
+    "buckets": _FILES,
+    "changelog": "its change store is the changelog: `lake changes TABLE --after POSITION` shows "
+    "changes",
+    "consumers": INSTEAD["consumers"],
+    "indexes": _FILES,
+    "missing-files": _LOST,
+    "missing-manifests": _LOST,
+    "partition done": "check the rows that must have arrived: `lake check TABLE --min-rows NUMBER`",
+    "partition drop": _ROWS,
+    "partition expire": _ROWS,
+    "publish": "readers of Iceberg read each of its stores in place, so nothing needs to be "
+    "published",
+    "repair-hints": INSTEAD["repair-hints"],
+    "rescale": "`lake set-option TABLE change.file-index.hash-bucket=8` changes the number of "
+    "nodes, and existing files remain valid",
+    "rewrite-file-index": "scans skip files by partitions, nodes and the bounds of columns",
+    "schemas": INSTEAD["schemas"],
+    "statistics": _FILES,
+    "tag create-due": _EARLIER,
+    "tags": _EARLIER,
+}
+"""The advice for Mixed tables by command, which is written without ``lake``."""
+
 _OF_TABLE = re.compile(r"(`lake [a-z -]+ )TABLE\b")
 
-_BY_FORMAT: Final[Mapping[str, Mapping[str, str]]] = {"iceberg": INSTEAD}
+_BY_FORMAT: Final[Mapping[str, Mapping[str, str]]] = {
+    "iceberg": INSTEAD,
+    "mixed": INSTEAD_FOR_MIXED,
+}
 
 
 def advice_for(table_format: str, command: str, table: str | None = None) -> str:

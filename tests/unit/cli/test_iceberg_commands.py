@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
-from lakeformat.cli.iceberg_advice import INSTEAD
+from lakeformat.cli.iceberg_advice import INSTEAD, INSTEAD_FOR_MIXED
 from lakeformat.iceberg.create.new_table import create_at_path, location_at, new_table_metadata
 from lakeformat.storage import LocalStorage
 from tests.golden.iceberg import iceberg_table
@@ -286,6 +286,29 @@ def test_properties_are_set_and_removed_as_options_by_name_and_by_path(warehouse
 def test_each_advice_names_commands_that_work_on_iceberg_tables(command):
     for words in re.findall(r"`lake ([a-z -]+?)(?: [A-Z-].*?)?`", INSTEAD[command]):
         assert words not in INSTEAD
+        assert runner.invoke(app, [*words.split(), "--help"]).exit_code == 0
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory) -> str:
+    """The directory of a Mixed table with one row."""
+    root = tmp_path_factory.mktemp("mixed")
+    catalog = lake.open_catalog(str(root), format="iceberg")
+    catalog.create_database("shop")
+    columns = [("id", "BIGINT NOT NULL")]
+    table = catalog.create_table("shop.orders", columns, format="mixed", primary_key=["id"])
+    table.write(pa.table({"id": [1]}))
+    return f"{root}/shop/orders"
+
+
+@pytest.mark.parametrize("command", INSTEAD_FOR_MIXED)
+def test_a_command_without_meaning_for_a_mixed_table_is_refused_with_what_to_do(mixed, command):
+    advice = INSTEAD_FOR_MIXED[command]
+    message = refusal(*command.split(), mixed, *ARGUMENTS.get(command, []))
+    assert "a Mixed table" in message
+    assert message.replace(f"file://{mixed}", "TABLE").replace(mixed, "TABLE").endswith(advice)
+    for words in re.findall(r"`lake ([a-z -]+?)(?: [A-Z-].*?)?`", advice):
+        assert words not in INSTEAD_FOR_MIXED
         assert runner.invoke(app, [*words.split(), "--help"]).exit_code == 0
 
 
