@@ -89,7 +89,8 @@ OPTIONS = (
     SourceOption(
         "incremental-between-timestamp",
         (Use.READ,),
-        "The changes between two times, as text or in milliseconds since 1970.",
+        "The changes between two times, such as `2024-01-31 10:00:00,2024-01-31 11:00:00` in UTC, "
+        "or two numbers of milliseconds since 1970.",
     ),
     SourceOption(
         "incremental-between-scan-mode",
