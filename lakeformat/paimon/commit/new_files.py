@@ -32,11 +32,10 @@ _COMMITTED_ONCE = (
 class NewFileCheck:
     """Searches the commits since the writers started for the files of the messages.
 
-    A file can only be committed after its writer started. If history since then has expired, the
-    live files and the tags are searched, too. Then the search is complete: a committed file is
-    live, kept by a tag, named by an existing snapshot, or deleted by the expiry. If the snapshot at
-    the start is unknown, only the live files and the tags are searched. Every snapshot is read
-    once.
+    A file can only be committed after its writer started. If the snapshot at that time is unknown,
+    or the history since then has expired, all existing snapshots, the live files and the tags are
+    searched. That is enough: a committed file is live, kept by a tag, named by an existing
+    snapshot, or deleted by the expiry. Every snapshot is read once.
     """
 
     handle: TableHandle
@@ -65,14 +64,16 @@ class NewFileCheck:
         if head is None or not len(self._names):
             return
         is_replaced = self._head is not None and self._head.identity != head.identity
-        if self._checked is None or self._checked > head.id - is_replaced:
-            self._check_all(head)
-        else:
-            for found in newest_first(self.handle, head, self._checked):
-                if (changed := self._changed_by(found)) is None:
-                    self._check_all(head)
-                    break
-                self._refuse_if_there(*changed)
+        since, is_known = self._checked, True
+        if since is None or since > head.id - is_replaced:
+            since, is_known = 0, False
+        for found in newest_first(self.handle, head, since):
+            if (changed := self._changed_by(found)) is None:
+                is_known = False
+                break
+            self._refuse_if_there(*changed)
+        if not is_known:
+            self._check_live(head)
         self._checked, self._head = head.id, head
 
     def _changed_by(self, found: Snapshot | None) -> tuple[ManifestColumns, str] | None:
@@ -87,7 +88,7 @@ class NewFileCheck:
         except SnapshotExpiredError:
             return None
 
-    def _check_all(self, head: Snapshot) -> None:
+    def _check_live(self, head: Snapshot) -> None:
         rows = [message.partition for message in self.messages]
         touched = pa.array(rows, pa.large_binary()).unique()
         self._refuse_if_there(in_partitions(self.handle, touched).at(head), named(head))

@@ -194,6 +194,20 @@ def test_a_second_time_is_noticed_when_the_history_in_between_has_expired(orders
         orders.commit(messages)
 
 
+@pytest.mark.parametrize("oldest", [1, 2])
+def test_a_second_time_is_noticed_after_a_compaction_if_the_base_is_unknown(orders, oldest):
+    messages = [replace(each, base_snapshot=None) for each in prepared(orders)]
+    orders.write(ROWS)
+    orders.commit(messages)
+    orders.compact(strategy="full")
+    expire_below(orders, oldest)
+    with pytest.raises(lake.InvalidRequestError, match="in the table already, by snapshot 3"):
+        orders.commit(messages)
+    with pytest.raises(lake.InvalidRequestError, match="cannot be aborted"):
+        orders.abort(messages)
+    assert orders.scan().count() == 4
+
+
 def test_a_long_job_commits_although_the_history_since_it_began_has_expired(orders):
     messages = prepared(orders)
     for _ in range(3):
