@@ -17,6 +17,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -96,6 +97,12 @@ def _ingest_changes(
             _move(table, source, wanted.consumer, report)
         else:
             stream.acknowledge()
+    if report.snapshot_id is None:
+        reason = (
+            f"no new changes in {wanted.source_table}, so nothing was written: consumer "
+            f"{wanted.consumer!r} reads snapshot {stream.next_snapshot} next"
+        )
+        report = replace(report, reason=reason)
     return Outcome.of_commit(
         table, report, before, more={"next_snapshot": _position(source, wanted.consumer)}
     )

@@ -85,6 +85,11 @@ def test_the_first_time_brings_all_and_later_what_changed(catalog, source, follo
     assert (second["snapshot_id"], rows(catalog)) == (2, [("pear", 5)])
     third = follow()
     assert (third["skipped"], third["snapshot_id"], consumer(source)) == (True, None, {"copy": 5})
+    assert third["reason"] == third["report"]["reason"]
+    assert third["reason"] == (
+        "no new changes in shop.source, so nothing was written: consumer 'copy' reads snapshot 5 "
+        "next"
+    )
 
 
 def test_a_crash_between_commit_and_consumer_brings_nothing_twice(
