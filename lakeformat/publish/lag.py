@@ -14,7 +14,7 @@ from lakeformat.publish.place import versions_of
 from lakeformat.publish.published_table import require_published_table
 from lakeformat.publish.requirements import unpublishable_reason
 from lakeformat.publish.targets.entry import Targets
-from lakeformat.publish.targets.followers import entries_of, entry_lag, targets_of
+from lakeformat.publish.targets.followers import ReadersLag, entries_of, entry_lag, targets_of
 from lakeformat.tables.commit_observer import ObserverLag
 from lakeformat.tables.table import offering_arguments
 from lakeformat.types.count_text import counted
@@ -42,58 +42,58 @@ def lag_of(handle: TableHandle, targets: Targets | None) -> ObserverLag:
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
         return ObserverLag(0)
-    finding, shown = _finding(handle, head, targets)
-    return ObserverLag(0 if finding is None else head.id - shown, finding)
+    found = _lag(handle, head, targets)
+    if found is None:
+        return ObserverLag(0)
+    return ObserverLag(head.id - found.shown, found.finding, found.advice)
 
 
-def _finding(
-    handle: TableHandle, head: Snapshot, targets: Targets | None
-) -> tuple[str | None, int]:
-    """Return the lag as a sentence, and the number of the newest snapshot that readers see.
-
-    The sentence is None without a lag; the number is 0 if readers see no snapshot.
-    """
+def _lag(handle: TableHandle, head: Snapshot, targets: Targets | None) -> ReadersLag | None:
     try:
         versions = versions_of(handle)
         newest = versions.shown()
     except LakeError as reason:
-        return f"the Iceberg metadata of the table cannot be read: {reason}", 0
+        return ReadersLag(f"the Iceberg metadata of the table cannot be read: {reason}")
     shown = None if newest is None else newest.metadata.current_snapshot
     if newest is None or shown is None:
-        return "the table has no Iceberg metadata yet, so readers of Iceberg do not find it", 0
+        return ReadersLag(
+            "the table has no Iceberg metadata yet, so readers of Iceberg do not find it"
+        )
     if newest.metadata.location.rstrip("/") != versions.location:
-        return (
+        return ReadersLag(
             f"the Iceberg metadata names the files at the earlier address of the table, "
             f"{newest.metadata.location}, where readers do not find them"
-        ), 0
+        )
     if shown.snapshot_id == head.id and shown.summary.get(IDENTITY) == head.identity:
-        return _in_catalogs(handle, newest, head.id, targets)
+        return _in_catalogs(handle, newest, targets)
     if shown.snapshot_id < head.id:
         missing = counted(head.id - shown.snapshot_id, "snapshot")
         cause = unpublishable_reason(with_newest_schema(handle).schema)
         failure = "" if cause is None else f"; its publication fails: {cause}"
-        return (
+        return ReadersLag(
             f"the Iceberg metadata is {missing} behind: it shows snapshot {shown.snapshot_id}, and "
-            f"the newest is {head.id}{failure}"
-        ), shown.snapshot_id
-    return (
+            f"the newest is {head.id}{failure}",
+            shown.snapshot_id,
+        )
+    return ReadersLag(
         f"the Iceberg metadata shows snapshot {shown.snapshot_id}, which a rollback "
         f"removed from the table: the newest is {head.id}"
-    ), 0
+    )
 
 
 def _in_catalogs(
-    handle: TableHandle, newest: LoadedMetadata, head: int, targets: Targets | None
-) -> tuple[str | None, int]:
-    """Return the lag of the late catalogs as text, and the newest snapshot that all catalogs have.
-
-    Without a late catalog the text is None, and the number is ``head``. If the catalogs cannot be
-    checked, the number is 0.
-    """
+    handle: TableHandle, newest: LoadedMetadata, targets: Targets | None
+) -> ReadersLag | None:
+    """Return the lag of the late catalogs as one; None if there is none."""
     try:
         entries = entries_of(handle, targets)
     except LakeError as reason:
-        return f"the catalogs of the Iceberg metadata could not be checked: {reason}", 0
+        return ReadersLag(f"the catalogs of the Iceberg metadata could not be checked: {reason}")
     found = [lag for entry in entries if (lag := entry_lag(entry, newest)) is not None]
-    clauses = "; ".join(clause for clause, _ in found)
-    return clauses or None, min((shown for _, shown in found), default=head)
+    if not found:
+        return None
+    return ReadersLag(
+        "; ".join(each.finding for each in found),
+        min(each.shown for each in found),
+        next((each.advice for each in found if each.advice is not None), None),
+    )

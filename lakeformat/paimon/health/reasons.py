@@ -138,7 +138,7 @@ def _of_lost_files(table: str, storage: StorageFacts, snapshots: SnapshotFacts) 
 def _of_publication(table: str, snapshots: SnapshotFacts) -> Iterator[Reason]:
     lag = snapshots.publication
     if lag is not None and lag.finding is not None:
-        yield Reason(lag.finding, f"lake publish {table}")
+        yield Reason(lag.finding, lag.advice or f"lake publish {table}")
 
 
 def _are(lost: Sequence[str]) -> str:

@@ -16,10 +16,15 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.publish.targets.entry import CatalogEntry, Named, is_ours
 from lakeformat.publish.versions import PublishedVersions
 
-__all__ = ["follow"]
+__all__ = ["OTHER_NAME", "follow"]
 
 _log = logging.getLogger(__name__)
 _ATTEMPTS = 10
+OTHER_NAME = (
+    "publish under another name with the options 'metadata.iceberg.database' and "
+    "'metadata.iceberg.table', or drop that table from the catalog if it is no longer needed"
+)
+"""The advice for a table whose name belongs to another table in a catalog."""
 
 
 def follow(
@@ -62,6 +67,5 @@ def _require_ours(entry: CatalogEntry, named: Named, newest: LoadedMetadata) -> 
         return
     raise AlreadyExistsError(
         f"{entry.name} is another table, with the metadata {named.address}; it was not changed. "
-        "Publish under another name with the options 'metadata.iceberg.database' and "
-        "'metadata.iceberg.table', or drop that table from the catalog if it is no longer needed"
+        f"{OTHER_NAME[0].upper()}{OTHER_NAME[1:]}"
     )

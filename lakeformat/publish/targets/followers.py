@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from lakeformat.environment import Environment
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.publish.targets.entry import CatalogEntry, Targets, is_ours
-from lakeformat.publish.targets.follow import follow
+from lakeformat.publish.targets.follow import OTHER_NAME, follow
 from lakeformat.publish.targets.wanted import wanted_catalogs
 from lakeformat.publish.versions import PublishedVersions
 
-__all__ = ["Followers", "entries_of", "entry_lag", "targets_of"]
+__all__ = ["Followers", "ReadersLag", "entries_of", "entry_lag", "targets_of"]
 
 
 class Followers:
@@ -80,22 +82,34 @@ def entries_of(handle: TableHandle, targets: Targets | None) -> tuple[CatalogEnt
     return ()
 
 
-def entry_lag(entry: CatalogEntry, newest: LoadedMetadata) -> tuple[str, int] | None:
-    """Return the difference between a catalog and the newest metadata, as a clause and a snapshot
-    number.
+@dataclass(frozen=True, slots=True)
+class ReadersLag:
+    """The difference between the state that readers of Iceberg see and the newest one."""
 
-    The number is that of the newest snapshot in the catalog, 0 if unknown. Return None if the
-    catalog is up to date.
-    """
+    finding: str
+    """The difference as a clause."""
+    shown: int = 0
+    """The number of the newest snapshot that readers see; 0 if they see none, or if unknown."""
+    advice: str | None = None
+    """The way out if another publication would fail; None if it helps."""
+
+
+def entry_lag(entry: CatalogEntry, newest: LoadedMetadata) -> ReadersLag | None:
+    """Return the difference between a catalog and the newest metadata; None if there is none."""
     try:
         named = entry.find()
         if named is None:
-            return f"{entry.name} does not exist yet, so readers of the catalog do not find it", 0
+            return ReadersLag(
+                f"{entry.name} does not exist yet, so readers of the catalog do not find it"
+            )
         if not is_ours(named, newest):
-            return f"{entry.name} is another table, with the metadata {named.address}", 0
+            finding = f"{entry.name} is another table, with the metadata {named.address}"
+            return ReadersLag(finding, advice=OTHER_NAME)
         if entry.shows(named, newest):
             return None
     except LakeError as reason:
-        return f"{entry.name} could not be checked: {reason}", 0
+        return ReadersLag(f"{entry.name} could not be checked: {reason}")
     shown = None if named.metadata is None else named.metadata.current_snapshot_id
-    return f"{entry.name} shows an earlier state, with the metadata {named.address}", shown or 0
+    return ReadersLag(
+        f"{entry.name} shows an earlier state, with the metadata {named.address}", shown or 0
+    )

@@ -117,10 +117,12 @@ def test_another_table_of_that_name_is_refused_and_another_name_helps(published:
     assert ids(published.read()) == [7]
     [reason] = table.health().reasons
     assert "is another table" in reason.finding
+    assert reason.advice.startswith("publish under another name with the options 'metadata.iceb")
     with pytest.raises(lake.AlreadyExistsError, match=r"'metadata\.iceberg\.table'"):
         lake.publish_table(table)
     table = catalog.alter_table("copy.orders", lake.set_option("metadata.iceberg.table", "more"))
     lake.publish_table(table)
+    assert table.health().reasons == ()
     assert ids(published.read("shop.more")) == [1]
     assert ids(published.read()) == [7]
 
