@@ -61,6 +61,7 @@ OPERATIONS = frozenset(
         "expire_snapshots",
         "health",
         "maintain",
+        "mark_partitions_done",
         "partition_rows",
         "plan_optimizing",
         "remove_orphans",
@@ -288,13 +289,12 @@ class Table(ABC):
 
         ``not_null`` lists columns, and ``unique`` columns or lists of columns. ``accepted_values``
         has the allowed values by column. ``freshness`` has the highest age of the newest time by
-        column, such as ``"1 d"``; without any time it fails. ``conditions`` are SQL conditions that
-        each row must meet. All checks except ``not_null`` ignore nulls. ``warn_only`` names checks
-        that only warn, such as ``"unique"`` or ``"not_null(note)"``.
+        column, such as ``"1 d"``; without any time it fails. Each row must meet the SQL
+        ``conditions``. All checks except ``not_null`` ignore nulls. ``warn_only`` names checks that
+        only warn, such as ``"unique"`` or ``"not_null(note)"``.
 
         Memory is bounded: repeated values that do not fit are counted in temporary files.
-        ``executor`` is an object such as ``spark_jobs.SparkExecutor``, which reads the rows in
-        parallel, except for ``unique``.
+        ``executor`` (a ``spark_jobs.SparkExecutor``) reads rows in parallel, except for ``unique``.
         """
         from lakeformat.tables.checks import CheckRequest, Checks
 

@@ -37,6 +37,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "end_batch": "its commits hold no lease, so there is nothing to release",
     "expire_partitions": "drop_partitions([...]) deletes the partitions that you name",
     "ingest_changes": "read table.changes(…) in a function, and write the rows with table.write",
+    "mark_partitions_done": "tag a snapshot with complete rows, with table.tags.create(name)",
     "partition_marks": "leave out 'done' to wait for rows, or let the writer tag a snapshot",
     "plan_optimizing": "plan_compaction() shows what a compaction would do",
     "publish": "readers of Iceberg read it in place, so nothing needs to be published",

@@ -26,6 +26,7 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "expire_partitions": _PARTITIONS,
     "ingest_changes": "read table.changes(position) in a function, and write the rows with "
     "table.write",
+    "mark_partitions_done": "let readers check the rows that must have arrived: check(...)",
     "partition_marks": "check the rows that must have arrived, with check(...)",
     "partition_rows": "check the rows that must have arrived, with check(...)",
     "plan_drop_partitions": "check the rows that must have arrived, with check(...)",
