@@ -56,6 +56,9 @@ class StructType:
 
     fields: tuple[Field, ...]
 
+    def __str__(self) -> str:
+        return f"struct<{', '.join(f'{each.name}: {each.type}' for each in self.fields)}>"
+
 
 @dataclass(frozen=True, slots=True)
 class ListType:
@@ -64,6 +67,9 @@ class ListType:
     element_id: int
     element: Type
     element_required: bool
+
+    def __str__(self) -> str:
+        return f"list<{self.element}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,9 @@ class MapType:
     value_id: int
     value: Type
     value_required: bool
+
+    def __str__(self) -> str:
+        return f"map<{self.key}, {self.value}>"
 
 
 Type: TypeAlias = PrimitiveType | StructType | ListType | MapType

@@ -73,6 +73,18 @@ def test_wrong_columns_are_named(handle, columns, match):
         IcebergTable(handle).analyze(columns)
 
 
+def test_the_type_of_a_nested_column_is_named_in_the_words_of_iceberg(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("db")
+    pairs = pa.map_(pa.string(), pa.int64())
+    nested = pa.struct([("x", pa.int32()), ("y", pa.list_(pa.string())), ("z", pairs)])
+    table = catalog.create_table("db.t", pa.schema([("id", pa.int64()), ("s", nested)]))
+    with pytest.raises(InvalidRequestError) as refused:
+        table.analyze(["s"])
+    named = "the type struct<x: int, y: list<string>, z: map<string, long>>, whose values"
+    assert named in str(refused.value)
+
+
 def test_an_empty_table_has_nothing_to_count(storage):
     report = IcebergTable(made_table(storage)).analyze()
     assert report.statistics is None
