@@ -5,8 +5,9 @@ tables.
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,7 +24,7 @@ from lakeformat.cli.warehouse import (
     named_catalog,
     named_table_to_clone,
 )
-from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError
+from lakeformat.errors import AlreadyExistsError, InvalidRequestError, LakeError, NotFoundError
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
@@ -231,8 +232,28 @@ def clone_database(
     if failed:
         raise LakeError(
             f"{counted(len(failed), 'table was', 'tables were')} not cloned, the first is "
-            f"{failed[0].table}: run the command again for the rest"
+            f"{failed[0].table}: {_after_failures(failed, database)}"
         )
+
+
+def _after_failures(failed: Sequence[TableOutcome[CloneReport]], database: str) -> str:
+    """Return what to do about the tables that were not cloned."""
+    taken = [each for each in failed if isinstance(each.error, AlreadyExistsError)]
+    others = [each for each in failed if each not in taken]
+    steps = []
+    if taken:
+        steps.append(
+            f"{counted(len(taken), 'name is', 'names are')} taken in the target. Drop the table "
+            "there, choose another database with --as, or copy the table under another name with "
+            "`lake clone`"
+        )
+    if others:
+        names = "|".join(re.escape(each.table.removeprefix(f"{database}.")) for each in others)
+        steps.append(
+            "correct the cause, then run the command again with --including "
+            f"{shlex.quote(names)}, because the cloned tables exist now"
+        )
+    return "; ".join(steps)
 
 
 def _sentence(report: CloneReport) -> str:

@@ -124,7 +124,21 @@ def test_a_table_is_cloned_into_another_warehouse_and_database(catalog, tmp_path
     shown = lake_says(catalog, "clone-database", "shop", "--to", there.location, "--as", "backup")
     assert shown.count("files complete") == 2
     failed = refuses(catalog, "clone-database", "shop", "--to", there.location, "--as", "backup")
-    assert "2 tables were not cloned" in failed
+    assert "2 tables were not cloned, the first is shop.all: 2 names are taken" in failed
+
+
+def test_the_tables_that_a_clone_of_a_database_left_are_cloned_by_the_printed_option(catalog):
+    catalog.create_table("shop.broken", [("id", "BIGINT")])
+    [schema] = Path(catalog.location.removeprefix("file://")).glob("shop.db/broken/schema/schema-0")
+    content = schema.read_text()
+    schema.write_text("{")
+    how = ("clone-database", "shop", "--as", "backup")
+    failed = refuses(catalog, *how)
+    assert "1 table was not cloned, the first is shop.broken: correct the cause" in failed
+    schema.write_text(content)
+    [again] = re.findall(r"--including \S+(?=,)", failed)
+    assert "files complete" in lake_says(catalog, *how, *shlex.split(again))
+    assert catalog.list_tables("backup") == ["broken", "orders"]
 
 
 def test_a_missing_database_is_to_be_made_where_the_copy_goes(catalog, tmp_path):
