@@ -24,7 +24,9 @@ _REMOVE = re.compile(r"(?<![\w'\"`/.$=-])dry_run=False\b")
 _VALUE = re.compile(_NAME + r"=(True\b|'[^']*'|(?=[\s,;)]|$))")
 _NUMBER = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)=([\d.%]*\d%?)")
 _BARE = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)(?![\w=(./])")
-_BESIDE = re.compile(r"\b([a-z]+(?:_[a-z]+)*)\([^()`]*\) or (?=`lake ([a-z-]+) )")
+_BESIDE = re.compile(
+    r"\b([a-z]+(?:_[a-z]+)*)\([^()`]*\) or (?=`lake (?:--[a-z-]+ [a-z]+ )*([a-z-]+) )"
+)
 """A call followed by a command, in a message that names both."""
 _TWICE = re.compile(r"(--[a-z-]+) \(\1\)")
 

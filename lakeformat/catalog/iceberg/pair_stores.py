@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Collection, Mapping
 
 from lakeformat.catalog.iceberg.metastore import Metastore
@@ -114,11 +115,13 @@ def about_half_a_pair(name: TableName, tables: Collection[str]) -> str:
     change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
     if change.table not in tables:
         return ""
+    base, left = shlex.quote(str(name)), shlex.quote(str(change))
     return (
         f". The change store '{change}' is there, so a process died while it created, dropped or "
         f"renamed the Mixed table: repeat the rename; or complete the table with "
-        f"create_table({str(name)!r}, …, format='mixed') or `lake create-table {name} --mixed …`; "
-        f"or drop the rest with drop_table({str(change)!r}) or `lake drop-table {change}`"
+        f"create_table({str(name)!r}, …, format='mixed') or `lake --format iceberg create-table "
+        f"{base} --mixed …`; or drop the rest with drop_table({str(change)!r}, purge=True) or "
+        f"`lake --format iceberg drop-table {left} --purge`"
     )
 
 
@@ -141,8 +144,8 @@ def _is_own(metastore: Metastore, change: TableName, base: TableName) -> bool:
         raise CorruptTableError(
             f"table '{base}' is not dropped, because its change store '{change}' is damaged: "
             f"{damaged}. Nothing was deleted: remove the change store alone with "
-            f"drop_table({str(change)!r}), or in a catalog of directories delete its directory, "
-            f"then drop '{base}'"
+            f"drop_table({str(change)!r}) or `lake --format iceberg drop-table {change}`, or in a "
+            f"catalog of directories delete its directory, then drop '{base}'"
         ) from damaged
     key = _properties(metastore, base).get(PRIMARY_KEY)
     if found.get(TABLE_STORE) != CHANGE or found.get(PRIMARY_KEY) != key:

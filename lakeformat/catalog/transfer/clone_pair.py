@@ -147,7 +147,8 @@ class _PairClone:
             )
         raise AlreadyExistsError(
             f"'{store}' is another unfinished clone, {found}: repeat that one, or remove it with "
-            f"drop_table('{store}', purge=True)"
+            f"drop_table('{store}', purge=True) or `lake --format iceberg drop-table {store} "
+            "--purge`"
         )
 
     def make_stores(self) -> None:

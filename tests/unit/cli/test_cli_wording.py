@@ -48,6 +48,10 @@ from lakeformat.types.duration_text import duration
             "with create_table('a.b', …, format='mixed') or `lake create-table a.b --mixed …`",
             "with `lake create-table a.b --mixed …`",
         ),
+        (
+            "with drop_table('a.b', purge=True) or `lake --format iceberg drop-table a.b --purge`",
+            "with `lake --format iceberg drop-table a.b --purge`",
+        ),
     ],
 )
 def test_an_argument_is_called_by_its_option(said, told):
