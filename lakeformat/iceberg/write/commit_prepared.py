@@ -39,6 +39,7 @@ __all__ = [
     "commit_messages",
     "delete_prepared",
     "no_entries",
+    "unpublished_entries",
     "with_unpublished",
 ]
 
@@ -81,11 +82,21 @@ def abort_messages(handle: TableHandle, messages: Sequence[IcebergCommitMessage]
 
     Raise ``InvalidRequestError`` if a snapshot has one of the files; then no file is deleted.
     """
+    return delete_prepared(*unpublished_entries(handle, messages))
+
+
+def unpublished_entries(
+    handle: TableHandle, messages: Sequence[IcebergCommitMessage]
+) -> tuple[LoadedMetadata, list[pa.Table]]:
+    """Return the newest metadata and the manifest entries of messages.
+
+    Raise ``InvalidRequestError`` if a snapshot has one of the files.
+    """
     loaded = handle.load()
     entries = checked_entries(loaded, handle.uri, messages)
     snapshots = loaded.metadata.snapshots
     refuse_published(loaded, handle.uri, entries, manifests_of(loaded, snapshots).values())
-    return delete_prepared(loaded, entries)
+    return loaded, entries
 
 
 def delete_prepared(loaded: LoadedMetadata, entries: Sequence[pa.Table]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from lakeformat.iceberg.properties import bool_property, int_property
 from lakeformat.iceberg.write.append import checked_properties
-from lakeformat.iceberg.write.commit_prepared import abort_messages
+from lakeformat.iceberg.write.commit_prepared import delete_prepared, unpublished_entries
 from lakeformat.iceberg.write.publish import publish_change
 from lakeformat.mixed.file_names import FileKind
 from lakeformat.mixed.key_hash import require_hashable
@@ -123,8 +123,10 @@ def abort_changes(pair: StorePair, messages: Sequence[MixedCommitMessage]) -> li
     base = pair.base.load().metadata.table_uuid
     of_base = [each for each in messages if each.table_uuid == base]
     of_change = [each for each in messages if each.table_uuid != base]
-    left = abort_messages(change_handle(pair), of_change)
-    return [*left, *(abort_messages(pair.base, of_base) if of_base else ())]
+    found = [unpublished_entries(change_handle(pair), of_change)]
+    if of_base:
+        found.append(unpublished_entries(pair.base, of_base))
+    return [address for of_store in found for address in delete_prepared(*of_store)]
 
 
 def change_nodes(pair: StorePair) -> WriterNodes:

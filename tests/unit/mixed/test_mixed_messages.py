@@ -109,6 +109,20 @@ def test_two_writers_of_one_node_are_refused_and_their_files_can_be_deleted(tabl
     assert contents(table) == {(1, "x"): "old"}
 
 
+def test_messages_of_which_some_are_published_are_not_aborted(table, tmp_path):
+    table.write(rows((1, "x", "old")))
+    with table.begin_write("table", None) as batch:
+        published = replaced(table, rows((2, "x", "new")), "table", batch.transaction)
+        batch.commit(published, overwrite="table")
+    changes = written(table, rows((3, "x", "a")), ["+I"], 1)
+    before = files(tmp_path)
+    with pytest.raises(lake.InvalidRequestError, match="is published already"):
+        table.abort([*changes, *published])
+    assert files(tmp_path) == before
+    assert table.abort(changes) == []
+    assert len(files(tmp_path)) < len(before)
+
+
 def test_a_repeated_commit_publishes_once_and_counts_its_own_files(table):
     commit = lake.CommitId("run", 1)
     first = table.commit(written(table, rows((1, "x", "a")), ["+I"], 1), commit=commit)
