@@ -7,7 +7,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lakeformat.errors import CommitOutcomeUnknownError, LakeError
 from lakeformat.executor import Executor, where_to_work
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.write.append import earlier_commit
@@ -29,6 +28,7 @@ from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.compact_progress import CompactProgress, OnUnit
 from lakeformat.tables.driver import Round, Steps, carry_out
+from lakeformat.tables.kept_files import kept_if_published
 
 __all__ = ["compact_mixed"]
 
@@ -120,15 +120,10 @@ class _NodeCompaction:
         plan, made, self._made = self._plan, self._made, []
         assert plan is not None
         change = MergeCommit(plan, self.pair.change, made, self.pair.base.environment)
-        try:
+        with kept_if_published(lambda: self._delete(plan, made, change.records)):
             published = publish_change(
                 self.pair.base, change, commit=self.commit, planned=plan.pair.base
             )
-        except CommitOutcomeUnknownError:
-            raise
-        except LakeError:
-            self._delete(plan, made, change.records)
-            raise
         if published.is_replayed:  # another process with the same identity published it meanwhile
             self._delete(plan, made, change.records)
         else:
