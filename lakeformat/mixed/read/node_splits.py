@@ -55,8 +55,11 @@ class NodeSplit:
 
     @property
     def size_bytes(self) -> int:
-        """The size of the files with rows or deletes, so that large splits can start first."""
-        return sum(each.split.file.size_bytes for each in (*self.files, *self.deletes))
+        """The size of all files that are read, each counted once, so that large splits can start
+        first.
+        """
+        read = (*self.files, *self.deletes, *self.base_versions)
+        return sum({each.path: each.split.file.size_bytes for each in read}.values())
 
 
 @dataclass(frozen=True, slots=True)

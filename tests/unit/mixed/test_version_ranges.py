@@ -87,6 +87,12 @@ def test_rows_in_order_need_no_version_of_the_base_store_and_late_ones_do(tmp_pa
     assert contents(table, where="name = 'a'") == {2: "a"}
     table.write(rows((2, "late", 6)))
     assert compared_files(table) == compared_files(table, where="name = 'late'") == 1
+    explained = table.scan(where="name = 'late'").explain()
+    [split] = table.scan(where="name = 'late'").splits()
+    others = {each.path for each in split.base_versions} - {each.path for each in split.files}
+    assert len(others) == (1 if known else 0)  # statistics exclude the base file from the rows
+    more = explained.version_bytes if others else 0
+    assert split.size_bytes == explained.bytes_to_read + more
     assert contents(table) == {1: "b", 2: "a", 3: "b"}
     assert contents(table, where="name = 'late'") == {}
     table.compact(strategy="full", executor="serial")
