@@ -148,8 +148,16 @@ def _constructed_from_json(kind: str, value: dict[str, Any]) -> DataType:
         return MapType(type_from_json(value["key"]), type_from_json(value["value"]))
     element = type_from_json(value["element"])
     if kind == "VECTOR":
-        return VectorType(element, int(value["length"]))
+        return VectorType(element, _length(value["length"]))
     return ArrayType(element) if kind == "ARRAY" else MultisetType(element)
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidRequestError(
+            f"the length of type VECTOR must be a whole number, got {value!r}"
+        )
+    return value
 
 
 def field_to_json(field: DataField) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from math import inf
 
 import numpy as np
 import pyarrow as pa
@@ -112,5 +113,15 @@ def _odd_float(text: str) -> float | None:
     if found["word"]:
         return float(found["sign"] + _WORDS[found["word"]])
     if "x" in found["number"].lower():
-        return float.fromhex(found["sign"] + found["number"])
+        return _hexadecimal(found["sign"] + found["number"])
     return float(found["sign"] + found["number"])
+
+
+def _hexadecimal(text: str) -> float | None:
+    """Parse a hexadecimal number; one out of range is infinite. None for a text without digits."""
+    try:
+        return float.fromhex(text)
+    except OverflowError:
+        return -inf if text.startswith("-") else inf
+    except ValueError:
+        return None

@@ -196,3 +196,9 @@ def test_an_arrow_type_leads_back_to_the_same_storage_form(text):
 def test_types_without_an_arrow_form_are_refused_by_name(text):
     with pytest.raises(UnsupportedError, match=text.split("<")[0]):
         to_arrow_type(parse_type(text))
+
+
+@pytest.mark.parametrize("length", ["x", None, 2.5, True])
+def test_a_length_of_a_vector_that_is_no_number_is_refused_with_its_value(length):
+    with pytest.raises(InvalidRequestError, match=f"VECTOR must be a whole number, got {length!r}"):
+        type_from_json({"type": "VECTOR", "element": "FLOAT", "length": length})
