@@ -90,8 +90,10 @@ def _replace_buckets(
     if len(set(buckets)) < len(buckets):
         names = ", ".join(entry.file_name for entry in added)
         raise InvalidRequestError(
-            f"a commit adds two {added[0].index_type} files for one bucket ({names}); "
-            "write everything about a bucket into one file"
+            f"a commit adds two {added[0].index_type} files for one bucket ({names}), but a bucket "
+            "can have only one: two writers wrote to it. Nothing was published. Commit the "
+            "messages of one writer; discard those of the other with Table.abort, and write their "
+            "rows again"
         )
     touched = {*buckets, *map(_bucket_of, removed)}
     return [entry for entry in state if _bucket_of(entry) not in touched] + added

@@ -10,6 +10,7 @@ from lakeformat.paimon.commit.conflict_text import named, place
 from lakeformat.paimon.commit.deltas import delta_of, newest_first
 from lakeformat.paimon.handle import TableHandle, is_unaware
 from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.index_manifest import HASH
 from lakeformat.paimon.metadata.snapshot import CommitKind
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.tables.staged.files import StagedResult
@@ -24,11 +25,15 @@ def require_order(
 ) -> None:
     """Raise InvalidRequestError if rows of one bucket may have got the same sequence numbers twice.
 
-    That happens if two results, or a result and a later commit, wrote to the same bucket. A table
-    with ``sequence.field`` is not checked, because that column decides. A table without buckets
-    needs no order. ``address_of`` returns the address of a result by its name.
+    That happens if two results, or a result and a later commit, wrote to the same bucket. In a
+    table with ``sequence.field`` that column decides, so only two results with new keys of one
+    dynamic bucket are refused. A table without buckets needs no order. ``address_of`` returns the
+    address of a result by its name.
     """
-    if is_unaware(handle) or handle.options.sequence_field:
+    if is_unaware(handle):
+        return
+    if handle.options.sequence_field:
+        _refuse_two_indexes(handle, results, address_of)
         return
     owners: dict[tuple[bytes, int], str] = {}
     for result in results:
@@ -42,6 +47,27 @@ def require_order(
                     f"publish the first one, then discard the second one: {_discard([mine])}"
                 )
     _refuse_rivals(handle, results, owners)
+
+
+def _refuse_two_indexes(
+    handle: TableHandle,
+    results: Sequence[StagedResult[CommitMessage]],
+    address_of: Callable[[str], str],
+) -> None:
+    """Raise InvalidRequestError if two results have a hash index file for one dynamic bucket."""
+    owners: dict[tuple[bytes, int], str] = {}
+    for result in results:
+        mine = address_of(result.name)
+        indexes = [each for message in result.messages for each in message.new_index_files]
+        for where in {(e.partition, e.bucket) for e in indexes if e.index_type == HASH}:
+            if (other := owners.setdefault(where, mine)) != mine:
+                raise InvalidRequestError(
+                    f"the staged results {other} and {mine} both have new keys of the dynamic "
+                    f"bucket {where[1]} of {place(handle, where[0])} ({handle.uri}). Each has an "
+                    "index of the keys of the bucket, and the table can keep only one. Nothing was "
+                    f"published; publish the first one, then discard the second one: "
+                    f"{_discard([mine])}"
+                )
 
 
 def _refuse_rivals(

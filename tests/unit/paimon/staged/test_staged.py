@@ -145,6 +145,25 @@ def test_rows_of_one_bucket_are_staged_by_one_writer(keyed):
     assert keyed.latest_snapshot() is None
 
 
+def test_new_keys_of_one_dynamic_bucket_are_staged_by_one_writer(warehouse):
+    columns = [("id", "BIGINT NOT NULL"), ("at", "BIGINT")]
+    options = {"sequence.field": "at"}
+    table = warehouse.catalog.create_table("shop.kv", columns, primary_key=["id"], options=options)
+    addresses = []
+    for number in (1, 2):
+        with table.new_writer() as writer:
+            writer.write(pa.table({"id": [number], "at": [1]}))
+            addresses.append(table.staged.address(table.staged.add(writer.prepare()).name))
+    addresses.sort()
+    with pytest.raises(lake.InvalidRequestError, match="new keys of the dynamic bucket 0") as told:
+        table.staged.publish(addresses)
+    assert f"discard the second one: table.staged.discard([{addresses[1]!r}]" in str(told.value)
+    assert table.latest_snapshot() is None
+    table.staged.publish(addresses[:1])
+    table.staged.discard(addresses[1:], dry_run=False)
+    assert len(ids(table)) == 1
+
+
 def test_rows_that_others_have_numbered_alike_are_not_published(keyed):
     address = staged(keyed, 1)
     keyed.write(pa.table({"id": [1]}))
