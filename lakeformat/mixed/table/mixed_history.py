@@ -146,7 +146,7 @@ class MixedHistory:
         Raise ``InvalidRequestError`` for a position of another table or branch, and
         ``NotFoundError`` for an unknown id.
         """
-        if isinstance(position, int) and position != 0:
+        if type(position) is int and position != 0:
             return self._of_snapshot(position).position
         given = Position.parse(position)
         if given.numbers == (0,):

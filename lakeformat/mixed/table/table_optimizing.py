@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from lakeformat.errors import InvalidRequestError
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.mixed.table.mixed_history import mixed_history
 from lakeformat.tables.table import Table
@@ -44,13 +45,13 @@ class TableOptimizing(Table):
         The plan has a decision about each partition with its reason, and tasks with their files.
         ``settings`` are by default the table properties. ``last_minor`` and ``last_full`` are the
         times of the newest runs, which only Amoro's service stores; by default the time of the
-        newest optimizing commit of the base store. ``snapshot`` plans an earlier state.
+        newest optimizing commit of the base store. ``snapshot`` plans an earlier state. Raise
+        ``InvalidRequestError`` for a time before 1970.
         """
         from lakeformat.mixed.optimizing.plan import plan_optimizing
         from lakeformat.mixed.optimizing.settings import OptimizingSettings
         from lakeformat.mixed.table.find_state import find_state
         from lakeformat.mixed.table.newest_runs import last_runs
-        from lakeformat.tables.moment import to_millis
 
         pair = self._pair.load()
         history = mixed_history(pair)
@@ -61,8 +62,8 @@ class TableOptimizing(Table):
             settings or OptimizingSettings.of(state.base.metadata.properties),
             replace(
                 known,
-                minor=known.minor if last_minor is None else to_millis(last_minor),
-                full=known.full if last_full is None else to_millis(last_full),
+                minor=_time_of_run("last_minor", last_minor, known.minor),
+                full=_time_of_run("last_full", last_full, known.full),
             ),
             self._pair.base.environment.now_millis(),
         )
@@ -127,3 +128,21 @@ class TableOptimizing(Table):
 
     def explain_empty_choice(self, **chosen: Any) -> None:
         """Return None: a compaction of a Mixed table takes no choice of partitions."""
+
+
+def _time_of_run(name: str, given: Moment | None, known: int) -> int:
+    """Return a time in epoch milliseconds, by default ``known``.
+
+    Raise ``InvalidRequestError``, which names the argument ``name``, for a time before 1970.
+    """
+    from lakeformat.tables.moment import to_millis
+
+    if given is None:
+        return known
+    millis = to_millis(given)
+    if millis < 0:
+        raise InvalidRequestError(
+            f"{name} is {given!r}, which is a time before 1970: pass the time of the newest run in "
+            "epoch milliseconds, as an ISO 8601 text or as a datetime, or leave it out"
+        )
+    return millis

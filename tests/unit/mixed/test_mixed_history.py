@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
@@ -146,3 +147,16 @@ def test_a_base_commit_with_an_earlier_time_than_the_changes_that_it_merged_is_n
     assert rows(table, as_of=before.time_millis) == wanted
     assert rows(table, snapshot=str(merge.position)) == wanted
     assert table.scan(snapshot=table.position()).count() == table.scan().count()
+
+
+def test_a_bool_is_no_position_and_a_run_is_not_before_1970(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("db")
+    columns = pa.schema([("id", pa.int64())])
+    table = catalog.create_table("db.t", columns, format="mixed", primary_key=["id"])
+    for value in (True, False):
+        with pytest.raises(lake.InvalidRequestError, match=f"{value} is not a position"):
+            table.scan(snapshot=value)
+    for name in ("last_minor", "last_full"):
+        with pytest.raises(lake.InvalidRequestError, match=f"{name} is -5, .*before 1970"):
+            table.plan_optimizing(**{name: -5})
