@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.rows.conditions.literals import literal_of
+from lakeformat.rows.conditions.literals import has_literals, literal_of
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.closest import closest
-from lakeformat.types.types import AtomicType, DataField
+from lakeformat.types.types import DataField
 
 __all__ = ["Assignments", "Conform", "NewValue", "NewValues", "bind_assignments"]
 
@@ -93,7 +93,7 @@ def _nearest(given: object, known: Mapping[str, DataField]) -> str:
 
 
 def _literal(value: Any, field: DataField) -> pa.Scalar:
-    if isinstance(field.type, AtomicType):
+    if has_literals(field.type):
         return literal_of(value, field)
     try:
         kind = to_arrow_type(field.type)

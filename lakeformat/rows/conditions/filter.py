@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.rows.conditions.like import prefix_tests, require_pattern
-from lakeformat.rows.conditions.literals import literal_of, neighbours
+from lakeformat.rows.conditions.literals import has_literals, literal_of, neighbours
 from lakeformat.rows.conditions.predicate import (
     And,
     Compare,
@@ -331,9 +331,10 @@ def _require_text(field: DataField) -> None:
         TypeName.CHAR,
         TypeName.VARCHAR,
     ):
+        usable = "=, <, > or IN" if has_literals(data_type) else "IS NULL or IS NOT NULL only"
         raise InvalidRequestError(
             f"LIKE needs a column of CHAR, VARCHAR or STRING, but {field.name!r} is "
-            f"{type_to_sql(data_type)}: compare it with =, <, > or IN"
+            f"{type_to_sql(data_type)}: use {usable}"
         )
 
 

@@ -20,10 +20,10 @@ from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.casts import cast_array
 from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
 from lakeformat.types.type_text import type_to_json
-from lakeformat.types.types import STRING, AtomicType, DataField, TypeName
+from lakeformat.types.types import STRING, AtomicType, DataField, DataType, TypeName
 from lakeformat.types.values import values_to_arrow
 
-__all__ = ["literal_of", "literal_text", "neighbours"]
+__all__ = ["has_literals", "literal_of", "literal_text", "neighbours"]
 
 T = TypeName
 _INTEGERS = {T.TINYINT: 8, T.SMALLINT: 16, T.INT: 32, T.BIGINT: 64}
@@ -37,6 +37,11 @@ _WITHOUT_ZONE = "it has a time zone and the column has none; write the time with
 _WIDE = Context(prec=400)
 """A decimal context with enough digits for any DOUBLE rounded to the scale of a column."""
 _TRUTH = {"true": True, "false": False}
+
+
+def has_literals(data_type: DataType) -> bool:
+    """Return True if ``literal_of`` accepts columns of the type."""
+    return isinstance(data_type, AtomicType) and data_type.name in _CONVERT
 
 
 def literal_of(value: Any, field: DataField) -> pa.Scalar:
@@ -178,7 +183,7 @@ def _exact(value: Any) -> Decimal:
 def _integer(value: Any, data_type: AtomicType) -> int:
     exact = _exact(value)
     if not exact.is_finite() or exact != exact.to_integral_value():
-        raise _Unfit("it is not a whole number; compare with a whole number next to it")
+        raise _Unfit("it is not a whole number; give a whole number next to it")
     bits = _INTEGERS[data_type.name]
     if not -(1 << bits - 1) <= exact < 1 << bits - 1:
         raise _Unfit(f"write a number from -2^{bits - 1} to 2^{bits - 1}-1")
@@ -217,7 +222,7 @@ def _floating(value: Any, data_type: AtomicType) -> float:
     if np.isfinite(found) and exact in names:
         return float(found)  # Either exact, or the shortest text of that number in numpy or Python.
     raise _Unfit(
-        f"the nearest value is {found}; write that value, or compare with a range around it"
+        f"the nearest value is {found}; give that value, or in a condition a range around it"
     )
 
 

@@ -259,7 +259,7 @@ def test_a_column_that_others_added_meanwhile_is_kept(tmp_path):
         ({}, "set must map columns to values"),
         ({"unknown": 1}, "the columns are p, k, v"),
         ({"k": 2**31}, "not a value of column 'k', which is INT"),
-        ({"k": 1.5}, "not a value of column 'k'"),
+        ({"k": 1.5}, "not a value of column 'k'.* whole number; give a whole number next to it"),
         ({"k": lambda rows: pa.array([1])}, "4 rows and returned 1 values"),
         ({"k": lambda rows: 7}, "returned 7: return an Arrow array"),
         ({"k": lambda rows: rows["v"]}, "column 'k' has type string, but the table needs int32"),
@@ -280,6 +280,24 @@ def test_a_null_is_refused_where_a_column_must_have_a_value():
     with pytest.raises(lake.InvalidRequestError, match="'must'"):
         table.update("k = 1", {"must": None})
     assert table.update("k = 1", {"v": None}).rows == 1
+
+
+def test_a_variant_column_can_be_set_to_null():
+    table = new_table({}, note="VARIANT")
+    note = table.scan().schema.field("note").type
+    row = {"value": b"\x0c\x01", "metadata": b"\x01\x00\x00"}
+    table.write(
+        pa.table(
+            {
+                "p": ["a"],
+                "k": pa.array([1], pa.int32()),
+                "v": ["x"],
+                "note": pa.array([row], note),
+            }
+        )
+    )
+    assert table.update("k = 1", {"note": None}).rows == 1
+    assert table.scan(columns=["note"]).to_arrow().column("note").null_count == 1
 
 
 def test_what_computes_a_value_and_fails_leaves_nothing():
