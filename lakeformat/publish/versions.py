@@ -14,7 +14,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, NotFoundError
+from lakeformat.errors import (
+    CommitOutcomeUnknownError,
+    CorruptTableError,
+    InvalidRequestError,
+    LakeError,
+    NotFoundError,
+)
 from lakeformat.iceberg.commit.directory_pointer import write_hint
 from lakeformat.iceberg.commit.old_metadata import delete_old_metadata
 from lakeformat.iceberg.create.new_table import location_at
@@ -128,9 +134,19 @@ class PublishedVersions:
         return f"{self.root}/{METADATA}/v{number}.metadata.json"
 
     def create(self, number: int, metadata: TableMetadata) -> LoadedMetadata | None:
-        """Create the metadata file with a number; None if another publication was first."""
+        """Create the metadata file with a number; None if another publication was first.
+
+        Raise ``CommitOutcomeUnknownError`` if the file may exist with this content.
+        """
         path = self.path(number)
-        if not create_once(self.storage, path, encode_metadata(metadata)):
+        try:
+            is_created = create_once(self.storage, path, encode_metadata(metadata))
+        except CommitOutcomeUnknownError:
+            raise CommitOutcomeUnknownError(
+                f"the storage did not confirm {self.storage.uri(path)}, so the snapshot may be "
+                "published or not: publish again, which publishes no snapshot twice"
+            ) from None
+        if not is_created:
             return None
         return LoadedMetadata(self.places, metadata, path)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lakeformat as lake
-from lakeformat.errors import UnavailableError
+from lakeformat.errors import CommitOutcomeUnknownError, UnavailableError
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage import MemoryStorage
 from tests.unit.publish.published import (
@@ -81,6 +81,20 @@ def test_a_failed_inline_publication_has_the_same_lag(request, monkeypatch):
         write(table, 2, 3)
     assert table.latest_snapshot().id == 3
     assert lake.publication_lag(table).snapshots == 2
+
+
+def test_a_publication_without_an_answer_can_be_repeated(table, monkeypatch):
+    write(table, 1)
+
+    def loses_the_answer(*_):
+        raise CommitOutcomeUnknownError("with a CommitId just retry")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("lakeformat.publish.versions.create_once", loses_the_answer)
+        with pytest.raises(CommitOutcomeUnknownError, match=r"v\d+.metadata.json.*publish again"):
+            lake.publish_table(table)
+    assert lake.publish_table(table).published == (1,)
+    assert lake.publish_table(table).published == ()
 
 
 def test_another_mode_is_refused_with_the_two_that_there_are(request):
