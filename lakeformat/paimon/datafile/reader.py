@@ -30,6 +30,7 @@ from lakeformat.paimon.datafile.evolution import evolve_array, find_sources
 from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from lakeformat.storage import Storage
 from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import DataField
 
 __all__ = ["read_batches", "read_key_values"]
@@ -175,7 +176,15 @@ class _ColumnSource:
         if self.is_stored_in(batch.schema, kind):
             return stored
         logical = to_logical(stored, self.source.type)
-        return evolve_array(logical, self.source.type, self.wanted.type)
+        try:
+            return evolve_array(logical, self.source.type, self.wanted.type)
+        except UnsupportedError:
+            raise
+        except InvalidRequestError as reason:
+            raise InvalidRequestError(
+                f"{reason}. To read the value, change the column back to "
+                f"{type_to_sql(self.source.type)}; correct it, then change the type again"
+            ) from None
 
 
 def _select(

@@ -113,7 +113,10 @@ def test_map_keys_never_change():
 
 def test_a_value_that_cannot_be_cast_names_the_column_and_the_file():
     old, new = columns(("a", "STRING")), columns(("a", "INT"))
-    with pytest.raises(InvalidRequestError, match=r"column 'a' of memory:.*'x' is not a valid INT"):
+    with pytest.raises(
+        InvalidRequestError,
+        match=r"column 'a' of memory:.*'x' is not a valid INT. .*back to STRING",
+    ):
         read(write([{"a": "x"}], old), old, new)
 
 
