@@ -46,8 +46,8 @@ def require_publishable(schema: TableSchema) -> None:
     formats = {options.file_format, *options.file_format_per_level.values()}
     if formats != {"parquet"}:
         raise UnsupportedError(
-            f"its data files are written as {', '.join(sorted(formats))}, but only Parquet files "
-            f"are published: {WRITE_PARQUET}"
+            f"the table's data files are written as {', '.join(sorted(formats))}, but only "
+            f"Parquet files are published: {WRITE_PARQUET}"
         )
     iceberg_schema(schema, options.iceberg_format_version)
 

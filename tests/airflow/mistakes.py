@@ -1162,7 +1162,7 @@ MISTAKES = [
         "an upsert by a key of a Paimon table",
         "run",
         'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", upsert_by=["id"])',
-        "UnsupportedError: file://HERE/warehouse/shop.db/plain is a Paimon table, which has no operation 'upsert': write(rows) replaces rows by the primary key of the table",
+        "UnsupportedError: file://HERE/warehouse/shop.db/plain is a Paimon table, which has no operation 'upsert': write(rows) replaces rows by the primary key, if the table has one",
     ),
     Mistake(
         "an overwrite by new files only",

@@ -8,6 +8,7 @@ record has expired.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -86,7 +87,8 @@ class AdoptReport(Report):
         verb = "would become" if self.dry_run else "is now"
         required = ""
         if self.made_required:
-            required = f"; {', '.join(self.made_required)} {verb} required"
+            became = "are now" if len(self.made_required) > 1 and not self.dry_run else verb
+            required = f"; {', '.join(self.made_required)} {became} required"
         return (
             f"{self.table} {verb} a Mixed table with the key {key} and the change store "
             f"{self.change_store}; {counted(self.rows, 'row')} checked{required}; no data file "
@@ -129,7 +131,7 @@ def plan_adoption(handle: TableHandle, loaded: LoadedMetadata, key: Sequence[str
     refuse_store_of_mixed_hive(metadata.properties, handle.uri)
     _require_plain_version(metadata)
     _require_no_branch(metadata)
-    _require_no_consumers(handle)
+    _require_no_consumers(handle, loaded.places.argument)
     require_valid_properties(metadata.properties)
     by_name = {each.name: each for each in metadata.schema.fields}
     fields = tuple(by_name[name] for name in key)
@@ -239,7 +241,7 @@ def _require_no_branch(metadata: TableMetadata) -> None:
         )
 
 
-def _require_no_consumers(handle: TableHandle) -> None:
+def _require_no_consumers(handle: TableHandle, argument: str) -> None:
     """Raise ``InvalidRequestError`` if the table has consumers.
 
     A Mixed table cannot read their positions, so every expiry would fail.
@@ -249,8 +251,8 @@ def _require_no_consumers(handle: TableHandle) -> None:
         raise InvalidRequestError(
             f"{handle.uri} cannot be adopted, because the consumer {found[0]!r} follows its "
             "commits, which have other positions in a Mixed table: let it read the rest and stop "
-            f"it, then delete it with `lake consumer reset {handle.uri} {found[0]}`. Consumers of "
-            "the Mixed table begin with all of its rows"
+            f"it, then delete it with `lake consumer reset {argument} {shlex.quote(found[0])}`. "
+            "Consumers of the Mixed table begin with all of its rows"
         )
 
 
@@ -270,7 +272,7 @@ def _require_current_spec(metadata: TableMetadata, plan: FilePlan) -> None:
                 f"{counted(len(entries), 'live file')} of another partition spec "
                 f"{'is' if len(entries) == 1 else 'are'} in it, so a deleted key would "
                 "not be found there. Rewrite such files first, with "
-                "table.compact(strategy='full', rewrite_all=True)"
+                "table.compact(rewrite_all=True)"
             )
 
 

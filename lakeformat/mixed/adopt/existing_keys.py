@@ -81,7 +81,7 @@ def _require_own_node(state: MixedState, split: NodeSplit, columns: Sequence[pa.
             f"{', '.join(each.name for each in state.key)}: {split.files[0].path} was written by a "
             f"Mixed table for the node {node}, but has keys of other nodes, so the table had "
             "another key then. Nothing was changed: rewrite its files first, with "
-            "table.compact(strategy='full', rewrite_all=True)"
+            "table.compact(rewrite_all=True)"
         )
 
 

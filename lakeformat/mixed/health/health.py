@@ -154,9 +154,9 @@ def _reasons(
     name = shlex.quote(table)
     if plan is not None and plan.due:
         first = plan.due[0]
-        where = f"partition {first.partition} " if first.partition else ""
+        where = f", such as of partition {first.partition}" if first.partition else ""
         yield Reason(
-            f"{plan.optimizing.sentence} is due: {where}has {first.decision.reason}",
+            f"{plan.optimizing.sentence} is due{where} ({first.decision.reason})",
             f"lake compact {name} --strategy minor",
         )
     if plan is not None and plan.obstacle is not None:

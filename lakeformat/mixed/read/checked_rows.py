@@ -50,5 +50,5 @@ def check_rows(state: MixedState, request: CheckRequest, now_millis: int) -> Che
         rows=count,
         checks=results,
     )
-    _log.info("check table=%s %s", location, report.reason)
+    _log.info("check of %s: %s", location, report.reason)
     return report

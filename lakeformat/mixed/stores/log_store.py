@@ -27,15 +27,15 @@ def require_no_log_store(pair: LoadedPair) -> None:
     for store in (pair.base, pair.change):
         for name in _ENABLED:
             if _is_true(store.metadata.properties.get(name)):
-                table = pair.base.places.uri
+                table = pair.base.places
                 topic = store.metadata.properties.get("log-store.topic", "")
                 raise UnsupportedError(
-                    f"{table} has a LogStore: its property {name!r} is true, and its topic is "
+                    f"{table.uri} has a LogStore: its property {name!r} is true, and its topic is "
                     f"{topic!r}. This library writes no messages to the topic, so its readers "
                     "would miss the changes. Nothing was written: write the table with Flink and "
                     "Amoro, or turn the LogStore off after its readers have stopped: "
-                    f"`lake set-option {table} {name}=false`. Reading, optimizing and expiry "
-                    "need no change"
+                    f"`lake set-option {table.argument} {name}=false`. Reading, optimizing and "
+                    "expiry need no change"
                 )
 
 

@@ -35,8 +35,8 @@ def refuse_mixed_hive(parameters: Mapping[str, str], table: str) -> None:
         if parameters.get(mark, "").lower() == "true":
             raise UnsupportedError(
                 f"table '{table}' is a Mixed-Hive table of Amoro: its parameter {mark!r} is true. "
-                "This library neither reads nor writes such tables, because it does not change "
-                f"the Hive table that has their merged rows. {_INSTEAD}"
+                "This library neither reads nor writes such tables, because their merged rows are "
+                f"in a Hive table. {_INSTEAD}"
             )
 
 

@@ -160,10 +160,11 @@ def _require_known(history: MixedHistory, snapshot: MixedSnapshot) -> None:
         after = snapshot.position
         raise UnsupportedError(
             f"snapshot {snapshot.snapshot_id} of {history.uri} overwrote rows of the base store, "
-            "and the change store does not have these changes. Read all rows with "
-            f"scan(snapshot='{after}') once, then the changes after this position. Move a consumer "
-            f"to it with table.consumers.set(id, after=table.position('{after}')). In Spark start "
-            "a new stream, with a checkpoint of its own: it delivers all rows first"
+            "and the change store does not have these changes. Read all rows once, with "
+            f"table.scan(snapshot=table.position('{after}')), then the changes after this "
+            "position. Move a consumer to it with "
+            f"table.consumers.set(id, after=table.position('{after}')). In Spark start a new "
+            "stream, with a checkpoint of its own: it delivers all rows first"
         )
 
 

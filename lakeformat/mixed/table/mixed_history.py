@@ -225,10 +225,10 @@ class MixedHistory:
         found = [each for each in self.snapshots if each.time_millis <= millis]
         if found:
             return self._require_readable(found[-1])
-        since = "no snapshot"
+        since = "it has no snapshot yet"
         if self.snapshots:
             since = f"its history begins at {moment_text(self.snapshots[0].time_millis)}"
-        raise NotFoundError(f"{self.uri} had no snapshot at {as_of}: {since}")
+        raise NotFoundError(f"{self.uri} had no snapshot at {moment_text(millis)}: {since}")
 
     def _require_readable(self, found: MixedSnapshot) -> MixedSnapshot:
         if found.is_readable:

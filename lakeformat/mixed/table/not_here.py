@@ -12,7 +12,7 @@ _STAGED = "table.write(rows, commit=CommitId(…)) writes and commits at once"
 _OPTIMIZE = (
     "table.plan_optimizing() shows what is due, and table.compact() merges changes and small files"
 )
-_PARTITIONS = "delete the rows with kinds, or let Amoro's expiry of data drop partitions"
+_PARTITIONS = "delete old rows with delete(where), or let Amoro's expiry of data drop partitions"
 _HISTORY = "the stores have histories of their own; scan(as_of=…) reads an earlier state"
 _CHANGES = "the change store is the changelog: table.changes(position) reads it"
 
@@ -29,7 +29,8 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "mark_partitions_done": "let readers check the rows that must have arrived: check(...)",
     "partition_marks": "check the rows that must have arrived, with check(...)",
     "partition_rows": "check the rows that must have arrived, with check(...)",
-    "plan_drop_partitions": "check the rows that must have arrived, with check(...)",
+    "plan_drop_partitions": "scan(partitions=[...]) reads the rows that drop_partitions([...]) "
+    "deletes",
     "publish": "readers of Iceberg read each of its stores in place",
     "replace_commit": "a row replaces the row of its key, so the same rows can be written again",
     "rescale": "set the property 'change.file-index.hash-bucket' or 'base.file-index.hash-bucket' "

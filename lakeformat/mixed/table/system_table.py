@@ -88,7 +88,11 @@ class MixedSystemTable:
         if tag is not None or (self.name == _SNAPSHOTS and (snapshot, as_of) != (None, None)):
             raise InvalidRequestError(
                 f"${self.name} of a Mixed table takes "
-                + ("snapshot or as_of, not a tag" if self.name == _FILES else "no snapshot")
+                + (
+                    "snapshot or as_of, not a tag"
+                    if self.name == _FILES
+                    else "neither snapshot nor tag nor as_of"
+                )
             )
         schema = SYSTEM_TABLES[self.name]
         names = schema.names if columns is None else [*columns]

@@ -195,7 +195,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
                     "snapshot with a position"
                 )
         if snapshot is not None and as_of is not None:
-            raise InvalidRequestError("give only one of snapshot, as_of, got snapshot and as_of")
+            raise InvalidRequestError("pass either snapshot or as_of: each chooses a state")
         pair = self._loaded()
         state = find_state(pair, mixed_history(pair), snapshot=snapshot, as_of=as_of)
         asked = row_filter(state.base.metadata, state.schema, where, partitions)

@@ -68,8 +68,10 @@ def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> Fa
     require_branch(handle.storage, source)
     require_allowed(handle, Operation.COMMIT)
     plan = plan_forward(handle, source)
+    reason = _reason(name, plan, dry_run)
     if not dry_run:
         _run(handle, source, plan)
+        _log.info("fast-forward of %s: %s", handle.uri, reason)
         handle.observe_upkeep()
     return FastForwardReport(
         table=handle.uri,
@@ -78,7 +80,7 @@ def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> Fa
         schemas=tuple(plan.schemas),
         tags=tuple(plan.tags),
         dry_run=dry_run,
-        reason=_reason(name, plan, dry_run),
+        reason=reason,
     )
 
 
@@ -160,8 +162,9 @@ def _diverged(
     fork = max(shared)
     return (
         f"it shares the history of main up to snapshot {fork}, but main has later commits up to "
-        f"snapshot {head.id}, which forwarding would lose. To discard them, roll main back to "
-        f"snapshot {fork} first; otherwise write the branch's rows to main"
+        f"snapshot {head.id}, which forwarding would lose. To delete them, first run "
+        f"`lake rollback {handle.argument} --snapshot {fork} --cut-history`; otherwise write the "
+        "branch's rows to main"
     )
 
 
@@ -207,7 +210,6 @@ def _run(handle: TableHandle, source: TableLayout, plan: ForwardPlan) -> None:
         write_hints(storage, main, plan.snapshots[-1])
     for name in plan.tags:
         _publish_tag(handle, replace(handle, layout=source), name)
-    _log.info("forwarded main of %s by %d snapshots", handle.uri, len(plan.snapshots))
 
 
 @contextmanager

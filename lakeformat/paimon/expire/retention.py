@@ -276,5 +276,5 @@ def _bounds(
     limited = retention.limit < highest
     if limited:
         highest = retention.limit
-        reason = f"the limit is {highest}: run the expiry again, or raise --limit"
+        reason = f"the limit is {highest}: run the expiry again, or raise limit (--limit)"
     return highest, reason, limited

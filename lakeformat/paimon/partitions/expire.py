@@ -207,11 +207,9 @@ class _PartitionExpiry:
             remove_done_directory(self.handle, partition.path)
         except LakeError as error:
             _log.warning(
-                "partition %s was deleted, but its mark, the directory %s.done, was not: %s. "
-                "The mark has no effect; you can delete it",
-                partition.path,
-                partition.path,
-                error,
+                "partition %s of %s was deleted, but its mark, the directory %s.done, was not: "
+                "%s. The mark has no effect; you can delete it",
+                *(partition.path, self.handle.uri, partition.path, error),
             )
 
     def report(self, *, dry_run: bool) -> ExpirePartitionsReport:

@@ -103,7 +103,7 @@ def _changed(handle: TableHandle, request: RowChangeRequest) -> RowChangeReport:
     if (done := find_replay(handle, request)) is not None:
         return done
     report = _until_done(handle, request)
-    _log.info("%s table=%s %s", request.operation, handle.uri, report.reason)
+    _log.info("%s in %s: %s", request.operation, handle.uri, report.reason)
     return replace(report, millis=handle.environment.now_millis() - began)
 
 

@@ -105,7 +105,7 @@ class Table(
             "end_batch": "a batch holds no lease; table.consumers.reset('batch-…') deletes the "
             "consumer that keeps its snapshots",
             "plan_optimizing": "plan_compaction() shows what a compaction would do",
-            "upsert": "write(rows) replaces rows by the primary key of the table",
+            "upsert": "write(rows) replaces rows by the primary key, if the table has one",
         }
     )
     refused_arguments = MappingProxyType(

@@ -46,6 +46,7 @@ def remove_success_file(handle: TableHandle, tag: str) -> None:
         handle.storage.delete(handle.layout.tag_success_file(tag))
     except LakeError as error:
         _log.warning(
-            "deleted tag %r, but not its success file %s: %s. You can delete the file",
+            "tag %r does not exist any more, but its success file %s could not be deleted: %s. You "
+            "can delete the file",
             *(tag, handle.storage.uri(handle.layout.tag_success_file(tag)), error),
         )

@@ -276,7 +276,7 @@ def test_a_state_is_chosen_by_position_snapshot_or_time_and_others_are_refused()
         table.position("3")
     with pytest.raises(lake.UnsupportedError, match="which has no tags: use as_of"):
         table.scan(tag="v1")
-    with pytest.raises(lake.InvalidRequestError, match="got snapshot and as_of"):
+    with pytest.raises(lake.InvalidRequestError, match="pass either snapshot or as_of"):
         table.scan(snapshot=third.position, as_of=third.time_millis)
     with pytest.raises(lake.InvalidRequestError, match="read it with the scan that made it"):
         next(table.scan().read(table.scan(snapshot=third.position).splits()[0]))

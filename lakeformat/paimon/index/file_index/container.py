@@ -21,7 +21,10 @@ from lakeformat.tables.json_file import newer_version
 __all__ = ["REBUILD", "decode_file_index", "encode_file_index", "read_file_index"]
 
 FORMAT_VERSION = 1
-REBUILD = "read without the file index, and compact the data file to build it again"
+REBUILD = (
+    "set 'file-index.read.enabled' to 'false' to read without the file index, and build it again "
+    "with `lake rewrite-file-index TABLE --force`"
+)
 """The advice for a damaged file index: without it, all rows can still be read."""
 
 _MAGIC = 0x00054E4ED01A35AE

@@ -112,11 +112,13 @@ class _Product(NumberState):
                 dtype=bool,
             )
         if wrong.any():
+            first = np.flatnonzero(wrong)[0]
+            why = "the quotient has infinitely many digits" if divisors[first] else "its value is 0"
             raise RefusedRow(
                 f"column {self._column!r}: a delete or update-before cannot be removed from "
-                "the product, because the quotient has infinitely many digits; set "
+                f"the product, because {why}; set "
                 f"'fields.{self._column}.ignore-retract' to 'true', or correct the row",
-                int(rows[np.flatnonzero(wrong)[0]]),
+                int(rows[first]),
             )
 
     def _narrow(self, exact: Numbers) -> Step:

@@ -173,7 +173,7 @@ def test_the_limit_is_how_many_go_at_most_and_the_report_says_that_there_are_mor
     rows, _ = example()
     first = rows.table.expire_snapshots(**ALL, limit=3)
     assert (first.snapshots, first.limited) == ((1, 2, 3), True)
-    assert first.reason == "the limit is 3: run the expiry again, or raise --limit"
+    assert first.reason == "the limit is 3: run the expiry again, or raise limit (--limit)"
     last = rows.table.expire_snapshots(**ALL, limit=3)
     assert (last.snapshots, last.limited) == ((4,), False)
     assert not unneeded(rows.table)
