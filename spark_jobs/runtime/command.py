@@ -26,7 +26,7 @@ from typing import Any, NoReturn, TypeVar
 from lakeformat.rows.freed_memory import keep_freed_memory
 from lakeformat.rows.without_pandas import hide_pandas
 from spark_jobs.job_requests.common import JobRequest
-from spark_jobs.job_requests.request import JsonObject, read_request, refusal
+from spark_jobs.job_requests.request import JsonObject, read_request, refusal, shown
 from spark_jobs.runtime.failure_text import failure_text
 from spark_jobs.runtime.job import Job, JobResult
 from spark_jobs.runtime.job_files import read_request_text, write_result
@@ -123,9 +123,9 @@ def _request(given: str, secrets: Mapping[str, Mapping[str, str]]) -> JsonObject
     try:
         request = json.loads(read_request_text(given, secrets.get(_CATALOG_OPTIONS)))
     except ValueError as reason:
-        raise refusal(f"--request is neither a JSON object nor a file: {reason}") from None
+        raise refusal(f"--request, or the file that it names, is not JSON: {reason}") from None
     if not isinstance(request, dict):
-        raise refusal(f"--request must be a JSON object, got {request!r}")
+        raise refusal(f"--request must be a JSON object, got {shown(Mapping, request)}")
     for key in secrets:
         if key in request:
             raise refusal(f"{key} is in the request and in the environment: give it only once")

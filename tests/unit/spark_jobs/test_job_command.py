@@ -203,6 +203,24 @@ def test_secrets_come_from_the_environment(stock, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('[{"catalog_options": {"s3.secret-key": "hush"}}]', "must be a JSON object, got a list"),
+        ('{"table": ', "the file that it names, is not JSON: Expecting value"),
+    ],
+)
+def test_a_file_that_holds_no_request_is_refused_without_its_values(
+    stock, tmp_path, capsys, content, words
+):
+    place = tmp_path / "request.json"
+    place.write_text(content)
+    assert health.main(["--request", str(place)]) == 30
+    said = capsys.readouterr().err
+    assert words in said
+    assert "hush" not in said
+
+
+@pytest.mark.parametrize(
     ("value", "words"),
     [
         (None, "is not set"),
