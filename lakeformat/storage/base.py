@@ -186,7 +186,8 @@ def vanished(uri: str) -> NotFoundError:
     """Return the error that ``create`` raises if a directory above its file's parent is missing."""
     return NotFoundError(
         f"Cannot publish {uri}: its directory does not exist any more. The table was"
-        " renamed or dropped meanwhile, and nothing was published: open it under its new name."
+        " renamed or dropped meanwhile, and nothing was published. If it was renamed, open it under"
+        " its new name."
     )
 
 

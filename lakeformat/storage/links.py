@@ -113,7 +113,8 @@ def refuse_link(root: str, path: str) -> NoReturn:
     raise InvalidRequestError(
         f"Cannot use {path}: it is a symbolic link. Below {root} no file is read, written or "
         "deleted through a link, as a link can lead to another table. Replace the link by its "
-        "target; or keep the files elsewhere with 'data-file.external-paths' and external-roots."
+        "target; or keep new files elsewhere, with 'data-file.external-paths' (an Iceberg table: "
+        "'write.data.path') and external-roots."
     )
 
 

@@ -198,7 +198,8 @@ def store_config(options: Mapping[str, str], kind: str) -> StoreConfig:
         option, text = _declared(given, text, values)
         if not option.name.startswith((f"{kind}.", "unsafe.")):
             raise InvalidRequestError(
-                f"{given} does not apply to {kind}:// addresses: remove it, or correct the address."
+                f"{given} does not apply to {'abfss' if kind == 'azure' else kind}:// addresses: "
+                "remove it, or correct the address."
             )
         value = _parsed(option, given, text)
         if option.key in givers:

@@ -104,7 +104,7 @@ class CatalogFiles:
 
     def _outside(self, address: str, found: Location, table: str) -> InvalidRequestError:
         if self.storage is None:
-            outside = "the warehouse is a name of the catalog, so no directory is allowed yet"
+            outside = "the warehouse is only a name, and no directory of external-roots holds it"
         else:
             outside = f"it is outside of the warehouse {self.storage.uri(self.root)}"
         # <database>/<table>/metadata/<file>

@@ -44,9 +44,10 @@ class Renames:
                 "another name"
             )
         if self._places.has_files(new):
+            storage, layout = self._places.of_table(new)
             raise AlreadyExistsError(
                 f"cannot rename '{old}': table '{new}' is not listed in {self._listing.address}, "
-                "but its directory has files. Choose another name"
+                f"but its directory {storage.uri(layout.root)} has files. Choose another name"
             )
         self._listing.begin_rename(old, new)
         try:

@@ -231,7 +231,7 @@ def _unpack_bits(packed: bytes, runs: int, count: int, width: int) -> Numbers:
     The highest bit is first; each run begins at a whole byte.
     """
     if width > _MOST_BITS:
-        raise ValueError(f"a run has numbers of {width} bits")
+        raise ValueError(f"a run has numbers of {width} bits, more than {_MOST_BITS}")
     rows = np.frombuffer(packed, np.uint8).reshape(runs, _size(count * width))
     if width in (8, 16, 32):
         return rows.view(f">u{width // 8}").astype(np.int64).reshape(-1)

@@ -330,10 +330,16 @@ class LeasedRow:
 
     def _timed_out(self, holder: LockRow) -> LockUnavailableError:
         waited = self._settings.acquire_timeout_seconds
+        zone = "UTC" if holder.zone_known else "in the time zone of the program that holds it"
+        row = (
+            "another program released it a moment ago"
+            if holder is _UNKNOWN_HOLDER
+            else f"its row was renewed at {holder.acquired_at} ({zone}) and expires after "
+            f"{holder.lease_seconds} s"
+        )
         return LockUnavailableError(
-            f"{self} was not free within {waited:g} s: its row was renewed at "
-            f"{holder.acquired_at} (UTC unless Java wrote it) and expires after "
-            f"{holder.lease_seconds} s. Retry later, or raise lock-acquire-timeout"
+            f"{self} was not free within {waited:g} s: {row}. Retry later, or raise "
+            "lock-acquire-timeout"
         )
 
 

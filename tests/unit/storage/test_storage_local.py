@@ -128,7 +128,10 @@ def test_without_hard_links_publication_is_refused(storage, tmp_path, monkeypatc
     [
         (errno.ENOSPC, "disk is full: free some space"),
         (errno.EDQUOT, "quota"),
-        (errno.EFBIG, "lower 'target-file-size'"),
+        (
+            errno.EFBIG,
+            r"lower the table's target file size \('target-file-size'; of an Iceberg table",
+        ),
         (errno.EROFS, "read-only: remount"),
         (errno.EACCES, f"Give user id {os.geteuid()} the permission"),
         (errno.EIO, "Retry once the file system answers"),
