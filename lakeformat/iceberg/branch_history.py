@@ -126,7 +126,7 @@ class BranchSnapshot:
             raise UnsupportedError(
                 f"snapshot {self.snapshot_id} of {self.table} has no position, because tables of "
                 "format version 1 do not number their snapshots. Name snapshots by their ids, or "
-                "upgrade the table to version 2: snapshots after that have positions"
+                "upgrade the table to version 2 in Spark: snapshots after that have positions"
             )
         return Position((number,), self.branch, str(self.snapshot_id), self.table)
 

@@ -123,7 +123,7 @@ def _source(
         if not staged:
             raise NotFoundError(
                 f"{handle.uri} has no snapshot with the wap.id {wap_id!r}: it may have expired; "
-                "snapshots() lists those that are left"
+                "system_table('snapshots') lists all snapshots with their summaries"
             )
         return staged[-1]
     assert snapshot is not None

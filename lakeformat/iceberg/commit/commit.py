@@ -82,10 +82,11 @@ def commit_metadata(
                 least_millis=retries.least_millis,
                 longest_millis=retries.longest_millis,
             )
+    limit = "num-retries" if attempt > retries.number else "total-timeout-ms"
     raise CommitConflictError(
         f"other writers of {handle.uri} published first in each of {attempt} attempts; nothing was "
-        "published. Retry, or increase the table property 'commit.retry.num-retries' if many "
-        "writers share the table"
+        f"published. Retry, or increase the table property 'commit.retry.{limit}' if many writers "
+        "share the table"
     )
 
 

@@ -19,6 +19,7 @@ from lakeformat.iceberg.retention import (
     overdue_references,
     overdue_snapshots,
 )
+from lakeformat.tables.position import MAIN_BRANCH
 
 __all__ = ["Needed", "Selection", "require_gc", "select"]
 
@@ -113,9 +114,10 @@ def _named(
     """
     for each in references:
         if each.snapshot_id in snapshots:
+            first = "" if each.name == MAIN_BRANCH else f"delete this {each.type} first, or "
             raise InvalidRequestError(
-                f"snapshot {each.snapshot_id} of {metadata.location} cannot expire: the "
-                f"{each.type} {each.name!r} names it. Delete that first, or leave the snapshot out"
+                f"snapshot {each.snapshot_id} of {metadata.location} cannot expire, because the "
+                f"{each.type} {each.name!r} names it: {first}leave the snapshot out"
             )
     return {each.snapshot_id for each in metadata.snapshots if each.snapshot_id in snapshots}
 

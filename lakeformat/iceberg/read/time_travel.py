@@ -13,6 +13,9 @@ from lakeformat.types.closest import closest
 
 __all__ = ["find_state"]
 
+_SHOWN = 10
+"""The largest number of snapshots that a message names."""
+
 
 def find_state(
     places: FilePlaces,
@@ -52,10 +55,13 @@ def find_state(
 def _existing(metadata: TableMetadata, snapshot_id: int) -> Snapshot:
     found = metadata.snapshot(snapshot_id)
     if found is None:
-        kept = ", ".join(str(each.snapshot_id) for each in metadata.snapshots) or "none"
+        kept = [str(each.snapshot_id) for each in metadata.snapshots]
+        which = (
+            f"the last of its {len(kept):,} snapshots" if len(kept) > _SHOWN else "the snapshots"
+        )
         raise NotFoundError(
-            f"{metadata.location} has no snapshot {snapshot_id}: it may have expired; the "
-            f"snapshots are {kept}"
+            f"{metadata.location} has no snapshot {snapshot_id}: it may have expired; {which} are "
+            f"{', '.join(kept[-_SHOWN:]) or 'none'}"
         )
     return found
 

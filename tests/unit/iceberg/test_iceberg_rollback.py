@@ -90,7 +90,9 @@ def test_a_snapshot_outside_of_the_history_is_refused(storage):
 
 def test_arguments_without_meaning_are_refused_by_name(storage):
     table = at(storage, 100)
-    with pytest.raises(UnsupportedError, match="leave out as_latest and force"):
+    with pytest.raises(
+        UnsupportedError, match=r"leave out as_latest=False \(--cut-history\) and force"
+    ):
         table.rollback(snapshot=1, as_latest=False)
     with pytest.raises(UnsupportedError, match="have no watermarks"):
         table.rollback(watermark=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 from contextlib import suppress
@@ -87,6 +88,24 @@ def test_a_commit_gives_up_after_the_retries_of_the_table():
         commit_metadata(handle_on(storage, world), lose)
     assert slept == [0.1, 0.2]
     assert names(handle_on(storage).load().metadata) == []
+
+
+@pytest.mark.parametrize(
+    ("property", "value"),
+    [("commit.retry.num-retries", "0"), ("commit.retry.total-timeout-ms", "5")],
+)
+def test_a_lost_commit_names_the_property_that_ended_it(property, value):
+    storage = MemoryStorage("t")
+    path_table(storage, properties={property: value})
+    clock = itertools.count(0, 10)
+    world = Environment(now_millis=lambda: next(clock), sleep_seconds=lambda seconds: None)
+
+    def lose(loaded):
+        commit_metadata(handle_on(storage), lambda its: set_properties(its.metadata, {"n": "1"}))
+        return appended(loaded.metadata, "a")
+
+    with pytest.raises(CommitConflictError, match=rf"in each of 1 attempts; .*'{property}'"):
+        commit_metadata(handle_on(storage, world), lose)
 
 
 def test_old_metadata_files_are_deleted_if_the_table_asks_so():

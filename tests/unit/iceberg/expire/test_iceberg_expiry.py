@@ -183,8 +183,15 @@ def test_snapshots_expire_by_id_unless_a_branch_or_tag_names_them(storage):
     request = ExpiryRequest(snapshots=[2, 77])
     report = expire_snapshots(handle_on(storage, year), request, dry_run=False)
     assert (report.snapshots, kept(storage)) == ((2,), [1, 3, 4])
-    with pytest.raises(InvalidRequestError, match=r"snapshot 4 .* the branch 'main' names it"):
+    with pytest.raises(
+        InvalidRequestError, match=r"the branch 'main' names it: leave the snapshot"
+    ):
         table(storage).expire_snapshots(snapshots=[4])
+    IcebergTable(handle_on(storage)).tags.create("kept", snapshot=3)
+    with pytest.raises(
+        InvalidRequestError, match=r"'kept' names it: delete this tag first, or leave"
+    ):
+        table(storage).expire_snapshots(snapshots=[3])
 
 
 def test_without_anything_to_expire_nothing_is_published(storage):
