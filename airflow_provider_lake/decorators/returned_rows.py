@@ -211,8 +211,8 @@ def _refuse_loss(rows: list[Any] | tuple[Any, ...], read: pa.Table, function: st
             if not _is_kept(given, kept, field.type):
                 raise InvalidRequestError(
                     f"function {function!r} returned {given!r} for column {field.name!r} of row "
-                    f"{number}, but the column has type {field.type} and would hold {kept!r}: "
-                    "return a value that fits"
+                    f"{number}, counted from 0, but the column has type {field.type} and would "
+                    f"hold {kept!r}: return a value that fits"
                 )
 
 

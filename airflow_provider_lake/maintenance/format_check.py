@@ -37,6 +37,6 @@ def check_steps(table: str, lake_conn_id: str, steps: Mapping[str, Mapping[str, 
     if lacking:
         raise AirflowFailException(
             f"{table} is {found.kind}, whose maintenance lacks "
-            f"{'; '.join(lacking)}: remove this from the steps of the table in its policy. "
-            "No step was run"
+            f"{'; '.join(lacking)}: remove this from the steps of the table, in its policy or in "
+            "steps= of LakeMaintenanceTaskGroup. No step was run"
         )

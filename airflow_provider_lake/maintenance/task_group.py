@@ -114,8 +114,8 @@ def _one_gate(table: str, gate: object, of_steps: Gate | None) -> Gate:
         raise PolicyError(f"{table}: gate must be a Gate(min_files=…, max_bytes=…), got {gate!r}")
     if gate is not None and of_steps is not None:
         raise PolicyError(
-            f"{table}: min_files and max_bytes are given in the gate and in compact: keep "
-            "one of them"
+            f"{table}: give min_files and max_bytes either in gate or in the step compact, not in "
+            "both"
         )
     return gate or of_steps or Gate()
 

@@ -81,6 +81,7 @@ def _of_lake(error: Exception) -> Trouble:
         NotFoundError,
         SnapshotExpiredError,
         UnavailableError,
+        UnsupportedError,
     )
 
     answers: tuple[tuple[type[Exception], int, str, str], ...] = (
@@ -90,6 +91,12 @@ def _of_lake(error: Exception) -> Trouble:
             404,
             "Not found",
             "check the name; the table may have been dropped or renamed",
+        ),
+        (
+            UnsupportedError,
+            400,
+            "This cannot be shown",
+            "no page shows this: use what the error names",
         ),
         (
             InvalidRequestError,

@@ -89,7 +89,12 @@ def write_table(
         )
     elif sequence_by is not None:
         raise lake.InvalidRequestError(
-            "sequence_by orders the changes of a key: give the columns of the key in upsert_by, too"
+            "sequence_by orders the changes of a key: "
+            + (
+                "give the columns of the key in upsert_by, too"
+                if "upsert" in found.operations
+                else "leave it out, as in a Paimon table the option 'sequence.field' does so"
+            )
         )
     if commit is not None and (done := found.find_commit(commit)):
         return done

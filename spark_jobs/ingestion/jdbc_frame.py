@@ -165,9 +165,9 @@ def _unanswered(name: str, reason: Exception) -> lake.UnavailableError:
     found = _OF_DRIVER.search(str(reason))
     kind = found[0].rpartition(".")[2] if found else type(reason).__name__
     return lake.UnavailableError(
-        f"Spark cannot read {name!r}: the SQL database does not answer, or no longer answers "
-        f"({kind}). Check its address, the login, the network and the database's own log, then "
-        "retry"
+        f"Spark cannot read {name!r}: the SQL database does not answer, or refuses the query "
+        f"({kind}). Check its address, the login and its permissions, the network and the "
+        "database's own log, then retry"
     )
 
 

@@ -163,8 +163,8 @@ def unavailable(reason: Exception) -> lake.UnavailableError:
     """
     cause = getattr(reason, "orig", None) or reason
     return lake.UnavailableError(
-        f"the SQL database did not answer ({type(cause).__name__}): check its address, the login "
-        "and the network, then retry"
+        f"the SQL database did not answer, or refused the query ({type(cause).__name__}): check "
+        "its address, the login and its permissions, and the network, then retry"
     )
 
 

@@ -346,7 +346,8 @@ def test_a_new_table_is_as_asked_or_refused_and_not_left_empty(catalog):
         ([{"id": "one"}], "cannot be read"),
         (
             [{"id": 1}, {"id": 1.5}],
-            "1.5 for column 'id' of row 1, but the column has type int64 and would hold 1",
+            "1.5 for column 'id' of row 1, counted from 0, but the column has type int64 and "
+            "would hold 1",
         ),
         (7, "returned a value of type int"),
         ("rows", "returned a value of type str"),

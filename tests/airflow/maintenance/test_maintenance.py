@@ -92,7 +92,7 @@ def test_a_table_beyond_the_quota_waits_and_the_log_has_its_size(orders, catalog
         ),
         (
             {"steps": {"compact": {"min_files": 5}}, "gate": Gate(min_files=3)},
-            r"min_files and max_bytes are given in the gate and in compact",
+            r"give min_files and max_bytes either in gate or in the step compact, not in both",
         ),
     ],
 )
