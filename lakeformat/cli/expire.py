@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -128,7 +129,9 @@ def expire(
                 any_format=True,
             )
             show_outcomes(context, name, outcomes, _TABLES, _cells, as_json=as_json)
-            _require_complete([each.report for each in outcomes if each.report is not None])
+            _require_complete(
+                [(each.table, each.report) for each in outcomes if each.report is not None]
+            )
         else:
             _expire_table(
                 named_table_of_any_format(context, name), name, how, keep, as_json=as_json
@@ -160,17 +163,26 @@ def _expire_table(
         print_json([{**report.to_dict(), **files}])
     else:
         _print(report, shown, name)
-    _require_complete([report])
+    _require_complete([(name, report)])
 
 
-def _require_complete(reports: Sequence[ExpireReport | IcebergExpireReport]) -> None:
-    failed = [report for report in reports if not report.is_complete]
+def _require_complete(reports: Sequence[tuple[str, ExpireReport | IcebergExpireReport]]) -> None:
+    import lakeformat as lake
+
+    failed = [(name, report) for name, report in reports if not report.is_complete]
     if failed:
-        deleted = failed[0].deleted
+        name, first = failed[0]
+        count = counted(sum(report.deleted.failures for _, report in failed), "file")
+        of_tables = name if len(failed) == 1 else f"{len(failed)} tables"
+        table = shlex.quote(name) if len(failed) == 1 else "TABLE"
+        rest = (
+            f"`lake orphans {table} --remove` deletes them later"
+            if isinstance(first, lake.IcebergExpireReport)
+            else "run the command again to delete the rest"
+        )
         raise LakeError(
-            f"{counted(sum(each.deleted.failures for each in failed), 'file')} of "
-            f"{failed[0].table} could not be deleted: run the command again to delete the rest. "
-            f"The first is {deleted.failed[0]}"
+            f"{count} of {of_tables} could not be deleted: {rest}. The first is "
+            f"{first.deleted.failed[0]}"
         )
 
 

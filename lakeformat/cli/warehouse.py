@@ -392,7 +392,9 @@ def _command_path(context: typer.Context) -> str:
 def _refuse_system_table(name: str) -> NoReturn:
     table, _, system_table = name.rpartition("$")
     known = {command.table_name: command.name for command in METADATA_COMMANDS}
-    command = known.get(system_table.lower(), "files")
-    raise InvalidRequestError(
-        f"{name} is a system table, which has a command of its own: `lake {command} {table}`"
-    )
+    command = known.get(system_table.lower())
+    reason = f"which has a command of its own: `lake {command} {table}`"
+    if command is None:
+        reason = "which this command does not read: in Python, "
+        reason += f"table.system_table({system_table!r}).scan() returns its rows"
+    raise InvalidRequestError(f"{name} is a system table, {reason}")

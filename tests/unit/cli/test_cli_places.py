@@ -83,6 +83,16 @@ def test_a_system_table_has_its_own_command(warehouses, name, command):
         call("-w", "before", "files", name)
 
 
+@pytest.mark.parametrize(
+    "name", ["shop.before$aggregation_fields", "before/shop.db/before$audit_log"]
+)
+def test_a_system_table_without_a_command_is_read_in_python(warehouses, name):
+    system_table = name.partition("$")[2]
+    said = rf"this command does not read: in Python, table.system_table\('{system_table}'\)"
+    with pytest.raises(InvalidRequestError, match=said):
+        call("-w", "before", "files", name)
+
+
 @pytest.mark.parametrize("name", ["shop.before$branch_", "before/shop.db/before$branch_"])
 def test_a_branch_without_a_name_is_not_the_main_one(warehouses, name):
     with pytest.raises(InvalidRequestError, match="branch"):

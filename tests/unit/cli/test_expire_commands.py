@@ -8,6 +8,7 @@ import pty
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import fields, replace
 
 import pyarrow as pa
 import pytest
@@ -15,6 +16,8 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
+from lakeformat.cli.expire import _require_complete
+from lakeformat.tables.deleter import Deleted
 from tests.lake_command import lake_refuses, lake_says
 
 runner = CliRunner()
@@ -62,6 +65,25 @@ def test_programs_get_one_report_with_the_files_of_a_dry_run(catalog):
     [done] = json.loads(lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE, "--json"))
     assert (done["snapshots"], done["earliest_snapshot"]) == ([1, 2], 3)
     assert "removals" not in done
+
+
+@pytest.mark.parametrize(
+    ("report", "advice"),
+    [
+        (lake.ExpireReport, "run the command again to delete the rest"),
+        (lake.IcebergExpireReport, "`lake orphans a.b --remove` deletes them later"),
+    ],
+)
+def test_files_that_could_not_be_deleted_are_an_error_with_what_deletes_them(report, advice):
+    deleted = Deleted(failed=["memory://a/x: no"], failures=2)
+    failed = report(**{**{each.name: () for each in fields(report)}, "deleted": deleted})
+    with pytest.raises(lake.LakeError) as one:
+        _require_complete([("a.a", replace(failed, deleted=Deleted())), ("a.b", failed)])
+    assert str(one.value) == (
+        f"2 files of a.b could not be deleted: {advice}. The first is memory://a/x: no"
+    )
+    with pytest.raises(lake.LakeError, match=r"^4 files of 2 tables could not be deleted: "):
+        _require_complete([("a.b", failed), ("a.c", failed)])
 
 
 def test_a_request_that_contradicts_itself_is_told_the_rule(catalog):
