@@ -61,7 +61,8 @@ def snapshot_id_of(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPo
     if not isinstance(chosen, Position):
         if isinstance(chosen, bool) or not isinstance(chosen, int):
             raise InvalidRequestError(
-                f"snapshot must be a snapshot id or a position, got {chosen!r}"
+                "snapshot must be a snapshot id or a position from table.position(…), got "
+                f"{chosen!r}"
             )
         if loaded.metadata.snapshot(chosen) is not None:
             _require_one_meaning(loaded, history, chosen)

@@ -34,7 +34,7 @@ REFUSED_ARGUMENTS: Final[RefusedArguments] = {
     },
     "update": _OF_PAIMON,
     "write": {
-        "kinds": "pass the rows and their kinds to upsert",
+        "kinds": "pass the rows and their kinds to table.upsert (`lake write --upsert-by`)",
         "conflict": _NO_ORDER,
         "watermark": "keep the event time in a column, or in properties",
         "where": "name the partitions to replace, or call delete(where) and append the rows",

@@ -20,8 +20,8 @@ __all__ = ["REMEDY", "ProvesCreation", "RawStore", "require_proof"]
 _log = logging.getLogger(__name__)
 
 REMEDY = (
-    "give the catalog a lock (a SQL catalog with lock.enabled=true), or set"
-    " unsafe.single-writer=true if no other process ever writes this warehouse."
+    "give a catalog of Paimon tables a lock (metastore=jdbc and lock.enabled=true); or, for tables"
+    " of any format, set unsafe.single-writer=true if no other process ever writes this warehouse."
 )
 
 

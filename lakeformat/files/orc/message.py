@@ -49,10 +49,10 @@ def varint(data: bytes, place: int) -> tuple[int, int]:
         shift += 7
         if byte < 0x80:
             if value >= 1 << 64:
-                raise ValueError("a number of more than 64 bits")
+                raise ValueError("it has a number of more than 64 bits")
             return value, place
         if shift > MAX_VARINT_BITS:
-            raise ValueError("a number of more than 64 bits")
+            raise ValueError("it has a number of more than 64 bits")
 
 
 def single(message: Message, member: int) -> int:

@@ -119,8 +119,8 @@ def _parse(schema: Schema, text: str) -> _Term:
     allowed = _SOURCES.get(transform.kind)
     if kind in ("nested", *_WITHOUT_VALUES) or (allowed is not None and kind not in allowed):
         raise InvalidRequestError(
-            f"the transform of {text!r} does not take column {name!r}, whose type is {kind}; "
-            f"{_EXAMPLES}"
+            f"the partition or sort key {text!r} does not take column {name!r}, whose type is "
+            f"{kind}: choose another column or transform"
         )
     return _Term(source, name, transform)
 

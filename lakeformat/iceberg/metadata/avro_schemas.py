@@ -153,7 +153,7 @@ def _partition_field(field: Field, named: set[str]) -> dict[str, Any]:
     if not isinstance(field.type, PrimitiveType):
         raise UnsupportedError(
             f"the partition field {field.name!r} has the type {field.type}, and manifests store "
-            "only single values: remove the field from the partition spec"
+            "only single values: drop the field from the partition spec in Spark"
         )
     fit = _UNFIT.sub(lambda found: f"_x{ord(found[0]):X}", field.name)
     fit = f"_{fit}" if fit[:1].isdigit() else fit
@@ -181,7 +181,7 @@ def _fixed_type(field: str, kind: PrimitiveType) -> dict[str, Any]:
     if kind.name != "decimal":
         raise UnsupportedError(
             f"the partition field {field!r} has the type {kind}, which manifests cannot store: "
-            "remove the field from the partition spec"
+            "drop the field from the partition spec in Spark"
         )
     digits = {"precision": kind.precision, "scale": kind.scale}
     name, size = f"decimal_{kind.precision}_{kind.scale}", _decimal_size(kind.precision)
