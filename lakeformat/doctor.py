@@ -244,13 +244,15 @@ def check_spark_submit(environ: Mapping[str, str]) -> Finding:
     on_path = shutil.which("spark-submit", path=environ.get("PATH"))
     if on_path:
         return Finding("spark-submit", Status.OK, f"{on_path} (PATH)")
-    if installed_version("pyspark") is None:
+    full = installed_version("pyspark")
+    if full is None:
         advice = f"for Spark jobs: pip install '{DISTRIBUTION}[spark]'"
         return Finding("spark-submit", Status.WARN, "none", advice)
     inside = Path(str(distribution("pyspark").locate_file("pyspark/bin/spark-submit")))
     if os.access(inside, os.X_OK):
         return Finding("spark-submit", Status.OK, f"{inside} (inside pyspark)")
-    advice = "pip install --force-reinstall --no-deps pyspark pyspark-client, both of one version"
+    client = "" if installed_version("pyspark-client") is None else f" pyspark-client=={full}"
+    advice = f"pip install --force-reinstall --no-deps pyspark=={full}{client}"
     return Finding("spark-submit", Status.FAIL, f"missing from pyspark: {inside}", advice)
 
 

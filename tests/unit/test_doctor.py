@@ -168,6 +168,16 @@ def test_spark_submit_is_found_inside_pyspark_when_not_on_the_path():
     assert finding.found.endswith("pyspark/bin/spark-submit (inside pyspark)")
 
 
+@pytest.mark.parametrize("client", [None, "4.1.3"])
+def test_a_missing_launcher_is_installed_again_by_a_command(installed, monkeypatch, client):
+    installed(**{"pyspark": "4.1.3", **({"pyspark-client": client} if client else {})})
+    monkeypatch.setattr(subject.os, "access", lambda *given: False)
+    finding = subject.check_spark_submit({"PATH": ""})
+    packages = "pyspark==4.1.3 pyspark-client==4.1.3" if client else "pyspark==4.1.3"
+    assert finding.status is Status.FAIL
+    assert finding.advice == f"pip install --force-reinstall --no-deps {packages}"
+
+
 def test_without_pyspark_there_is_no_spark_submit_to_miss(installed):
     installed()
     assert subject.check_spark_submit({"PATH": ""}).status is Status.WARN
