@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from lakeformat.tables.table import refuse_operation
@@ -205,7 +205,7 @@ def _ingest_rows(
 ) -> Outcome:
     """Ingest all rows of the source in one commit; with ``paths`` only those of these files."""
     from spark_jobs.ingestion.row_key import key_of_rows, new_writer
-    from spark_jobs.ingestion.row_sources import rows_of, target_table
+    from spark_jobs.ingestion.row_sources import FileRows, rows_of, target_table
     from spark_jobs.runtime.new_table import dropping_if_empty
 
     table = _existing_table(catalog, wanted)
@@ -224,16 +224,18 @@ def _ingest_rows(
         if by is not None and not wanted.stage:
             upserted = table.upsert(rows.batches(table), by, kinds=rows.kinds, commit=commit)
             return Outcome.of_commit(table, upserted, before)
+        naming = rows.naming_file() if isinstance(rows, FileRows) else nullcontext()
         if not wanted.stage:
-            report = table.write(
-                rows.batches(table),
-                rows.kinds,
-                overwrite=wanted.overwrite,
-                commit=commit,
-                **wanted.order,
-            )
+            with naming:
+                report = table.write(
+                    rows.batches(table),
+                    rows.kinds,
+                    overwrite=wanted.overwrite,
+                    commit=commit,
+                    **wanted.order,
+                )
             return Outcome.of_commit(table, report, before)
-        with new_writer(table, by) as writer:
+        with naming, new_writer(table, by) as writer:
             writer.write(rows.batches(table), rows.kinds)
             messages = writer.prepare()
     return _stage(table, messages, commit)

@@ -27,6 +27,7 @@ from lakeformat.rows.key_words import column_words
 from lakeformat.rows.repeated_values import with_dictionaries
 from lakeformat.rows.take_rows import take_rows
 from lakeformat.rows.word_order import sort_roughly
+from lakeformat.types.row_numbers import rows_count_from
 from spark_jobs.frames.jvm_batches import in_tasks
 from spark_jobs.frames.parts import to_send
 from spark_jobs.frames.pieces import PIECES_DDL, Packed, PieceWriter, piece, rows_of_pieces
@@ -141,7 +142,8 @@ class _Splitter:
         """Hold the rows of a batch; yield pieces of all held rows once they have
         ``_HELD_BYTES``.
         """
-        rows = self._checked.add(batch)
+        with rows_count_from(0):
+            rows = self._checked.add(batch)
         # Text may be dictionary-encoded in one file and not in another; the same with decimals.
         fits = self._bytes + rows.nbytes <= _MOST_BYTES
         if self._held and not (fits and rows.schema.equals(self._held[0].schema)):

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import logging
+import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from spark_jobs.job_requests.ingest import IngestRequest, OnSchemaChange
 
 _log = logging.getLogger(__name__)
+_FIRST_ROW = re.compile(r"\brow (\d+) \(rows count from 0\)$")
 
 __all__ = ["FileRows", "MessageRows", "RowSource", "rows_of", "target_table"]
 
@@ -64,6 +68,8 @@ class FileRows:
     def __init__(self, files: SourceFiles, on_change: OnSchemaChange) -> None:
         self.files = files
         self._on_change = on_change
+        self._starts: list[int] = []
+        """The number of the first row of each file that was begun; rows count over all files."""
 
     def new_columns(self) -> Any:
         return self.files.new_columns()
@@ -75,9 +81,28 @@ class FileRows:
         return changes_for_types(table, found, self._on_change)
 
     def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
+        row, self._starts = 0, []
         for number, path in enumerate(self.files.paths, 1):
-            yield from self.files.rows(row_schema(table), [path])
+            self._starts.append(row)
+            for batch in self.files.rows(row_schema(table), [path]):
+                row += batch.num_rows
+                yield batch
             report_progress(number, len(self.files.paths), "files")
+
+    @contextmanager
+    def naming_file(self) -> Iterator[None]:
+        """In a with block that writes ``batches``, add the file to an error about a row, and count
+        the row in this file. The writer counts rows over all files.
+        """
+        try:
+            yield
+        except lake.InvalidRequestError as reason:
+            if self._starts and (found := _FIRST_ROW.search(str(reason))) is not None:
+                file = bisect_right(self._starts, int(found[1])) - 1
+                row = int(found[1]) - self._starts[file] + 1
+                said = str(reason)[: found.start()]
+                reason.args = (f"{self.files.paths[file]}: {said}row {row} (rows count from 1)",)
+            raise
 
 
 class MessageRows:

@@ -98,6 +98,7 @@ def test_a_refused_row_is_named_by_its_number_among_all_rows_of_the_task(tmp_pat
 
     answers = [piece["refused"] for batch in pieces for piece in batch.to_pylist()]
     assert refused in answers[-1]
+    assert "(rows count from 0)" in answers[-1]
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ the time of day of a timestamp.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
@@ -28,10 +27,9 @@ from lakeformat.files.foreign.plain_copy import Opener, plain_copy
 from lakeformat.files.foreign.text_checks import not_utf_8
 from lakeformat.files.parquet.dictionary_columns import repeating_texts
 from lakeformat.files.parquet.sound_footer import require_sound_footer
+from lakeformat.types.row_numbers import with_first_number
 
 __all__ = ["naming", "read_rows"]
-
-_NAMES_A_ROW = re.compile(r"\brow \d")
 
 
 def read_rows(
@@ -75,8 +73,7 @@ def naming(path: str) -> Iterator[None]:
         raise InvalidRequestError(f"cannot read {path}: {reason}") from None
     except InvalidRequestError as reason:
         said = str(reason) if path in str(reason) else f"{path}: {reason}"
-        if _NAMES_A_ROW.search(said) and "rows count" not in said:
-            said += " (rows count from 1, without the header)"
+        said = with_first_number(said, "from 1, without the header")
         raise InvalidRequestError(said) from None
 
 

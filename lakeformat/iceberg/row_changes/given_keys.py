@@ -115,6 +115,6 @@ def require_values(rows: pa.Table | pa.RecordBatch, fields: Sequence[Field]) -> 
             first = pc.index(column.is_null(), True).as_py()
             raise InvalidRequestError(
                 f"column {each.name!r} is a key, but {column.null_count} of {len(rows)} rows have "
-                f"a null there; the first is row {first}, counted from 0. Fill in a value, or "
+                f"a null there; the first is row {first} (rows count from 0). Fill in a value, or "
                 "drop these rows"
             )

@@ -129,7 +129,7 @@ class TableWriter:
             given = RowKinds(self._handle.schema, kinds)
             for batch in to_batches(data):
                 for piece in self._pieces(batch):
-                    self._add(piece, given, conform)
+                    self._add_counted(piece, given, conform)
             given.finish()
 
     def write_stored(self, rows: pa.RecordBatch, kinds: Kinds, *, is_newer: bool = False) -> None:
@@ -189,6 +189,15 @@ class TableWriter:
             yield batch.slice(start, size)
         if not batch.num_rows:
             yield batch  # the columns of an empty batch are checked, too
+
+    def _add_counted(self, batch: pa.RecordBatch, given: RowKinds, conform: _Conform) -> None:
+        try:
+            self._add(batch, given, conform)
+        except InvalidRequestError:
+            from lakeformat.types.row_numbers import rows_count_from  # only for a message
+
+            with rows_count_from(0):
+                raise
 
     def _add(self, batch: pa.RecordBatch, given: RowKinds, conform: _Conform) -> None:
         first, self._rows = self._rows, self._rows + batch.num_rows

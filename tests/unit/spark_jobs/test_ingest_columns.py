@@ -150,6 +150,19 @@ def test_the_row_of_a_refused_value_is_counted_over_all_batches(catalog, land, t
         land("a.parquet", casts={"value": "INT"})
 
 
+@pytest.mark.parametrize("stage", [False, True])
+@pytest.mark.parametrize("form", ["paimon", "iceberg"])
+def test_a_row_that_the_writer_refuses_is_named_by_its_parquet_file(tmp_path, land, form, stage):
+    catalog = lake.open_catalog(tmp_path / "warehouse", format=form)
+    catalog.create_database("shop", exist_ok=True)
+    catalog.create_table("shop.orders", pa.schema([pa.field("id", pa.int64(), nullable=False)]))
+    for name, ids in (("a", [1, 2]), ("b", []), ("c", [3, None])):
+        pq.write_table(pa.table({"id": pa.array(ids, pa.int64())}), tmp_path / f"{name}.parquet")
+
+    with pytest.raises(lake.InvalidRequestError, match=r"c\.parquet: .*row 2 \(rows count from 1"):
+        land("*.parquet", format=None, stage=stage, catalog_options={"format": form})
+
+
 def test_a_type_that_no_cast_leads_to_is_refused(catalog, land, file_of):
     catalog.create_table("shop.orders", [("value", "DATE")])
 

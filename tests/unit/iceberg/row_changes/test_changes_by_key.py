@@ -147,7 +147,11 @@ def test_of_a_deleted_row_only_the_key_is_needed(storage):
 @pytest.mark.parametrize(
     ("given", "kinds", "error"),
     [
-        ({"id": [1, None], "k": ["+I", "-D"]}, "k", "column 'id' is a key.*the first is row 1"),
+        (
+            {"id": [1, None], "k": ["+I", "-D"]},
+            "k",
+            "column 'id' is a key.*row 1 .rows count from 0",
+        ),
         ({"id": [1], "k": ["I"]}, "k", "row 0 has 'I' in column 'k', which is not a row kind"),
         ({"id": [1]}, "op", "kinds is 'op', but the rows have no columns of that name"),
         ({"id": [1]}, ["+I", "+I"], "kinds has 2 values for 1 rows"),

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adds to errors the number from which they count rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lakeformat.errors import InvalidRequestError
+
+__all__ = ["rows_count_from", "with_first_number"]
+
+_NAMES_A_ROW = re.compile(r"\brow \d")
+
+
+@contextmanager
+def rows_count_from(first: int) -> Iterator[None]:
+    """In a with block, add to an ``InvalidRequestError`` that names a row the number of the first
+    row.
+    """
+    try:
+        yield
+    except InvalidRequestError as reason:
+        reason.args = (with_first_number(str(reason), f"from {first}"),)
+        raise
+
+
+def with_first_number(message: str, count: str) -> str:
+    """Return a message with the number of the first row, such as "from 0", at its end.
+
+    A message that names no row, or has this number already, is returned unchanged.
+    """
+    if not _NAMES_A_ROW.search(message) or "rows count" in message:
+        return message
+    return f"{message} (rows count {count})"
