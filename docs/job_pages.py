@@ -60,7 +60,8 @@ the work was done. The result has these members:
 | `job`, `table` or `database` | the operation and its target |
 | `skipped` | true if there was nothing to do |
 | `reason` | one sentence for the log: the result, or why there was nothing to do |
-| `snapshot_id` | the last snapshot that the job published; null if it published none |
+| `snapshot_id` | the last snapshot that the job published; null if it published none, and \
+for a job on databases |
 | `previous_snapshot_id` | the snapshot before the first published one; if none was published, the \
 newest |
 | `replayed` | true if an earlier attempt with the same \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes the number of rows of a table, and statistics of columns, for query planners."""
+"""Publishes statistics of a table for query planners."""
 
 from __future__ import annotations
 

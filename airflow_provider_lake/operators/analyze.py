@@ -14,7 +14,8 @@ __all__ = ["LakeAnalyzeOperator"]
 
 
 class LakeAnalyzeOperator(LakeJobOperator):
-    """Publishes the number of rows of a table, and statistics of columns, for query planners.
+    """Publishes statistics for query planners: of a Paimon table the number of rows, and
+    statistics of columns; of an Iceberg table the number of distinct values in each column.
 
     :param columns: columns whose values get statistics; ``"all"`` for every column. Default: none,
         only the rows are counted; for an Iceberg table, every column

@@ -33,8 +33,10 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
     :param excluding: do not compact tables whose whole name ``database.table`` matches this regular
         expression
     :param strategy: ``full`` compacts every bucket completely, ``minor`` only the files that the
-        options of the table select
-    :param where: a SQL condition on partition columns
+        options of the table select; in Iceberg and Mixed tables the strategies select as in
+        ``LakeCompactOperator``
+    :param where: a SQL condition on partition columns; for Iceberg tables on any columns. Mixed
+        tables are skipped
     :param idle: only partitions whose newest file is older than this, such as ``"1 h"``; these are
         compacted completely
     :param bucket_executor: with engine ``python``: ``threads`` compacts several buckets in

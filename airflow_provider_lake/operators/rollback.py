@@ -17,7 +17,7 @@ class LakeRollbackOperator(LakeJobOperator):
     """Restores an earlier snapshot: by number, tag, time or watermark. Give one of these four
     arguments.
 
-    :param snapshot: the number of the snapshot
+    :param snapshot: the number of the snapshot; in an Iceberg table its id
     :param tag: the tag of the snapshot
     :param as_of: restore the snapshot that was the newest at this time
     :param watermark: restore the last snapshot whose watermark, in epoch milliseconds, is at most

@@ -21,7 +21,8 @@ class LakeTagOperator(LakeJobOperator):
 
     :param action: the action; an argument that only other actions take is refused
     :param tag: the name of the tag
-    :param snapshot: ``create``, ``replace``: the number of the snapshot. Default: the newest
+    :param snapshot: ``create``, ``replace``: the number of the snapshot; in an Iceberg table its
+        id. Default: the newest
     :param from_tag: ``create``, ``replace``: use the snapshot of this other tag
     :param at_or_after: ``create``: use the first snapshot committed at or after this time
     :param watermark: ``create``: use the first snapshot whose watermark, in epoch milliseconds, has
@@ -34,7 +35,8 @@ class LakeTagOperator(LakeJobOperator):
     :param missing_ok: ``delete``: ignore a tag that does not exist
     :param force: ``delete``, ``replace``: accept also a tag at which a branch began, or a tag that
         keeps files which a rollback restored. In a table with more than 100 snapshots and
-        changelogs, the second kind of tag is refused even with ``force``
+        changelogs, the second kind of tag is refused even with ``force``. For an Iceberg table
+        the argument has no effect
     :param dry_run: ``delete``: only report what would be deleted
     """
 

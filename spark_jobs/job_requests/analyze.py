@@ -14,7 +14,9 @@ __all__ = ["AnalyzeRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class AnalyzeRequest(CommitRequest):
-    """Publish the number of rows of a table, and statistics of columns, for query planners."""
+    """Publish statistics for query planners: of a Paimon table the number of rows, and statistics
+    of columns; of an Iceberg table the number of distinct values in each column.
+    """
 
     columns: Literal["all"] | ColumnNames | None = None
     """Columns whose values get statistics; ``"all"`` for every column. Default: none, only the rows

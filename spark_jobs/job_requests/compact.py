@@ -99,10 +99,12 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
     """Do not compact tables whose whole name ``database.table`` matches this regular expression."""
     strategy: Literal["full", "minor"] = "full"
     """``full`` compacts every bucket completely, ``minor`` only the files that the options of the
-    table select.
+    table select. In Iceberg and Mixed tables the strategies select as in the job ``compact``.
     """
     where: str | None = None
-    """A SQL condition on partition columns."""
+    """A SQL condition on partition columns; for Iceberg tables on any columns. Mixed tables are
+    skipped.
+    """
     idle: Duration | None = None
     """Only partitions whose newest file is older than this, such as ``"1 h"``; these are compacted
     completely.

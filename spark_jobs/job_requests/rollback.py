@@ -21,7 +21,7 @@ class RollbackRequest(CommitRequest):
     """
 
     snapshot: Numbered | None = None
-    """The number of the snapshot."""
+    """The number of the snapshot; in an Iceberg table its id."""
     tag: TagName | None = None
     """The tag of the snapshot."""
     as_of: Moment | None = None

@@ -38,7 +38,9 @@ class TagRequest(TableRequest):
     tag: TagName
     """The name of the tag."""
     snapshot: Numbered | None = None
-    """``create``, ``replace``: the number of the snapshot. Default: the newest."""
+    """``create``, ``replace``: the number of the snapshot; in an Iceberg table its id. Default: the
+    newest.
+    """
     from_tag: TagName | None = None
     """``create``, ``replace``: use the snapshot of this other tag."""
     at_or_after: Moment | None = None
@@ -61,7 +63,7 @@ class TagRequest(TableRequest):
     force: bool = False
     """``delete``, ``replace``: accept also a tag at which a branch began, or a tag that keeps files
     which a rollback restored. In a table with more than 100 snapshots and changelogs, the second
-    kind of tag is refused even with ``force``.
+    kind of tag is refused even with ``force``. For an Iceberg table the key has no effect.
     """
     dry_run: bool = False
     """``delete``: only report what would be deleted."""
