@@ -24,6 +24,7 @@ from lakeformat.types.count_text import counted
 if TYPE_CHECKING:
     import lakeformat as lake
     from lakeformat import ExpireReport, IcebergExpireReport, Removal
+    from lakeformat.tables.table_by_table import TableOutcome
 
 __all__ = ["register"]
 
@@ -128,7 +129,11 @@ def expire(
                 lambda table: table.expire_snapshots(**how, on_progress=keep),
                 any_format=True,
             )
-            show_outcomes(context, name, outcomes, _TABLES, _cells, as_json=as_json)
+            try:
+                show_outcomes(context, name, outcomes, _TABLES, _cells, as_json=as_json)
+            finally:  # also after an error of one table: what the others need is shown
+                if not as_json:
+                    _print_stalled(outcomes)
             _require_complete(
                 [(each.table, each.report) for each in outcomes if each.report is not None]
             )
@@ -212,8 +217,18 @@ def _print(report: ExpireReport | IcebergExpireReport, shown: list[Removal], nam
     for line in report.lines:
         typer.echo(line)
     if not isinstance(report, lake.IcebergExpireReport):
-        for each in report.stalled_consumers:
-            typer.echo(f"{each.finding}: {each.advice(name)}")
+        for line in report.advice(shlex.quote(name)):
+            typer.echo(line)
+
+
+def _print_stalled(outcomes: Sequence[TableOutcome[Any]]) -> None:
+    """Print a line for each consumer that prevents the expiry of a table, with a command."""
+    import lakeformat as lake
+
+    for each in outcomes:
+        if isinstance(each.report, lake.ExpireReport):
+            for line in each.report.advice(shlex.quote(each.table)):
+                typer.echo(f"{each.table}: {line}")
 
 
 @contextmanager

@@ -50,7 +50,8 @@ def find_obstacles(
     is left out.
     """
     errors = [str(step.error) for step in steps if step.error is not None]
-    found = [*_of_failures(table, steps, reasons), *_of_left_work(steps), *holders.values()]
+    stalled = [each for each in holders.values() if not any(e in each.finding for e in errors)]
+    found = [*_of_failures(table, steps, reasons), *_of_left_work(steps), *stalled]
     again = tuple(_COMMANDS[step.step] for step in steps if step.error and step.step in _COMMANDS)
     for reason in reasons:
         is_known = any(name in reason.finding for name in holders) or any(

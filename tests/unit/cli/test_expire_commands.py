@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from dataclasses import fields, replace
 
@@ -220,6 +221,18 @@ def test_the_tables_of_a_database_are_lines_for_people(catalog, tmp_path):
     assert shown[2].split()[:4] == ["shop.orders", "2", "0", "8"]
     assert len(saved.read_text().splitlines()) == 8
     assert len(catalog.table("shop.orders").snapshots()) == 3
+
+
+def test_an_expiry_of_a_database_names_the_stalled_consumers_of_its_tables(catalog, tmp_path):
+    lake_says(catalog, "consumer", "set", "shop.orders", "mirror", "--next", "1")
+    [file] = tmp_path.rglob("consumer-mirror")
+    nine_days_ago = time.time() - 9 * 24 * 60 * 60
+    os.utime(file, (nine_days_ago, nine_days_ago))
+    of_table = lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE).splitlines()[-1]
+    assert "consumer 'mirror' has not moved for 9 d" in of_table
+    assert of_table.endswith("lake consumer reset shop.orders mirror")
+    shown = lake_says(catalog, "expire", "shop", *ALL_BUT_ONE).splitlines()
+    assert shown[-1] == f"shop.orders: {of_table}"
 
 
 @pytest.mark.parametrize(

@@ -256,3 +256,7 @@ def test_a_damaged_one_keeps_everything_and_is_named(orders, clock, tmp_path, mo
 
     assert reason.startswith("nothing expires, because consumer 'mirror' is damaged (")
     assert "lake consumer set shop.orders mirror --next NUMBER" in reason
+    damage = [str(each) for each in orders.maintain().obstacles if "mirror" in each.finding]
+    assert len(damage) == 1
+    assert damage[0].startswith("expire failed: ")
+    assert "lake consumer set shop.orders mirror --next NUMBER" in damage[0]
