@@ -129,8 +129,9 @@ def _live(handle: TableHandle, head: Snapshot, manifests: list[ManifestMeta]) ->
 
 def _objection(handle: TableHandle, head: Snapshot, missing: list[ManifestMeta]) -> str | None:
     remedy = (
-        "roll back to a complete snapshot (`rollback`, or a tag), or restore the manifests from "
-        "a backup"
+        "roll back to a complete snapshot with rollback(snapshot=…, as_latest=False) or `lake "
+        f"rollback {handle.argument} --snapshot NUMBER --cut-history`, or restore the manifests "
+        "from a backup"
     )
     deleting = [each for each in missing if each.num_deleted_files]
     if deleting:

@@ -103,7 +103,8 @@ class TableOrphans(TableReads):
         The rows of data files that only these manifests name are lost. A snapshot that names a
         missing manifest cannot be read. Raise InvalidRequestError if a missing manifest recorded
         deleted files, or if an append table has deletion vectors; a dry run reports this instead.
-        In both cases roll back to a complete snapshot, or restore the manifests from a backup.
+        In both cases restore the manifests from a backup, or roll back to a complete snapshot with
+        ``rollback(as_latest=False)``, which deletes the newer ones.
         """
         from lakeformat.paimon.orphans.missing_manifests import remove_missing_manifests
 

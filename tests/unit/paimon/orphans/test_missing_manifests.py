@@ -87,9 +87,15 @@ def test_a_manifest_that_took_files_out_is_not_guessed_at():
     rows.table.truncate()
     lose_manifest_of(rows.table, 4)
     assert "deleted 3 files from the table" in rows.table.remove_missing_manifests().objection
-    with pytest.raises(lake.InvalidRequestError, match="their names are unknown; roll back"):
+    with pytest.raises(lake.InvalidRequestError, match="their names are unknown; roll back") as no:
         rows.table.remove_missing_manifests(dry_run=False)
     assert rows.table.latest_snapshot().id == 4
+    assert "rollback(snapshot=…, as_latest=False) or `lake rollback " in str(no.value)
+    assert "--snapshot NUMBER --cut-history`" in str(no.value)
+    with pytest.raises(CorruptTableError, match="as_latest=False"):
+        rows.table.rollback(snapshot=3)
+    rows.table.rollback(snapshot=3, as_latest=False)
+    assert keys(rows.table) == [1, 2, 3]
 
 
 def test_the_command_finds_them_by_default_and_removes_them_if_told_to(tmp_path):
