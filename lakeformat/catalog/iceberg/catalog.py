@@ -225,6 +225,7 @@ class IcebergCatalog(IcebergDatabases):
             purge=purge,
             files=len(removals),
             bytes=sum(each.size or 0 for each in removals),
+            unknown_sizes=sum(each.size is None for each in removals),
             outside=sum(files.outside for files in found),
         )
 

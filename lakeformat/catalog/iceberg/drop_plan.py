@@ -28,6 +28,8 @@ class IcebergDropPlan(Report):
     """The total size in bytes of the files that the drop deletes; a file of unknown size counts as
     0.
     """
+    unknown_sizes: int = 0
+    """The number of files of unknown size, such as manifest lists: no metadata has their sizes."""
     outside: int = 0
     """The number of files that a purge keeps, because they are outside of the table and of allowed
     directories.
@@ -42,4 +44,10 @@ class IcebergDropPlan(Report):
         if not self.purge:
             return f"{where}; {its} files are kept"
         kept = f"; {counted(self.outside, 'file')} outside of {it} are kept" if self.outside else ""
-        return f"{where}; {counted(self.files, 'file')} of {size(self.bytes)} are deleted{kept}"
+        return f"{where}; {counted(self.files, 'file')} of {self._size} are deleted{kept}"
+
+    @property
+    def _size(self) -> str:
+        if not self.unknown_sizes:
+            return size(self.bytes)
+        return f"at least {size(self.bytes)}" if self.bytes else "unknown size"

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.types.byte_size import size
 from tests.unit.catalog.iceberg.test_sql_metastore import opened
 
 COLUMNS = [("id", "BIGINT"), ("v", "STRING")]
@@ -90,6 +91,17 @@ def test_a_plan_names_the_change_store(catalog):
     planned = catalog.plan_drop_table("shop.orders", purge=True)
     assert planned.change_store == "shop.orders_change_"
     assert "and its change store shop.orders_change_ are removed" in planned.sentence
+
+
+def test_a_plan_names_sizes_that_the_metadata_lacks_as_unknown(catalog):
+    catalog.create_table("shop.empty", COLUMNS, format="mixed", primary_key=["id"])
+    planned = catalog.plan_drop_table("shop.empty", purge=True)
+    assert (planned.files, planned.bytes, planned.unknown_sizes) == (2, 0, 2)
+    assert planned.sentence.endswith("; 2 files of unknown size are deleted")
+    create_mixed(catalog, "shop.orders")
+    planned = catalog.plan_drop_table("shop.orders", purge=True)
+    assert 0 < planned.unknown_sizes < planned.files
+    assert f" files of at least {size(planned.bytes)} are deleted" in planned.sentence
 
 
 def test_a_change_store_with_another_name_is_dropped_if_no_other_table_names_it(tmp_path):
