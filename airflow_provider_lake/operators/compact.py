@@ -41,9 +41,10 @@ class LakeCompactOperator(LakeJobOperator):
     :param order_strategy: ``order`` sorts by the first column of ``order_by``, then by the next;
         ``zorder`` and ``hilbert`` sort along a curve through all columns. Iceberg tables do not
         have ``hilbert``. Default: ``order``
-    :param max_commits: for an Iceberg table: publish each group of files soon after it is written,
-        in at most this many commits. A group whose commit conflicts keeps its old files, and a
-        retry compacts it. Default: all groups in one commit
+    :param max_commits: for an Iceberg table: publish groups of files as they are done, in up to
+        this many commits. A commit with a conflict is split into one for each of its groups, so
+        there can be more. A group whose own commit conflicts keeps its old files, and a retry
+        compacts it. Default: all groups in one commit
     :param bucket_executor: with engine ``python``: ``threads`` compacts several buckets in
         parallel, ``serial`` one after the other. Default: ``threads``
     :param dry_run: only report what would be compacted

@@ -84,8 +84,9 @@ MaxCommitsOption = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Iceberg tables: publish groups of files as they are done, in up to N commits. If a "
-        "commit conflicts, its groups keep their old files. Default: all groups in one commit.",
+        help="Iceberg tables: publish groups of files as they are done, in up to N commits; "
+        "more after a conflict. A group that conflicts keeps its old files. Default: all groups in "
+        "one commit.",
     ),
 ]
 ExecutorOption = Annotated[

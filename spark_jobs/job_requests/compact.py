@@ -59,9 +59,10 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     Default: ``order``.
     """
     max_commits: Numbered | None = None
-    """For an Iceberg table: publish each group of files soon after it is written, in at most this
-    many commits. A group whose commit conflicts keeps its old files, and a retry compacts it.
-    Default: all groups in one commit.
+    """For an Iceberg table: publish groups of files as they are done, in up to this many commits. A
+    commit with a conflict is split into one for each of its groups, so there can be more. A group
+    whose own commit conflicts keeps its old files, and a retry compacts it. Default: all groups in
+    one commit.
     """
     executor: Executor | None = None
     """With engine ``python``: ``threads`` compacts several buckets in parallel, ``serial`` one

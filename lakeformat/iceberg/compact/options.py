@@ -75,8 +75,8 @@ class CompactOptions:
     """The number of bytes of a Z-order value that are compared; by default all bytes."""
     partial_progress: bool = False
     max_commits: int | None = None
-    """The largest number of commits with partial progress, by default 10. A value turns partial
-    progress on.
+    """The number of commits with partial progress if there is no conflict, by default 10. A value
+    turns partial progress on.
     """
     max_concurrent_rewrites: int | None = None
     """The number of groups that threads rewrite at a time; by default the number of cores plus one.
@@ -85,7 +85,9 @@ class CompactOptions:
 
     @property
     def most_commits(self) -> int | None:
-        """The largest number of commits; None without partial progress, for a single commit."""
+        """The largest number of commits without a conflict; None without partial progress, for a
+        single commit.
+        """
         if self.max_commits is None:
             return _MOST_COMMITS if self.partial_progress else None
         return self.max_commits

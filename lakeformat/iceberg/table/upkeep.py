@@ -182,8 +182,9 @@ class TableUpkeep(TableHistory):
         ``var_length_contribution`` (8) and ``max_output_size``.
 
         By default all groups are published in one commit. ``partial_progress`` publishes groups
-        when they are ready, in at most 10 commits, or in ``max_commits``. A group in conflict is
-        then dropped, and ``unfinished`` of the report is set. Groups are rewritten in
+        when they are ready, in up to 10 commits, or in up to ``max_commits``. A commit with a
+        conflict is split into one for each group, so there can be more. A group in conflict is then
+        dropped, and ``unfinished`` of the report is set. Groups are rewritten in
         ``rewrite_job_order``, such as ``"bytes-desc"``, with ``max_concurrent_rewrites`` at a time.
 
         Writers are not blocked, and appends cause no conflict. If rows of the files are deleted in
