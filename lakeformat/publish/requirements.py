@@ -18,8 +18,10 @@ __all__ = [
 ]
 
 WRITE_PARQUET = (
-    "set 'file.format' to 'parquet', then run `lake compact` with --strategy full (it leaves large "
-    "files of an append table as they are: overwrite these)"
+    "set 'file.format' to 'parquet', then overwrite the table with its own rows: scan = "
+    "table.scan(), then table.write(scan.to_arrow(), overwrite='table', "
+    "read_snapshot=scan.snapshot_id). (`lake compact` with --strategy full is not enough: it does "
+    "not rewrite a single file, a large file of an append table, or a file on the highest level)"
 )
 """The advice for data files of another format."""
 

@@ -14,6 +14,7 @@ from lakeformat.iceberg.types import StructType
 from lakeformat.paimon.metadata.manifest_columns import columns_of
 from lakeformat.paimon.read.plan import plan_files
 from lakeformat.publish.entries import FileEntries
+from lakeformat.publish.publish import publish_table
 from lakeformat.storage import MemoryStorage
 from tests.evolved_rows import DATA_EVOLUTION, EvolvedRows
 from tests.unit.publish.published import (
@@ -89,6 +90,22 @@ def test_a_column_that_readers_cannot_read_is_refused_before_the_first_commit(st
 def test_an_option_that_cannot_be_published_is_refused(storage, options, named):
     with pytest.raises(lake.UnsupportedError, match=named):
         published_table(storage, [("id", "INT")], options=options)
+
+
+def test_a_table_of_one_orc_file_is_published_by_the_advice_of_the_refusal(storage):
+    catalog = catalog_in(storage)
+    table = catalog.create_table("shop.orders", [("id", "INT")], options={"file.format": "orc"})
+    table.write(rows_of(id=pa.array([1], pa.int32())))
+    options = [lake.set_option(key, value) for key, value in PUBLISHED.items()]
+    with pytest.raises(lake.UnsupportedError, match="then overwrite the table"):
+        catalog.alter_table("shop.orders", *options)
+    table = catalog.alter_table("shop.orders", lake.set_option("file.format", "parquet"), *options)
+    table.compact(strategy="full", executor="serial")  # leaves the file, because it is the only one
+    with pytest.raises(lake.UnsupportedError, match=r"\.orc .*then overwrite the table"):
+        publish_table(table)
+    scan = table.scan()
+    table.write(scan.to_arrow(), overwrite="table", read_snapshot=scan.snapshot_id)
+    assert seen(table) == [{"id": 1}]
 
 
 @pytest.mark.parametrize("place", ["glue-catalog"])
