@@ -72,11 +72,12 @@ def check_setting(options: Mapping[str, str], key: str, value: str, *, has_snaps
         )
     if has_snapshots:
         _check_immutable(key)
+    TableOptions({key: value}).validate()
+    if has_snapshots:
         if key == "bucket":
             _check_bucket(options.get(key, str(UNAWARE_BUCKET)), value)
         if (newer := _NEWER_KEY.get(key, key)) in _FLAGS:
             _check_flag(options, newer, value)
-    TableOptions({key: value}).validate()
 
 
 def check_removal(options: Mapping[str, str], key: str, *, has_snapshots: bool) -> None:
@@ -107,12 +108,7 @@ def _check_immutable(key: str) -> None:
 
 
 def _check_bucket(old: str, new: str) -> None:
-    try:
-        before, after = int(old), int(new)
-    except ValueError:
-        raise InvalidRequestError(
-            f"option 'bucket' is {new!r}, but must be a whole number, such as 4"
-        ) from None
+    before, after = int(old), int(new)
     if (before > 0) != (after > 0) or (before < 0 and before != after):
         raise InvalidRequestError(
             f"option 'bucket' cannot change from {before} to {after} once a table has a snapshot: "

@@ -244,6 +244,14 @@ def test_a_table_with_buckets_keeps_a_number_of_them(wanted):
         altered(lake.set_option("bucket", wanted), schema=schema)
 
 
+@pytest.mark.parametrize("wanted", ["0", "-7", "many"])
+def test_a_number_of_buckets_that_no_table_has_is_refused_as_such(wanted):
+    schema = replace(START, options={"bucket": "3", "bucket-key": "id"})
+    named = f"'bucket' is '{wanted}', but must be -1, -2 or a number of buckets"
+    with pytest.raises(lake.InvalidRequestError, match=named):
+        altered(lake.set_option("bucket", wanted), schema=schema)
+
+
 def test_setting_a_foreign_option_to_what_it_is_changes_nothing():
     schema = replace(START, options={"merge-engine": "aggregation"})
     assert altered(lake.set_option("merge-engine", "aggregation"), schema=schema) is schema
