@@ -124,6 +124,19 @@ def test_a_batch_whose_lease_was_taken_over_cannot_commit(table, paused):
     assert contents(table) == {1: "b"}
 
 
+def test_the_command_ends_a_batch_with_a_stale_lease(table, paused):
+    clock = Clock(NOW_MILLIS)
+    table = at(table, clock)
+    batch = table.begin()
+    clock.millis += leases.LEASE_MILLIS
+    assert table.end_batch().transactions == (batch.transaction,)
+    with pytest.raises(
+        lake.LockUnavailableError, match=r"has already ended: .*`lake end-batch` or"
+    ):
+        batch.write(names(_1="late"))
+    assert contents(table) == {}
+
+
 def test_a_compaction_ends_a_batch_with_a_stale_lease(table, paused):
     clock = Clock(NOW_MILLIS)
     table = at(table, clock)
