@@ -17,10 +17,10 @@ from lakeformat.paimon.table import Table
 
 __all__ = ["BUCKETS", "DAY", "MANY_COMMITS", "crashed_table"]
 
-MANY_COMMITS = int(os.environ.get("LAKE_CRASHED_COMMITS", "20"))
+MANY_COMMITS = int(os.environ.get("CRASHED_COMMITS", "20"))
 """500, with 6 buckets, make the 3,000 level-0 files of a real one, in a minute or two."""
 
-BUCKETS = int(os.environ.get("LAKE_CRASHED_BUCKETS", "3"))
+BUCKETS = int(os.environ.get("CRASHED_BUCKETS", "3"))
 DAY, HOUR = 86_400_000, 3_600_000
 _WRITTEN = TemporaryDirectory(prefix="lake-crashed-writer-")
 """Copies of the tables that this process has written."""

@@ -1,6 +1,6 @@
 """Damaged copies of valid bytes, and limits of time and memory for decoders that read them.
 
-``LAKE_FUZZ_EXAMPLES=20000`` asks more of every test that is built on this.
+``FUZZ_EXAMPLES=20000`` asks more of every test that is built on this.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LENGTHS = [
 def fuzzed(examples: int) -> settings:
     """Make a third of the examples, a whole run all of them; the environment decides first."""
     return settings(
-        max_examples=count(examples // 3, whole=examples, name="LAKE_FUZZ_EXAMPLES"),
+        max_examples=count(examples // 3, whole=examples, name="FUZZ_EXAMPLES"),
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )

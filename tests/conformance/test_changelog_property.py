@@ -1,6 +1,6 @@
 """A changelog replayed from the first snapshot gives the rows of a read, for every producer.
 
-Each example is a random table, compacted after some of its commits. ``LAKE_EXAMPLES=3000`` tries
+Each example is a random table, compacted after some of its commits. ``EXAMPLES=3000`` tries
 so many tables of each pair of engine and producer.
 """
 
@@ -20,7 +20,7 @@ from tests.sampling import count
 
 from .test_merge_property import MODES, new_table
 
-TABLES = count(4, 20, "LAKE_EXAMPLES")
+TABLES = count(4, 20, "EXAMPLES")
 PAIRS = [
     *((engine, "lookup") for engine in ("deduplicate", "partial-update", "aggregation")),
     *((engine, "full-compaction") for engine in ("deduplicate", "partial-update", "aggregation")),

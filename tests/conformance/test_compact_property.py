@@ -1,7 +1,7 @@
 """A compaction changes no row of a random table, and leaves nothing to be compacted.
 
 Each example is a table of its own, compacted after some of its commits and after the last one.
-``LAKE_EXAMPLES=3000`` tries so many tables of each engine.
+``EXAMPLES=3000`` tries so many tables of each engine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.sampling import count
 
 from .test_merge_property import MODES, new_table
 
-TABLES = count(4, 60, "LAKE_EXAMPLES")
+TABLES = count(4, 60, "EXAMPLES")
 FORMATS = ("parquet", "avro", "orc")
 SIZES = {
     "one file": {},

@@ -2,7 +2,7 @@
 
 Each example is a separate table: columns are added, dropped, renamed, moved and widened, kinds may
 be a column, some commits overwrite. Rows are read in full, by a condition, with a limit, at every
-snapshot, and after a compaction. ``LAKE_EXAMPLES=3000`` sets the number of tables of each engine.
+snapshot, and after a compaction. ``EXAMPLES=3000`` sets the number of tables of each engine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.merge_model import MergeModel, ModelError
 from tests.merge_scenarios import ENGINES, POOLS, Scenario, loosened
 from tests.sampling import count
 
-TABLES = count(7, 60, "LAKE_EXAMPLES")
+TABLES = count(7, 60, "EXAMPLES")
 FILES: dict[str, dict[str, str]] = {
     "parquet": {},
     "avro": {"file.format": "avro"},

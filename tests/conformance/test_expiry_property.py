@@ -1,6 +1,6 @@
 """Random histories: after any expiry the kept snapshots read as before, and no file is left over.
 
-``LAKE_EXAMPLES=1000`` sets the number of histories of each kind of table.
+``EXAMPLES=1000`` sets the number of histories of each kind of table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lakeformat.storage import Storage
 from tests.expired import missing, unneeded
 from tests.sampling import count
 
-HISTORIES = count(3, 15, "LAKE_EXAMPLES")
+HISTORIES = count(3, 15, "EXAMPLES")
 BRANCH = "dev"
 KEYED = {"bucket": "1"}
 TABLES: dict[str, tuple[bool, Mapping[str, str]]] = {

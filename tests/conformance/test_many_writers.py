@@ -1,5 +1,5 @@
 """Eight processes commit to one table: in a bucket that decides races, and under a lock in one that
-does not. ``LAKE_COMMITS=50 bin/test conformance -- tests/conformance/test_many_writers.py`` makes
+does not. ``COMMITS=50 bin/test conformance -- tests/conformance/test_many_writers.py`` makes
 it fifty commits each.
 """
 
@@ -15,7 +15,7 @@ from tests.conformance.processes import processes
 from tests.sampling import count
 
 WRITERS = 8
-COMMITS = count(2, 5, "LAKE_COMMITS")
+COMMITS = count(2, 5, "COMMITS")
 
 WRITE = """
 import json, sys

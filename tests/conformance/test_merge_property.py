@@ -2,7 +2,7 @@
 
 Each example is a separate table: key types, columns, engine, options, and commits of rows with
 kinds. A failing one is shrunk and printed as a ``Scenario``, with a blob that replays it.
-``LAKE_EXAMPLES=3000`` sets the number of tables of each engine; ``SEED=7`` picks other tables.
+``EXAMPLES=3000`` sets the number of tables of each engine; ``SEED=7`` picks other tables.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.merge_model import MergeModel, ModelError, Record
 from tests.merge_scenarios import ENGINES, KINDS, Change, Scenario, loosened, scenarios
 from tests.sampling import count
 
-TABLES = count(8, 80, "LAKE_EXAMPLES")
+TABLES = count(8, 80, "EXAMPLES")
 """Tables of each engine that are written and read; each has some ten keys."""
 MERGES = 6 * TABLES
 """Merges of each engine without a table around them."""

@@ -1,6 +1,6 @@
 """DELETE, UPDATE, writes and compactions in any order leave what a list of rows would hold.
 
-``LAKE_EXAMPLES=3000`` tries so many tables.
+``EXAMPLES=3000`` tries so many tables.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import lakeformat as lake
 from lakeformat.paimon.commit.commit import CommitReport
 from tests.sampling import count
 
-TABLES = count(5, 20, "LAKE_EXAMPLES")
+TABLES = count(5, 20, "EXAMPLES")
 _warehouses = itertools.count()
 LAYOUTS = {
     "copy": {"bucket": "-1"},

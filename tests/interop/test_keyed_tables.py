@@ -24,7 +24,7 @@ from tests.interop.peer import Peer
 from tests.merge_scenarios import Scenario, loosened, scenarios
 
 EXAMPLES = settings(
-    max_examples=sampling.count(8, whole=25, name="LAKE_EXAMPLES"),
+    max_examples=sampling.count(8, whole=25, name="EXAMPLES"),
     suppress_health_check=list(HealthCheck),
     print_blob=True,
 )

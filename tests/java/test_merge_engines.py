@@ -24,7 +24,7 @@ from tests.merge_model import MergeModel, ModelError
 from tests.merge_scenarios import Change, Scenario, scenarios
 
 EXAMPLES = settings(
-    max_examples=int(os.environ.get("LAKE_EXAMPLES", "40")),
+    max_examples=int(os.environ.get("EXAMPLES", "40")),
     suppress_health_check=list(HealthCheck),
     print_blob=True,
 )

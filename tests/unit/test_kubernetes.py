@@ -18,7 +18,7 @@ PAGE = (ROOT / "docs" / "kubernetes.md").read_text()
 VALUES = yaml.safe_load((FOLDER / "values.yaml").read_text())
 MANIFESTS = [*yaml.safe_load_all((FOLDER / "spark.yaml").read_text())]
 APPLICATION = yaml.safe_load((FOLDER / "compact-orders.yaml").read_text())
-SCHEMA = "AIRFLOW_CHART_SCHEMA"
+SCHEMA = "CHART_SCHEMA"
 IMAGES = {"lake-airflow:0.2.0", "lake-spark:0.2.0"}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import signal
 import subprocess
 from typing import Any
@@ -28,6 +29,21 @@ def test_the_first_run_sets_up_and_passes_the_words_on(machine: Machine):
     assert kinds == ["venv", "pip", "pip"]
     assert all("--compile-bytecode" in call for call in machine.uv_calls[1:])
     assert ["--require-hashes" in call for call in machine.uv_calls] == [False, True, False]
+
+
+def test_the_variables_of_documented_commands_reach_the_tests(bin_modules):
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/**/*.md")]
+    named = set()
+    for path in [*pages, *ROOT.glob("tests/**/*.py")]:
+        text = path.read_text()
+        named.update(re.findall(r"\b([A-Z][A-Z_]+)=\S+\s+bin/test\b", text))
+        named.update(re.findall(r"\bcount\([^()]*\"([A-Z][A-Z_]+)\"\)", text))
+    assert named >= {"CHART_SCHEMA", "COMMITS", "EXAMPLES", "KILL_SECONDS", "SEED"}
+    environment, packages = bin_modules["environment"], bin_modules["packages"]
+    ours = packages.Environment(ROOT, ".venv", "requirements/tested.txt", True, gigabytes=3)
+    given = dict.fromkeys(named, "7")
+    kept = environment.work_environ(ours, given, "/java")
+    assert {name: kept.get(name) for name in named} == given
 
 
 def test_the_second_run_installs_nothing_and_asks_no_java(machine: Machine):

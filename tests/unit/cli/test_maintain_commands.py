@@ -27,7 +27,7 @@ def cells(shown: str) -> dict[str, list[str]]:
 
 
 def test_a_newcomer_heals_the_table_of_a_crashed_writer_by_one_command(catalog):
-    """With LAKE_CRASHED_COMMITS=500 and LAKE_CRASHED_BUCKETS=6 it is as large as a real one."""
+    """With CRASHED_COMMITS=500 and CRASHED_BUCKETS=6 it is as large as a real one."""
     table = crashed_table(catalog, commits=MANY_COMMITS, consumer=None)
     shown = lake_says(catalog, "maintain", "shop.orders")
     found = cells(shown)
