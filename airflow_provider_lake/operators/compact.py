@@ -28,9 +28,11 @@ class LakeCompactOperator(LakeJobOperator):
         ``full`` takes the partitions with changes, deletes or too many small files, and ``minor``
         those that are due. Only for Iceberg tables: ``sort`` and ``zorder`` compact the same files
         as ``minor``, and sort the rows of the new files
-    :param where: a SQL condition on partition columns
+    :param where: a SQL condition on partition columns. For an Iceberg table on any columns: only
+        files that may have such rows are compacted, each as a whole
     :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such
-        dicts. An empty list selects no partition, an empty dict every partition
+        dicts. An empty list selects no partition, an empty dict every partition. For an Iceberg
+        table only columns by which it is partitioned without a transform
     :param idle: only partitions whose newest file is older than this, such as ``"1 h"``; these are
         compacted completely
     :param buckets: only these buckets of each partition

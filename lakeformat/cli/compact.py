@@ -50,7 +50,11 @@ StrategyOption = Annotated[
 ]
 WhereOption = Annotated[
     str | None,
-    typer.Option(metavar="SQL", help="""Only these partitions, such as "dt >= '2024-01-31'"."""),
+    typer.Option(
+        metavar="SQL",
+        help="""Only these partitions, such as "dt >= '2024-01-31'". Iceberg tables: any """
+        "columns, and only files that may have such rows.",
+    ),
 ]
 IdleOption = Annotated[
     str | None,

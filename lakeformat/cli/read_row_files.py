@@ -48,8 +48,8 @@ def read_rows(
 
 @contextmanager
 def _naming_messages(path: str) -> Iterator[None]:
-    """Add a hint to an error of the with block if the file has change messages, which a job
-    applies.
+    """Add to an ``InvalidRequestError`` of the with block, if the file has change messages (such as
+    Debezium's), that the job ``ingest`` applies them.
     """
     try:
         yield

@@ -46,9 +46,10 @@ class JobRequest:
     """Options of the catalog and its storage. Their values appear in no message."""
     engine: Engine = "python"
     """``python`` does all work in this process. With ``spark``, Spark's tasks read and write the
-    rows. For ``remove_orphans`` of a Paimon table they read the manifests and directories; other
-    tables refuse ``spark`` there. All other work, such as ``delete`` and ``update``, runs in this
-    process, the driver.
+    rows of ``ingest``, ``check``, ``rescale``, ``maintain`` and the jobs that compact. For
+    ``remove_orphans`` of a Paimon table they read the manifests and directories; other tables
+    refuse ``spark`` there. All other jobs, such as ``delete`` and ``update``, run in this process,
+    the driver, with either engine.
     """
 
     def __post_init__(self) -> None:

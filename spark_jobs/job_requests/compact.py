@@ -6,7 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from spark_jobs.job_requests.common import CommitKeys, CommitRequest, JobRequest, PartitionsRequest
+from spark_jobs.job_requests.common import (
+    CommitKeys,
+    CommitRequest,
+    JobRequest,
+    Partitions,
+    PartitionsRequest,
+)
 from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import (
     BucketNumbers,
@@ -33,6 +39,15 @@ OrderStrategy = Literal["order", "zorder", "hilbert"]
 class CompactRequest(CommitRequest, PartitionsRequest):
     """Merge the files of a table into fewer and larger ones; its rows do not change."""
 
+    where: str | None = None
+    """A SQL condition on partition columns. For an Iceberg table on any columns: only files that
+    may have such rows are compacted, each as a whole.
+    """
+    partitions: Partitions | None = None
+    """Partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such objects. An empty
+    list selects no partition, an empty object every partition. For an Iceberg table only columns by
+    which it is partitioned without a transform.
+    """
     strategy: Strategy = "full"
     """``full`` compacts every bucket completely, ``minor`` only the files that the options of the
     table select. In an Iceberg table ``full`` takes the files that are too small, too large or have

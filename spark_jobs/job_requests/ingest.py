@@ -189,8 +189,8 @@ class IngestRequest(BatchRequest):
     """
     upsert_by: KeyColumns | None = None
     """For Iceberg and Mixed tables: the key columns, of a Mixed table its own key. Rows replace the
-    stored rows with the same key, in the same commit. Into an Iceberg table, two rows with one key
-    are refused, and change messages need this key only without identifier fields.
+    stored rows with the same key, in the same commit. An Iceberg table refuses two rows with the
+    same key. There change messages need ``upsert_by`` only if the table has no identifier fields.
     """
     on_schema_change: OnSchemaChange = "fail"
     """For files and SQL tables whose columns differ from the table's: ``fail`` refuses new columns

@@ -65,8 +65,9 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
     ) -> StagedResult[MessageT]:
         """Record written files for a later publication; until then ``remove_orphans`` keeps them.
 
-        If the same ``commit`` has already staged a result, that earlier result is returned. Then
-        delete the files of these messages with ``Table.abort``.
+        If the same ``commit`` has already staged a result, that earlier result is returned. If its
+        ``messages`` are not the given ones, the caller must delete the files of the given messages
+        with ``Table.abort``.
         """
         if commit is None:
             name = staged_name(self._environment.new_id(), 0)
