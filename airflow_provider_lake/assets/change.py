@@ -4,10 +4,11 @@
 ========================  ==========================================================
 ``table``                 ``database.table``
 ``snapshot_id``           the newest snapshot of the event
-``previous_snapshot_id``  the snapshot before the first of the event; None: the
-                          event is about all rows
+``previous_snapshot_id``  the snapshot before the first of the event; 0: there is none;
+                          None: the event is about all rows
 ``position``              ``snapshot_id`` as the text of a position, for any table format
-``previous_position``     ``previous_snapshot_id`` as the text of a position
+``previous_position``     ``previous_snapshot_id`` as the text of a position; None: the
+                          event is about all rows
 ``commit_kind``           the kind of the newest commit, such as ``APPEND``
 ``commits``               the number of commits
 ``rows``                  rows added less rows deleted, as the commits counted them

@@ -41,7 +41,7 @@ class RowChange:
     """The rows to delete, or the rows to update with their new values."""
 
     where: Where | None
-    """The condition that rows must meet; None updates all rows."""
+    """The condition that rows must meet; None means all rows, which only an UPDATE may have."""
     new_values: NewValues | None = None
     """The new values of an UPDATE; None for a DELETE."""
 
