@@ -23,8 +23,10 @@ _NO_ROWS = [
     "bootstrap-complete",
     "table-create",
     "table-alter",
+    "table-drop",
     "database-create",
     "database-alter",
+    "database-drop",
 ]
 
 

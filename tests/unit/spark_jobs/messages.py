@@ -57,6 +57,7 @@ ONE_STORY = {
         maxwell("bootstrap-start", {}),
         maxwell("bootstrap-insert", item("pear", 1)),
         maxwell("insert", item("plum", 2)),
+        maxwell("table-drop", {}),
         maxwell("update", item("pear", 5), old={"pieces": 1}),
         maxwell("delete", item("plum", 2)),
         maxwell("insert", item("fig", 9)),
