@@ -184,6 +184,9 @@ def option_name(given: str) -> str:
     return given if option is None else option.name
 
 
+_ADDRESSES = {"s3": "s3:// and s3a://", "azure": "abfss://, abfs:// and az://"}
+
+
 def store_config(options: Mapping[str, str], kind: str) -> StoreConfig:
     """Return the checked options of one kind of store.
 
@@ -198,8 +201,8 @@ def store_config(options: Mapping[str, str], kind: str) -> StoreConfig:
         option, text = _declared(given, text, values)
         if not option.name.startswith((f"{kind}.", "unsafe.")):
             raise InvalidRequestError(
-                f"{given} does not apply to {'abfss' if kind == 'azure' else kind}:// addresses: "
-                "remove it, or correct the address."
+                f"{given} does not apply to {_ADDRESSES.get(kind, f'{kind}://')} addresses: remove "
+                "it, or correct the address."
             )
         value = _parsed(option, given, text)
         if option.key in givers:

@@ -70,7 +70,10 @@ def test_one_set_of_options_serves_the_storage_and_the_catalog(options):
     ("key", "words"),
     [
         ("s3.endpont", r"s3\.endpont is not an option of a storage. Did you mean s3\.endpoint"),
-        ("gs.auth.access-token", "gs.auth.access-token does not apply to s3:// addresses"),
+        (
+            "gs.auth.access-token",
+            "gs.auth.access-token does not apply to s3:// and s3a:// addresses",
+        ),
         ("fs.oss.endpoint", "'fs.oss.endpoint' is not supported"),
     ],
 )
