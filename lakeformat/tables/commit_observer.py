@@ -41,7 +41,7 @@ class ObserverLag:
 
 
 class CommitObserver(Protocol[Handle_contra]):
-    """Work that must follow each commit. A table calls these methods at its commits."""
+    """Work that must follow each commit."""
 
     def before_commit(self, handle: Handle_contra) -> None:
         """Raise ``UnsupportedError`` if the work cannot be done after this commit."""

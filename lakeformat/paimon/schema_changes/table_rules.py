@@ -206,8 +206,8 @@ def _check_weights(options: TableOptions, strategy: str) -> None:
     if strategy == "weight-robin" and weights and len(weights) != len(paths):
         raise InvalidRequestError(
             f"option 'data-file.external-paths.weights' has {len(weights)} weights for the "
-            f"{len(paths)} paths of 'data-file.external-paths', so some path has none; write one "
-            "weight for each path, in the same order"
+            f"{len(paths)} paths of 'data-file.external-paths'; write one weight for each path, "
+            "in the same order"
         )
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Automatic tags: one for each period of commit time or watermark, or one of the newest snapshot
-per day.
+"""Automatic tags: one for each period of commit time or watermark, or one for each day, which moves
+to the newest snapshot.
 """
 
 from __future__ import annotations
