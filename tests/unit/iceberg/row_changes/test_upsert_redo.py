@@ -101,6 +101,7 @@ def test_rows_that_others_removed_with_their_files_are_not_added_again(
     assert (pairs_of(table._handle), stored_files(storage)) == (before, files)
 
 
+@pytest.mark.sampled(10)
 @METHODS
 @WAYS
 @pytest.mark.parametrize("meanwhile", [newer_row, newer_key, mixed_in, deleted])
