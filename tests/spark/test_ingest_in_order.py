@@ -235,7 +235,7 @@ def test_a_file_that_is_no_message_is_named_and_nothing_is_written(catalog, stoc
 
     with pytest.raises(
         lake.InvalidRequestError,
-        match=r"messages-0007.json: line 1, 'nonsense', is not a JSON object",
+        match=r"messages-0008.json: line 1, 'nonsense', is not a JSON object",
     ):
         ingest("maxwell", *lines, "nonsense")
 
