@@ -118,5 +118,6 @@ def _newest_at(loaded: LoadedMetadata, history: BranchHistory, as_of: Moment) ->
         else f"its history begins at {moment_text(oldest)}; choose a later time"
     )
     raise NotFoundError(
-        f"branch {history.branch!r} of {loaded.places.uri} had no snapshot at {as_of}: {since}"
+        f"branch {history.branch!r} of {loaded.places.uri} had no snapshot at "
+        f"{moment_text(millis)}: {since}"
     )

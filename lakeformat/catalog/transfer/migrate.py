@@ -120,7 +120,7 @@ def migrate_directory(
         with _owned(table, storage, root) if registers else nullcontext():
             done = table.find_commit(identity) or _Migration(table, storage, chosen).run(identity)
     report = _report(catalog, name, storage.uri(root), schema, directory, chosen, done)
-    _log.info("migrate table=%s %s", name, report.reason)
+    _log.info("migration to %s: %s", name, report.reason)
     return report
 
 

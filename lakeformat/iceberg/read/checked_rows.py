@@ -79,5 +79,5 @@ def check_rows(
         rows=count,
         checks=results,
     )
-    _log.info("check table=%s %s", state.places.uri, report.reason)
+    _log.info("check of %s: %s", state.places.uri, report.reason)
     return report

@@ -93,4 +93,4 @@ def _at(metadata: TableMetadata, as_of: Moment) -> Snapshot:
         since = "its metadata keeps no times of its snapshots, so choose one by its id"
     else:
         since = "it has no snapshot yet"
-    raise NotFoundError(f"{metadata.location} had no snapshot at {as_of}: {since}")
+    raise NotFoundError(f"{metadata.location} had no snapshot at {moment_text(millis)}: {since}")

@@ -134,7 +134,7 @@ def run_change(
     )
     millis = handle.environment.now_millis() - began
     report = replace(attempts[-1].report(), attempts=len(attempts), millis=millis)
-    _log.info("%s table=%s %s", request.operation, handle.uri, report.reason)
+    _log.info("%s in %s: %s", request.operation, handle.uri, report.reason)
     return report
 
 

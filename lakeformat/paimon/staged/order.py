@@ -17,6 +17,9 @@ from lakeformat.tables.staged.files import StagedResult
 
 __all__ = ["require_order"]
 
+_Bucket = tuple[bytes, int]
+"""A partition as a binary row, and a bucket of it."""
+
 
 def require_order(
     handle: TableHandle,
@@ -33,47 +36,65 @@ def require_order(
     if is_unaware(handle):
         return
     if handle.options.sequence_field:
-        _refuse_two_indexes(handle, results, address_of)
+        _owners(
+            handle,
+            results,
+            address_of,
+            _buckets_with_new_index,
+            "new keys of the dynamic bucket",
+            "Each has an index of the keys of the bucket, and the table can keep only one.",
+        )
         return
-    owners: dict[tuple[bytes, int], str] = {}
-    for result in results:
-        mine = address_of(result.name)
-        for where in {(each.partition, each.bucket) for each in result.messages}:
-            if (other := owners.setdefault(where, mine)) != mine:
-                raise InvalidRequestError(
-                    f"the staged results {other} and {mine} both have rows for bucket {where[1]} "
-                    f"of {place(handle, where[0])} ({handle.uri}). Their sequence numbers may be "
-                    "the same, so it is unknown which rows are newer. Nothing was published; "
-                    f"publish the first one, then discard the second one: {_discard([mine])}"
-                )
+    owners = _owners(
+        handle,
+        results,
+        address_of,
+        _buckets_with_files,
+        "rows for bucket",
+        "Their sequence numbers may be the same, so it is unknown which rows are newer.",
+    )
     _refuse_rivals(handle, results, owners)
 
 
-def _refuse_two_indexes(
+def _owners(
     handle: TableHandle,
     results: Sequence[StagedResult[CommitMessage]],
     address_of: Callable[[str], str],
-) -> None:
-    """Raise InvalidRequestError if two results have a hash index file for one dynamic bucket."""
-    owners: dict[tuple[bytes, int], str] = {}
+    buckets_of: Callable[[CommitMessage], Iterable[_Bucket]],
+    content: str,
+    reason: str,
+) -> Mapping[_Bucket, str]:
+    """Return the address of the result of each bucket.
+
+    If two results have the same bucket, ``InvalidRequestError`` is raised; ``content`` names in the
+    error what both have for the bucket, and ``reason`` why they exclude each other.
+    """
+    owners: dict[_Bucket, str] = {}
     for result in results:
         mine = address_of(result.name)
-        indexes = [each for message in result.messages for each in message.new_index_files]
-        for where in {(e.partition, e.bucket) for e in indexes if e.index_type == HASH}:
+        for where in {bucket for message in result.messages for bucket in buckets_of(message)}:
             if (other := owners.setdefault(where, mine)) != mine:
                 raise InvalidRequestError(
-                    f"the staged results {other} and {mine} both have new keys of the dynamic "
-                    f"bucket {where[1]} of {place(handle, where[0])} ({handle.uri}). Each has an "
-                    "index of the keys of the bucket, and the table can keep only one. Nothing was "
-                    f"published; publish the first one, then discard the second one: "
-                    f"{_discard([mine])}"
+                    f"the staged results {other} and {mine} both have {content} {where[1]} of "
+                    f"{place(handle, where[0])} ({handle.uri}). {reason} Nothing was published; "
+                    f"publish the first one, then discard the second one: {_discard([mine])}"
                 )
+    return owners
+
+
+def _buckets_with_files(message: CommitMessage) -> Iterable[_Bucket]:
+    return [(message.partition, message.bucket)]
+
+
+def _buckets_with_new_index(message: CommitMessage) -> Iterable[_Bucket]:
+    indexes = message.new_index_files
+    return [(each.partition, each.bucket) for each in indexes if each.index_type == HASH]
 
 
 def _refuse_rivals(
     handle: TableHandle,
     results: Sequence[StagedResult[CommitMessage]],
-    owners: Mapping[tuple[bytes, int], str],
+    owners: Mapping[_Bucket, str],
 ) -> None:
     head = latest_snapshot(handle.storage, handle.layout)
     bases = [each.base_snapshot for result in results for each in result.messages]
