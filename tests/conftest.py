@@ -45,6 +45,10 @@ def pytest_configure(config: pytest.Config) -> None:
     java = Path(sys.prefix, "java")
     if java.is_dir():
         os.environ.setdefault("JAVA_HOME", str(java))
+    if not IS_WHOLE:
+        # Only a power cut shows if a disk has taken the bytes, and tests of power cuts have a
+        # storage in memory. The wait took a fifth of the time of many groups.
+        os.fsync = lambda descriptor: None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
