@@ -229,7 +229,7 @@ def test_a_branch_is_read_as_it_was_at_a_time():
     dev = opened("branches_tags", "dev")
     first, second = (each.timestamp_ms for each in dev.snapshots()[:2])
     assert dev.scan(as_of=second).count() > dev.scan(as_of=first).count() == 2
-    with pytest.raises(lake.NotFoundError, match=r"branch 'dev' of .* had no snapshot at 1970-01-01 .*: its h"):
+    with pytest.raises(lake.NotFoundError, match=r"'dev'.* had no snapshot at 1970-01-01.*: its h"):
         dev.scan(as_of=1)
 
 
