@@ -24,7 +24,7 @@ from lakeformat.files.data_file import KeepRows, naming_file
 from lakeformat.files.deletion_vector import DeletionVector, keep_mask
 from lakeformat.files.vector_record import DeletionVectorRange, decode_deletion_vector
 from lakeformat.iceberg.arrow_types import to_arrow_field, to_arrow_type
-from lakeformat.iceberg.read.data_file import DeleteFile, FileSplit
+from lakeformat.iceberg.read.data_file import DataFile, DeleteFile, FileSplit
 from lakeformat.iceberg.read.equality_keys import EqualityKeys
 from lakeformat.iceberg.read.file_rows import FileRows
 from lakeformat.iceberg.read.key_columns import (
@@ -108,7 +108,9 @@ class DeletedRows:
     parallel."""
 
     def expect(self, splits: Iterable[FileSplit]) -> None:
-        """Register the equality deletes of these splits, so that each of them is read once."""
+        """Register the equality deletes of these splits, so that those of one scope are read
+        together.
+        """
         listed = (each for split in splits for each in split.deletes if each.equality_ids)
         with self._lock:
             for each in listed:
@@ -143,25 +145,18 @@ class DeletedRows:
         None means that no row is deleted by position. Raise ``CorruptTableError`` for a damaged
         delete file, or for a position after the last row.
         """
-        path, vectors = split.file.path, []
-        listed = [each for each in split.deletes if not each.equality_ids]
-        for each in listed:
+        merged: DeletionVector | None = None
+        for each in split.deletes:
+            if each.equality_ids:
+                continue
             if each.is_vector:
-                vectors.append(self._vector(each))
+                vector = self._vector(each)
+            elif (found := self._positions_of(each).get(split.file.path)) is not None:
+                vector = DeletionVector.of(found)
             else:
-                if (found := self._positions_of(each).get(path)) is not None:
-                    vectors.append(DeletionVector.of(found))
-        if not vectors:
-            return None
-        merged = vectors[0]
-        for vector in vectors[1:]:
-            merged = merged.merged(vector)
-        count = split.file.record_count
-        if count is not None and merged.positions and merged.positions.max() >= count:
-            raise CorruptTableError(
-                f"{listed[0].path} deletes row {merged.positions.max()} of {path}, which has "
-                f"{count} rows; {_REMEDY}"
-            )
+                continue
+            _require_rows(vector, each, split.file)
+            merged = vector if merged is None else merged.merged(vector)
         return merged
 
     def _vector(self, file: DeleteFile) -> DeletionVector:
@@ -181,7 +176,8 @@ class DeletedRows:
             found = self._read(file, (FILE_PATH, DELETED_POSITION), _POSITION_NAMES)
             if any(each.null_count for each in found.columns) or _has_negative(found):
                 raise CorruptTableError(
-                    f"{file.path} deletes a row without naming its file and its position; {_REMEDY}"
+                    f"{file.path} has a row without a file path, or without a position from 0 on; "
+                    f"{_REMEDY}"
                 )
             return _by_path(found)
 
@@ -236,6 +232,15 @@ def _kept(known: OrderedDict[_K, _V], key: _K, read: Callable[[_K], _V], most: i
     while len(known) > most:
         known.popitem(last=False)
     return known[key]
+
+
+def _require_rows(vector: DeletionVector, delete: DeleteFile, file: DataFile) -> None:
+    count, positions = file.record_count, vector.positions
+    if count is not None and positions and positions.max() >= count:
+        raise CorruptTableError(
+            f"{delete.path} deletes row {positions.max()} of {file.path}, which has {count} rows; "
+            f"{_REMEDY}"
+        )
 
 
 def _has_negative(deletes: pa.Table) -> bool:

@@ -148,6 +148,9 @@ def test_a_deleted_row_beyond_the_end_of_its_file_is_damage(folder):
     far = delete(folder.positions("1", [("a", ROWS)]), 1)
     with pytest.raises(CorruptTableError, match=f"deletes row {ROWS} of .*/a, which has {ROWS}"):
         gone(folder, folder.split(far))
+    sound = delete(folder.positions("2", [("a", 1)]), 1)
+    with pytest.raises(CorruptTableError, match=f"/t/1 deletes row {ROWS} of"):
+        gone(folder, folder.split(sound, far))
 
 
 def test_a_missing_or_shortened_delete_file_is_damage(folder):

@@ -249,7 +249,7 @@ def test_a_delete_without_its_file_or_position_is_damage(tmp_path, path, positio
         pos=(POSITION_ID, longs(position)),
     )
     made.manifest({"file_path": deletes, "record_count": 1, "content": 1})
-    with pytest.raises(CorruptTableError, match=r"deletes\.parquet deletes a row without naming"):
+    with pytest.raises(CorruptTableError, match=r"deletes\.parquet has a row without a file path"):
         made.commit().scan().to_arrow()
 
 
