@@ -106,7 +106,7 @@ def _part(properties: Mapping[str, str], key: str, default: str) -> Decimal:
         found = Decimal(text)
     except InvalidOperation:
         found = Decimal(-1)
-    if not found >= 0:
+    if not (found.is_finite() and found >= 0):
         raise InvalidRequestError(
             f"the table property {_PREFIX + key!r} is {text!r}, not a number of at least 0: "
             "correct it, or remove it to use the default"

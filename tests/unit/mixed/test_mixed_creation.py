@@ -133,6 +133,8 @@ WRONG_VALUES = pytest.mark.parametrize(
         ("lake.auto-buckets", "yes", "not true or false"),
         ("self-optimizing.target-size", "1GB", "not a whole number"),
         ("self-optimizing.major.trigger.duplicate-ratio", "-1", "not a number of at least 0"),
+        ("self-optimizing.major.trigger.duplicate-ratio", "NaN", "not a number of at least 0"),
+        ("self-optimizing.min-target-size-ratio", "Infinity", "not a number of at least 0"),
         ("change.data.ttl.minutes", "-4", "not a whole number"),
         ("snapshot.keep.duration", "7 dys", "not a duration such as '720min'"),
         ("write.format.default", "orc", "only as 'parquet': set it to 'parquet', or leave it out"),
