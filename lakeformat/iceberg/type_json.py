@@ -161,7 +161,7 @@ def require_int(members: Mapping[str, Any], key: str) -> int:
     """
     value = members[key]
     if isinstance(value, bool) or not isinstance(value, int) or value not in _INT:
-        raise ValueError(f"{key} is {value!r}, not an int")
+        raise ValueError(f"{key} is {value!r}, not an int of 32 bits")
     return value
 
 

@@ -27,8 +27,8 @@ def inherited(
 
     ``entries`` are the entries of ``manifests``, one manifest after the other. ``counts`` has the
     number of entries of each manifest. Raise ``CorruptTableError`` if an entry that was not added
-    by its manifest has no sequence number. Raise it also if row ids cannot be assigned, because an
-    entry has no number of rows.
+    by its manifest has no sequence number. Raise it also if row ids cannot be assigned, because the
+    number of rows of an entry is negative.
     """
     rows: Positions = np.repeat(np.arange(len(manifests)), counts)
     status = entries.column("status").combine_chunks()
@@ -84,8 +84,8 @@ def _first_row_ids(
     counts = np.where(numbered, entries.column("record_count").to_numpy(), 0)
     if counts.min(initial=0) < 0:
         raise CorruptTableError(
-            f"manifest {manifests[0]['manifest_path']} has an entry without a record_count, so row "
-            "ids cannot be assigned; restore this manifest from a backup"
+            f"manifest {manifests[0]['manifest_path']} has an entry with the record_count "
+            f"{counts.min()}, so row ids cannot be assigned; restore this manifest from a backup"
         )
     before = np.cumsum(counts) - counts
     starts = before - before[np.searchsorted(rows, rows)]  # start at 0 in each manifest

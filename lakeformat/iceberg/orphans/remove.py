@@ -137,9 +137,9 @@ def find_orphans(
     """Find orphan files; files that the tables ``beside`` use are not orphans.
 
     Raise ``InvalidRequestError`` for an age limit that needs ``allow_younger=True``, and if the
-    metadata names such a file at another address. Unless it is a dry run, raise it also if the
-    removal is too large or the table has no snapshot. Raise ``UnsupportedError`` if the property
-    ``gc.enabled`` is false.
+    metadata names an unreferenced file at another address. Unless it is a dry run, raise it also if
+    the removal is too large or the table has no snapshot. Raise ``UnsupportedError`` if the
+    property ``gc.enabled`` is false.
     """
     before = handle.load()
     require_gc(before.metadata)
@@ -175,7 +175,7 @@ def delete_orphans(
 
 
 def _find(search: OrphanSearch) -> None:
-    """Divide unreferenced files into orphan files, young files, and files of unknown age."""
+    """Divide unreferenced files into orphans, young files, and links or files of unknown age."""
     references, storage = search.references, search.references.current.places.storage
     newest = number_of(references.current.path)
     for file in search.listing.files:
@@ -308,7 +308,9 @@ def _reason(search: OrphanSearch, deleter: Deleter, *, dry_run: bool) -> str:
     skipped = f"; skipped {counted(len(others), 'directory', 'directories')} of other tables"
     skipped = skipped if others else ""
     if not search.orphans:
-        return f"no orphans: each of {files} is referenced or newer than the age limit{skipped}"
+        kept = "referenced or newer than the age limit"
+        kept = f"{kept}, or is a link or of unknown age" if search.unknown else kept
+        return f"no orphans: each of {files} is {kept}{skipped}"
     if dry_run:
         found = len(search.orphans)
         return f"{found} of {files} are orphans; dry run, so none was removed{skipped}"

@@ -92,7 +92,7 @@ class Scan(Results):
 
     @property
     def snapshot_id(self) -> int | None:
-        """The id of the scanned snapshot; None if the table has no snapshots."""
+        """The id of the scanned snapshot; None if the scan reads no snapshot."""
         return None if self._state.snapshot is None else self._state.snapshot.snapshot_id
 
     @property
@@ -122,17 +122,19 @@ class Scan(Results):
         Raise ``InvalidRequestError`` if the split belongs to another snapshot.
         """
         if split.snapshot_id != self.snapshot_id:
-            number = self.snapshot_id
-            found = "an empty table" if number is None else f"snapshot {number}"
+            own, found = (
+                "no snapshot" if number is None else f"snapshot {number}"
+                for number in (split.snapshot_id, self.snapshot_id)
+            )
             raise InvalidRequestError(
-                f"the split belongs to snapshot {split.snapshot_id}, but this scan reads {found}: "
+                f"the split belongs to {own}, but this scan reads {found}: "
                 "read it with the scan that returned it, or with a scan of its snapshot"
             )
         yield from limited(self._read(split, self._fields), self._limit)
 
     def expect(self, splits: Iterable[FileSplit]) -> None:
-        """Prepare for reading these splits in any order, so that each equality delete is read
-        once.
+        """Register splits that will be read, so that the equality deletes of one partition are read
+        together.
         """
         self._deleted.expect(splits)
 

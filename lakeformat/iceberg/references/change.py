@@ -173,7 +173,7 @@ def _existing(
 def _taken(loaded: LoadedMetadata, there: Reference) -> AlreadyExistsError:
     return AlreadyExistsError(
         f"{loaded.places.uri} already has the {there.type} {there.name!r}, at snapshot "
-        f"{there.snapshot_id}: choose another name, or replace it"
+        f"{there.snapshot_id}: choose another name, or delete the {there.type} first"
     )
 
 

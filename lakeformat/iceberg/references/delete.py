@@ -9,6 +9,7 @@ from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.snapshot import BRANCH
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import remove_reference
 from lakeformat.iceberg.references.origin import find_reference
@@ -88,4 +89,8 @@ def _existing(
 def _reason(kind: str, found: Sequence[str], why: str, *, dry_run: bool) -> str:
     verb = "would delete" if dry_run else "deleted"
     listed = ", ".join(repr(name) for name in found)
-    return f"{verb} the {kind} {listed}{why}; the next expiry removes what only it kept"
+    if len(found) == 1:
+        named, kept = kind, "it"
+    else:
+        named, kept = "branches" if kind == BRANCH else "tags", "they"
+    return f"{verb} the {named} {listed}{why}; the next expiry removes what only {kept} kept"

@@ -36,12 +36,12 @@ def expire_tags(
         tags = [each for each in metadata.references.values() if each.type == TAG]
         return sorted(each.name for each in tags if each.name in over or is_old(each))
 
-    older = "" if before is None else f", or its snapshot is older than {moment_text(before)}"
+    older = "" if before is None else f", or the snapshot is older than {moment_text(before)}"
     return delete_chosen(
         handle,
         TAG,
         choose,
-        why=f" because its retention is over{older}",
+        why=f" because the retention is over{older}",
         none="no tag has expired",
         dry_run=dry_run,
     )

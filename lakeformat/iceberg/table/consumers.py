@@ -96,8 +96,9 @@ def _existing(history: BranchHistory, consumer_id: str, position: Position) -> P
     since = history.since(position, None)
     if since.missed:
         raise InvalidRequestError(
-            f"consumer {consumer_id!r} of {table} fell behind: snapshots after position {position} "
-            f"have expired. Their changes are lost. {read_all_rows(consumer_id, history.head)}"
+            f"consumer {consumer_id!r} cannot read {table} after position {position}: snapshots "
+            "after it have expired, so their changes are lost. "
+            f"{read_all_rows(consumer_id, history.head)}"
         )
     if since.rewound:
         raise InvalidRequestError(

@@ -202,7 +202,7 @@ def _require_no_consumers(pair: StorePair, name: str) -> None:
             f"{name} is not detached, because {counted(len(found), 'consumer')} "
             f"{'reads' if len(found) == 1 else 'read'} its changes, such as {found[0]!r}: let them "
             f"read the rest and stop them, then delete each with `lake consumer reset {name} "
-            f"{found[0]}`. Those of batches of streams end with the batch"
+            f"{found[0]}`. A consumer of stream_batch is deleted when its batch ends"
         )
 
 

@@ -42,7 +42,7 @@ class RepeatedKeysError(InvalidRequestError):
         super().__init__(
             f"{counted(rows, 'new row')} of the overwrite of {table} have a key that occurs more "
             f"than once, such as {examples}. Nothing was published: keep one row of each key, or "
-            "pass the rows to batch.write(), where the last row of a key counts"
+            "pass the rows to write() without overwrite, where the last row of a key counts"
         )
 
     def __reduce__(self) -> tuple[type[RepeatedKeysError], tuple[int, str, str]]:

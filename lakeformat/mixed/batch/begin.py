@@ -129,7 +129,7 @@ class BegunBatch:
                 raise CommitConflictError(
                     f"{self} was not published: column {name!r} was dropped or renamed since it "
                     "began, so its rows could get values of another column. Begin a new batch, "
-                    "which reads the columns of now"
+                    "which reads the current columns"
                 )
 
     def end(self) -> None:

@@ -100,9 +100,10 @@ class Replaced:
         ):
             named = " and ".join(sorted(choice.condition.columns))
             raise UnsupportedError(
-                f"an overwrite of {metadata.location} replaces whole partitions, but {named} is "
-                "not the value of a partition. Replace the partitions of the new rows with "
-                "'partitions', or delete the old rows with delete(where) and write the new ones"
+                f"an overwrite of {metadata.location} replaces whole partitions, but partition "
+                f"values do not decide a condition on {named}. Replace the partitions of the new "
+                "rows with 'partitions', or delete the old rows with delete(where) and write the "
+                "new ones"
             )
 
     def files(self, metadata: TableMetadata, entries: pa.Table) -> ChangedFiles:
@@ -338,7 +339,7 @@ def _two_partitions(base: TableMetadata, path: str) -> UnsupportedError:
     return UnsupportedError(
         f"{base.location} has two partitions {path!r}, one with a null and one with a value whose "
         "text is 'null'. Amoro records the merged changes of both under this name, so they cannot "
-        "be overwritten: pass the changed rows to batch.write()"
+        "be overwritten: pass the changed rows to write() without overwrite"
     )
 
 

@@ -71,7 +71,8 @@ class MergeCommit:
         partitions = {each.partition for each in self.plan.due} | self.plan.merged_alone.keys()
         for each in sorted(partitions):
             if known.sequences.get(each) != planned.sequences.get(each):
-                raise self._conflict(f"changes of partition {each!r} were merged")
+                of_partition = f" of partition {each!r}" if each else ""
+                raise self._conflict(f"changes{of_partition} were merged")
         snapshot = self.plan.state.base.snapshot
         if snapshot is None:
             if base.parent is not None:
@@ -80,7 +81,8 @@ class MergeCommit:
         for entries in state_difference(snapshot, base).added:
             found = partitions.intersection(partition_paths(base.loaded.metadata, entries))
             if found:
-                raise self._conflict(f"rows were added to partition {min(found)!r}")
+                place = f"partition {min(found)!r}" if min(found) else "the base store"
+                raise self._conflict(f"rows were added to {place}")
 
     def _require_changes(self) -> None:
         """Raise ``CommitConflictError`` if the planned changes are no longer in the history of the

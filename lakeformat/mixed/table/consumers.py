@@ -73,9 +73,9 @@ class MixedConsumers(PositionConsumers):
         """Return the position; raise ``InvalidRequestError`` if changes after it cannot be read."""
         since = history.since(place, None)
         if since.missed or since.rewound:
-            why = "of which snapshots have expired" if since.missed else "which it does not have"
+            why = "snapshots after it have expired" if since.missed else "the table lacks it"
             raise InvalidRequestError(
-                f"consumer {consumer_id!r} cannot read {self._table} after position {place}, "
+                f"consumer {consumer_id!r} cannot read {self._table} after position {place}: "
                 f"{why}. {read_all_rows(consumer_id, history.head)}"
             )
         return place

@@ -68,7 +68,7 @@ def _decode_item(item: memoryview, data_type: DataType) -> Value:
             return _decode_vector(item, data_type)
     (size,) = struct.unpack_from("<i", item)
     if not 0 <= size <= len(item) - 4:
-        raise ValueError(f"a VARIANT of {len(item)} bytes has no value of {size}")
+        raise ValueError(f"a VARIANT of {len(item)} bytes cannot hold a value of {size} bytes")
     return Variant(bytes(item[4 : 4 + size]), bytes(item[4 + size :]))
 
 
@@ -207,7 +207,7 @@ def _decode_array(item: memoryview, element: DataType) -> list[Value]:
 def _decode_map(item: memoryview, key: DataType, mapped: DataType) -> list[tuple[Value, Value]]:
     (size,) = struct.unpack_from("<i", item)
     if not 0 <= size <= len(item) - 4:
-        raise ValueError(f"a map of {len(item)} bytes has no keys of {size}")
+        raise ValueError(f"a map of {len(item)} bytes cannot hold keys of {size} bytes")
     keys = _decode_array(item[4 : 4 + size], key)
     values = _decode_array(item[4 + size :], mapped)
     if len(keys) != len(values):

@@ -166,13 +166,14 @@ def _write(handle: TableHandle, target: TableLayout, work: Creation, origin: Ori
 def put(handle: TableHandle, path: str, content: bytes) -> None:
     """Write a file, or keep an existing file with the same content.
 
-    Raise CommitConflictError if it has other content: then another program creates the branch.
+    Raise CommitConflictError if it has other content.
     """
     storage = handle.storage
     if not create_or_find(storage, path, content) and storage.read(path, LARGE_FILE) != content:
         raise CommitConflictError(
             f"{handle.storage.uri(path)} exists with other content: another program creates a "
-            "branch of the same name. List the branches, and choose another name"
+            "branch of the same name, or commits to the branch that is renamed. Repeat the call, "
+            "or choose another name"
         )
 
 

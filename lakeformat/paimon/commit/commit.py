@@ -234,7 +234,7 @@ class _Commits:
         except LakeError as error:
             raise CommitOutcomeUnknownError(
                 f"the rows were published as snapshot {done.snapshot_id} of {self._handle.uri}, "
-                f"but their compaction was not: {sentence(error)} Repeat the call with "
+                f"but their compaction failed: {sentence(error)} Repeat the call with "
                 f"{self._commit}: the rows will not be published twice"
             ) from error
         return joined(done, compacted)

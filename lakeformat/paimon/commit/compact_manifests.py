@@ -79,7 +79,7 @@ def pick_all_manifests(
     deletes = sum(manifest.num_deleted_files > 0 for manifest in manifests)
     runs = [*runs_of([must_change(manifest, limits) for manifest in manifests])]
     if deletes:
-        reason = f"{deletes} of {len(manifests)} manifests delete files"
+        reason = f"{deletes} of {len(manifests)} manifests have entries of deleted files"
         return ManifestMerge(tuple(runs), is_full=True, reason=reason)
     runs = [(start, end) for start, end in runs if end - start > 1]
     if not runs:

@@ -203,7 +203,7 @@ def test_what_an_overwrite_cannot_replace_is_refused_before_anything_is_written(
     parted.write(days((1, "x", "a")))
     before = file_count(parted)
     with parted.begin() as batch:
-        with pytest.raises(lake.UnsupportedError, match="but k is not the value of a partition"):
+        with pytest.raises(lake.UnsupportedError, match="not decide a condition on k"):
             batch.overwrite(days((1, "x", "b")), where="k = 1")
         with pytest.raises(lake.InvalidRequestError, match="belong to the partition 'p=y', which"):
             batch.overwrite(days((1, "y", "b")), where="p = 'x'")

@@ -118,7 +118,9 @@ def test_one_whose_next_commits_expired_has_fallen_behind(tmp_path):
     table.consumers.set("slow", next_snapshot=2)
     made.grow()
     assert [each.is_stale for each in table.consumers.list()] == [True]
-    with pytest.raises(lake.InvalidRequestError, match=r"fell behind: .* have expired") as refused:
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"after position .* have expired"
+    ) as refused:
         table.consumers.set("slow", next_snapshot=2)
     at = table.position(re.findall(r"table\.position\('(.*?)'\)", str(refused.value))[0])
     assert "scan(snapshot=at); table.consumers.set('slow', after=at)" in str(refused.value)
@@ -139,7 +141,7 @@ def test_an_expiry_before_the_file_was_written_undoes_the_change(tmp_path, monke
         write(files, consumer_id, content)
 
     monkeypatch.setattr(ConsumerFiles, "write", expires_first)
-    with pytest.raises(lake.InvalidRequestError, match="fell behind"):
+    with pytest.raises(lake.InvalidRequestError, match="after it have expired"):
         table.consumers.set("job", next_snapshot=3)
     monkeypatch.undo()
     assert [each.next_snapshot for each in table.consumers.list()] == [before or 0][: bool(before)]

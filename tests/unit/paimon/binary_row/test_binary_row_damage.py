@@ -77,14 +77,14 @@ DAMAGED = [
     ("ARRAY<INT>", f"{HEADER} 0800000010000000 ffffff7f00000000", "2147483647 elements"),
     ("ARRAY<INT>", f"{HEADER} 0800000010000000 ffffffff00000000", "-1 elements"),
     ("ARRAY<INT>", f"{HEADER} 0300000010000000 0000000000000000", "unpack_from"),
-    ("MAP<INT, INT>", f"{HEADER} 0800000010000000 0500000000000000", "no keys of 5"),
+    ("MAP<INT, INT>", f"{HEADER} 0800000010000000 0500000000000000", "cannot hold keys of 5 bytes"),
     (
         "MAP<INT, INT>",
         f"{HEADER} 1c00000010000000 10000000 01000000 00000000 0100000000000000 0000000000000000",
         "1 keys and 0 values",
     ),
     ("ROW<a INT>", f"{HEADER} 0800000010000000 {HEADER}", "its fixed part needs 16"),
-    ("VARIANT", f"{HEADER} 0800000010000000 0500000000000000", "no value of 5"),
+    ("VARIANT", f"{HEADER} 0800000010000000 0500000000000000", "cannot hold a value of 5 bytes"),
 ]
 
 
@@ -111,8 +111,8 @@ def test_what_lies_under_a_null_is_not_looked_at(data_type, row, reason):
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (b"", "too short for its arity"),
-        (b"\0\0\0", "too short for its arity"),
+        (b"", "too short for its number of fields"),
+        (b"\0\0\0", "too short for its number of fields"),
         (framed(HEADER * 3, arity=2), "not of 1 fields"),
         (b"\x01\0\0\0" + bytes(16), "not of 1 fields"),
         (framed(HEADER), "shorter than 20 bytes"),
