@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Avro schemas of manifests and manifest lists in each format version.
 
-Fields have the order of Java, and the ids by which readers find them.
+Fields are in the order that Iceberg's Java library writes, with the ids by which readers find them.
 """
 
 from __future__ import annotations

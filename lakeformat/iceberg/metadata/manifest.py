@@ -95,7 +95,7 @@ _DEFAULTS = {"content": DATA}
 _MANY = 32
 """A manifest with fewer entries is decoded entry by entry, which is then faster."""
 _SMALL_BYTES = 4 << 20
-"""The largest decompressed size, in bytes, of the manifests that are decoded together."""
+"""The largest total size, decompressed and in bytes, of manifests that are decoded together."""
 _MOST_TOGETHER = 100
 _ALIKE = ("partition_spec_id", "content")
 """Manifests are decoded together only if these columns of their manifest list are equal."""

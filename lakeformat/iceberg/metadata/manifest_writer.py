@@ -3,7 +3,7 @@
 
 The tables have the columns of ``manifest.entry_schema`` and ``manifest_list.MANIFEST_SCHEMA``. For
 an entry with a null sequence number, snapshot id or first row id, readers take the number from the
-manifest list. So only entries of added files may have a null there.
+manifest list. So only entries of added files may have a null sequence number or snapshot id.
 """
 
 from __future__ import annotations

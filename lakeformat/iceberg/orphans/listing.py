@@ -32,7 +32,7 @@ class TableListing:
 
 
 def list_files(places: FilePlaces, metadata: TableMetadata) -> TableListing:
-    """List every file in a table's directory once; several directories are listed in parallel."""
+    """List the files in a table's directory; several directories are listed in parallel."""
     found, waiting = TableListing(), [places.root]
     names = {each.name for spec in metadata.partition_specs for each in spec.fields}
     partitions = tuple(f"{name}=" for name in names if name.startswith(_HIDDEN))

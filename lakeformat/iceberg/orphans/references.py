@@ -44,10 +44,11 @@ class References:
 
     @classmethod
     def of(cls, handle: TableHandle) -> References:
-        """Collect all files that the current metadata refers to.
+        """Collect the files that the current metadata, the metadata files in its log and staged
+        results refer to.
 
-        Raise ``CorruptTableError`` if a manifest list or manifest of the current metadata is not
-        readable.
+        Raise ``CorruptTableError`` if one of these metadata files, or a manifest list or manifest
+        of the current metadata, is damaged.
         """
         found = cls(handle, handle.load())
         found._add_staged()

@@ -95,7 +95,7 @@ def _compared(
 
 @dataclass(frozen=True, slots=True)
 class _HashedRows:
-    """The rows of one file that are live in only one snapshot, as positions and hashes."""
+    """Rows of one file that are live in only one snapshot, as positions and hashes."""
 
     file: DataFile
     positions: Positions

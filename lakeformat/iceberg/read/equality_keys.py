@@ -46,8 +46,9 @@ So only about one in eight unknown words passes the table.
 class EqualityKeys:
     """The keys of equality deletes with the same columns, sorted by a word of 64 bits.
 
-    The word is a hash, and a row is compared with each key of the same hash. A key of one number
-    without nulls is its own word.
+    The word is a hash, and a row is compared with each key of the same hash. No comparison is
+    needed for a key of one column that has at most 64 bits and no nulls, because different keys
+    have different words.
     """
 
     def __init__(self, columns: Sequence[pa.Array], sequence_numbers: _Positions) -> None:
@@ -166,7 +167,7 @@ class _Spread:
 
     least: np.uint64
     range: np.uint64
-    """The greatest word less the least."""
+    """The greatest word minus the least."""
     shift: np.uint64
 
     @classmethod

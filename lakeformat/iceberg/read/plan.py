@@ -61,7 +61,7 @@ class TableState:
     places: FilePlaces
     metadata: TableMetadata
     snapshot: Snapshot | None
-    """None if the table has no snapshots."""
+    """None for a state without published rows, such as that before the first snapshot."""
     schema: Schema
 
 
@@ -73,7 +73,7 @@ class FilePlan:
     """The number of manifests of data files."""
     manifests_read: int = 0
     files: int | None = 0
-    """The number of live data files of the snapshot; None if the manifest list has no such count.
+    """The number of live data files before pruning; None if the manifest list does not count them.
     """
     files_in_manifests: int = 0
     """The number of live data files in the manifests that were read."""
@@ -100,8 +100,8 @@ def plan_files(
     """Plan the live data files that may have rows that meet all conditions.
 
     ``manifests`` are rows of a manifest list; by default all manifests of the snapshot. The entries
-    of the plan have the statistics of the columns with the ids ``statistics_of``. They have
-    statistics of other columns only if the plan needs them.
+    of the plan have the statistics of the columns with the ids ``statistics_of``. Statistics of
+    other columns may be missing.
     """
     if state.snapshot is None:
         return FilePlan()

@@ -13,7 +13,7 @@ from lakeformat.rows.prune import Op
 __all__ = ["KeyValues"]
 
 _TIME = PrimitiveType("time")
-"""Times are not listed one by one, because conditions compare them only by milliseconds."""
+"""Values of this type are not listed, and have no bounds in the condition."""
 _MOST_LISTED = 100
 """With more values than this, the condition has only their bounds."""
 

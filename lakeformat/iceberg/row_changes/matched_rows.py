@@ -2,7 +2,7 @@
 """Finds the rows that meet a condition, by data file and position.
 
 Metadata shows which files may have such rows, and often that all rows of a file meet the condition.
-In all other files only the columns of the condition are read.
+Of files that may have other rows, too, only the columns of the condition are read.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ class _NewFiles:
 
 @dataclass(frozen=True, slots=True)
 class _KeySearch:
-    """Finds the stored rows that have a key of the new files."""
+    """Finds the stored rows that have one of the keys."""
 
     scan: Scan
     keys: FileKeys

@@ -43,7 +43,7 @@ _INSERTED = pa.scalar("+I", pa.string())
 
 @dataclass(frozen=True, slots=True)
 class _SnapshotRange:
-    """The ids of the snapshots before and at the end of a window; None means before the first
+    """The ids of the snapshot before a window and of its last snapshot; None means before the first
     snapshot.
     """
 

@@ -74,7 +74,7 @@ class TableWrites(TableHistory):
         columns of a key: the commit then replaces the stored rows with the same key, and ``write``
         takes ``kinds``, so that rows are also deleted. Rows with kinds are in memory until
         ``prepare``, and one writer must get all rows of a key. Raise ``InvalidRequestError`` for a
-        wrong ``overwrite`` or key, or for both.
+        wrong ``overwrite`` or key, or if both are given.
         """
         from lakeformat.iceberg.write.overwrite import check_overwritten
         from lakeformat.iceberg.write.prepared_writer import PreparedWriter
@@ -219,10 +219,11 @@ class TableWrites(TableHistory):
     def drop_partitions(
         self, partitions: Iterable[PartitionSpec], *, commit: CommitId | None = None
     ) -> WriteReport:
-        """Delete the rows of partitions, each given by values of some or all partition columns.
+        """Delete the rows of partitions, each given by values of some or all partition columns
+        without a transform.
 
-        Only whole files are removed. Raise ``InvalidRequestError`` for a column that is not a
-        partition field without a transform, and ``UnsupportedError`` if a file also has other rows.
+        Only whole files are removed. Raise ``InvalidRequestError`` for any other column, and
+        ``UnsupportedError`` if a file also has other rows.
         """
         from lakeformat.iceberg.write.overwrite import delete_partitions
         from lakeformat.tables.arguments import partitions_to_drop

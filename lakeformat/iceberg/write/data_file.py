@@ -48,7 +48,7 @@ class DataFile:
         return self._stream.tell()
 
     def write(self, rows: pa.Table) -> None:
-        """Write rows, which have the columns of the table, as one row group."""
+        """Write rows as one row group; they must have all columns of the file."""
         plain = rows.select(self._schema.names)
         stored = to_stored(plain, self._schema)
         if self._file is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fills in counts that a manifest list lacks, as version 1 allows."""
+"""Fills in counts and lengths that a manifest list lacks, as version 1 allows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _COUNTS = tuple(
 
 
 def with_counts(loaded: LoadedMetadata, manifests: pa.Table) -> pa.Table:
-    """Return the rows of a manifest list with all counts; missing counts are computed from the
-    entries.
+    """Return the rows of a manifest list with all counts and lengths; missing ones are read from
+    the manifests.
     """
     unknown = [name for name in _COUNTS if manifests.column(name).null_count]
     is_known = manifests.column("manifest_length").null_count == 0

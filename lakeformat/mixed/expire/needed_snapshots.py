@@ -82,9 +82,10 @@ class NeededSnapshots:
 def _at_the_beginning(history: Sequence[Snapshot], batch: OpenBatch | None) -> Iterator[Snapshot]:
     """Yield a base snapshot that is not newer than the one that an open batch may read.
 
-    The batch reads the newest one when it began. Only times show the order of commits to both
-    stores, so a snapshot counts as earlier only if clocks that differ would not change that. If
-    there was none, yield the oldest snapshot, which shows that the base store was empty then.
+    The batch reads the snapshot that was the newest when it began. Only times show the order of
+    commits to both stores, so a snapshot counts as earlier only if it is older by more than clocks
+    may differ. If there was none, yield the oldest snapshot, which shows that the base store was
+    empty then.
     """
     if batch is not None and history:
         latest = batch.began_millis - _CLOCKS_MILLIS

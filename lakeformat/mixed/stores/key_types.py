@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds key columns whose type was changed: an int has another hash than the same number as a
-long, so the names of older files contain other nodes.
+"""Finds key columns whose type was changed: an int can have another hash than the same number as a
+long, so the names of older files may contain other nodes.
 """
 
 from __future__ import annotations

@@ -26,10 +26,10 @@ class EarlierCommitReport(Report):
     """Returns the report on an earlier attempt; raises InvalidRequestError if the two commits
     differ.
 
-    A repeated job writes its rows to new files, which is the same commit. The commits differ if
-    their numbers of rows differ, or if only some of the files belong to the earlier attempt. A
-    batch in transaction order may have published fewer rows, because it left out keys that had
-    changed.
+    A repeated job writes its rows to new files; this still counts as the same commit. The commits
+    differ if their numbers of rows differ, or if only some of the files belong to the earlier
+    attempt. A batch in transaction order may have published fewer rows, because it left out keys
+    that had changed.
     """
 
     handle: TableHandle
