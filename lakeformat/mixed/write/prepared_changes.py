@@ -51,7 +51,7 @@ class PreparedChangeWriter(PreparedNodeWriter):
     def __init__(
         self, pair: StorePair, *, replaces: bool | None, transaction: int = OWN_SEQUENCE
     ) -> None:
-        """Start a writer; with ``replaces`` a stored row replaces the row of its key.
+        """Start a writer; with ``replaces`` an inserted row replaces the row of its key.
 
         If ``replaces`` is None, the table property ``write.upsert.enabled`` decides.
         ``transaction`` is the transaction of the batch that commits the files.
