@@ -126,8 +126,9 @@ def _outside(loaded: LoadedMetadata, history: BranchHistory, found: int) -> Lake
     if loaded.metadata.snapshot(found) is None:
         return no_snapshot(table, found)
     return InvalidRequestError(
-        f"snapshot {found} of {table} is not in the history of branch {branch!r}, so a rollback to "
-        "it would add rows that the branch never had. Create a branch there to read it: "
+        f"snapshot {found} of {table} is not in the history of branch {branch!r}: it belongs to "
+        "another branch, or a snapshot between both has expired. So a rollback to it could add "
+        "rows that the branch never had. Create a branch there to read it: "
         f"table.branches.create('name', snapshot={found})"
     )
 

@@ -166,8 +166,9 @@ def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> 
     for name in alteration.properties:
         if name in OF_PAIRS:
             raise InvalidRequestError(
-                f"the property {name!r} of {table} cannot be changed, because it makes the two "
-                "stores one Mixed table: leave it out. rename_table renames both stores"
+                f"the property {name!r} of {table} cannot be changed, because only operations on "
+                "both stores of a Mixed table set it: leave it out. rename_table renames both "
+                "stores"
             )
         if name == VERSION_FIELD:
             raise InvalidRequestError(
@@ -186,7 +187,7 @@ def _require_kept_key(table: str, change: object) -> None:
     refused = {
         DroppedColumn: ("be dropped", "it identifies rows"),
         RenamedColumn: ("be renamed", "programs that write the table find the key by its name"),
-        WiderColumn: ("get another type", "the same values would have other hashes"),
+        WiderColumn: ("get another type", "the same values could have other hashes"),
         OptionalColumn: ("become nullable", "a row without a key cannot be replaced"),
     }
     if (found := refused.get(type(change))) is not None:

@@ -82,7 +82,8 @@ def read_manifest_list(places: FilePlaces, snapshot: Snapshot) -> pa.Table:
     unknown = set(table.column("content").to_pylist()) - {0, 1}
     if unknown:
         raise CorruptTableError(
-            f"{uri} has manifests of the unknown content {min(unknown)}; {RESTORE}"
+            f"{uri} is damaged: the content of a manifest is {min(unknown)}, but must be 0 or 1; "
+            f"{RESTORE}"
         )
     _check(table, uri)
     return table

@@ -35,10 +35,11 @@ def commit_changes(after: TableState, asked: AskedRows) -> Iterator[pa.RecordBat
         return added_rows(after, asked)
     before = None if commit.parent_id is None else after.metadata.snapshot(commit.parent_id)
     if before is None and commit.parent_id is not None:
+        operation = "is not stored" if commit.operation is None else f"is {commit.operation!r}"
         raise NotFoundError(
-            f"snapshot {commit.snapshot_id} of {after.places.uri} is of the operation "
-            f"{commit.operation!r}, which deletes or overwrites rows, and the state before it has "
-            "expired, so these rows are not known: read all rows with scan(), and then the changes "
-            "after the snapshot of that scan"
+            f"snapshot {commit.snapshot_id} of {after.places.uri} may delete or overwrite rows "
+            f"(its operation {operation}), and the state before it has expired, so these rows are "
+            "not known: read all rows with scan(), and then the changes after the snapshot of that "
+            "scan"
         )
     return changed_rows(replace(after, snapshot=before), after, asked)

@@ -194,8 +194,8 @@ def _ahead_of_main(loaded: LoadedMetadata, name: str) -> list[int]:
     raise CommitConflictError(
         f"main of {loaded.places.uri} is at snapshot {metadata.current_snapshot_id}, which is not "
         f"in the history of branch {name!r}: main has other commits since the branch began, and "
-        "would lose them. Nothing was changed. cherry_pick(snapshot) publishes single appends of "
-        "the branch on main"
+        "would lose them, or a snapshot between both has expired. Nothing was changed. "
+        "cherry_pick(snapshot) publishes single appends of the branch on main"
     )
 
 

@@ -170,7 +170,7 @@ def test_manifests_that_version_1_lists_by_their_paths_have_no_counts():
         ({}, entry({"content": 1}), "the content of an entry is 1, but must be 0;"),
         ({"content": 1}, entry(), "the content of an entry is 0, but must be 1 or 2;"),
         ({"partition_spec_id": 4}, entry(), "the manifest .* has no partition spec 4, only"),
-        ({"content": 2}, entry(), "manifests of the unknown content 2"),
+        ({"content": 2}, entry(), "the content of a manifest is 2, but must be 0 or 1"),
     ],
 )
 def test_an_entry_that_does_not_fit_is_named_with_its_manifest(listed, member, reason):

@@ -231,7 +231,7 @@ def test_older_tags_expire_whatever_their_retention_is(storage, table):
     later = at(storage, NOW_MILLIS + DAY)
     report = later.tags.expire(older_than=moment)
     assert report.deleted == ("first",)
-    assert "its snapshot is older than 2023-11-14" in report.reason
+    assert "the snapshot is older than 2023-11-14" in report.reason
 
 
 def test_a_tag_with_the_largest_age_never_expires(storage, table):

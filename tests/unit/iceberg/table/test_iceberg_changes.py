@@ -125,7 +125,7 @@ def test_an_append_is_read_after_the_snapshot_before_it_expired(tmp_path, start,
 
 def test_deletes_are_not_known_after_the_snapshot_before_them_expired(tmp_path):
     table = appended_after_the_expiry(tmp_path, "overwrite")
-    expected = "'overwrite', which deletes or overwrites rows, and the state before it has expired"
+    expected = r"\(its operation is 'overwrite'\), and the state before it has expired"
     with pytest.raises(lake.NotFoundError, match=expected):
         table.changes("main/8")
     table.consumers.set("job", next_snapshot=9)
