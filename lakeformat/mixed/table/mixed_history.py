@@ -227,7 +227,8 @@ class MixedHistory:
             return self._require_readable(found[-1])
         since = "it has no snapshot yet"
         if self.snapshots:
-            since = f"its history begins at {moment_text(self.snapshots[0].time_millis)}"
+            begin = moment_text(self.snapshots[0].time_millis)
+            since = f"its history begins at {begin}; choose a later time"
         raise NotFoundError(f"{self.uri} had no snapshot at {moment_text(millis)}: {since}")
 
     def _require_readable(self, found: MixedSnapshot) -> MixedSnapshot:

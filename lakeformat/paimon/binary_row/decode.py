@@ -97,7 +97,7 @@ class _Section:
         if not self.start <= offset <= end <= len(self.content) or self.room < 0:
             raise ValueError(
                 f"a reference to {size} bytes at {offset} is outside of the items, "
-                f"which end at {len(self.content)}"
+                f"which end at {len(self.content)}, or overlaps another item"
             )
         return self.content[offset:end]
 
