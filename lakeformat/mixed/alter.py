@@ -144,8 +144,8 @@ def _is_as_planned(plan: LoadedPair, base: LoadedMetadata, change: LoadedMetadat
 def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> None:
     """Raise ``InvalidRequestError`` for a change that would make the table unsound.
 
-    After such a change, keys would have other hashes, rows would have another order, or the stores
-    would no longer be a pair.
+    After such a change, for example, keys could have other hashes, or rows another order. Raise
+    ``UnsupportedError`` for properties of a LogStore.
     """
     if loaded.version is not None:
         _require_kept_version(table, loaded.version, alteration)

@@ -24,8 +24,8 @@ __all__ = ["commit_changes"]
 def commit_changes(after: TableState, asked: AskedRows) -> Iterator[pa.RecordBatch]:
     """Return the changes of the commit that made a snapshot; a ``replace`` has no changes.
 
-    Unless the commit is an append, raise ``NotFoundError`` if the snapshot before it has expired.
-    This happens before any row is returned.
+    For a commit that may delete rows, raise ``NotFoundError`` if the snapshot before it has
+    expired. This happens before any row is returned.
     """
     commit = after.snapshot
     assert commit is not None

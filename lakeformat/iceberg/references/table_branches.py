@@ -69,7 +69,7 @@ class TableBranches:
     _handle: TableHandle
 
     def list(self) -> Sequence[BranchInfo]:
-        """Return all branches, sorted by name."""
+        """Return all branches except main, sorted by name."""
         metadata = self._handle.load().metadata
         branches = [
             each
@@ -180,7 +180,7 @@ class TableBranches:
 def _ahead_of_main(loaded: LoadedMetadata, name: str) -> list[int]:
     """Return the ids of the snapshots of a branch that main does not have, oldest first.
 
-    Raise ``CommitConflictError`` if main has snapshots that the branch does not have.
+    Raise ``CommitConflictError`` if the newest snapshot of main is not in the branch's history.
     """
     metadata = loaded.metadata
     head = find_reference(metadata, name, BRANCH, loaded.places.uri).snapshot_id

@@ -104,8 +104,8 @@ class _NodeChangesReader:
             yield found
 
     def _in_order(self, files: Sequence[StoreFile]) -> tuple[pa.RecordBatch, Mask]:
-        """Return the rows of files by version and offset, the deletes first, and a mask of the
-        inserts.
+        """Return the rows of files by version and offset, a delete before an insert with the same
+        numbers, and a mask of the inserts.
         """
         fields = (*self.asked.schema.fields, FILE_OFFSET)
         deletes, inserts = (

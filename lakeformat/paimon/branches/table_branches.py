@@ -61,7 +61,7 @@ class TableBranches:
     _handle: TableHandle
 
     def list(self) -> Sequence[BranchInfo]:
-        """Return every branch, sorted by name."""
+        """Return all branches except main, sorted by name."""
         storage, found = self._handle.storage, []
         for branch in branches(storage, self._handle.layout):
             layout = self._handle.layout.on_branch(branch.name)
