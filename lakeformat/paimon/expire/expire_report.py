@@ -110,7 +110,8 @@ def _lines(report: ExpireReport) -> Iterator[str]:
     if report.spared:
         yield f"kept {counted(report.spared, 'file')} for a tag, a branch or a later snapshot"
     if report.consumers:
-        yield f"deleted consumers without progress: {', '.join(report.consumers)}"
+        delete = "would delete" if report.dry_run else "deleted"
+        yield f"{delete} consumers without progress: {', '.join(report.consumers)}"
     if report.stale_consumers:
         yield f"consumers whose next snapshot has expired: {', '.join(report.stale_consumers)}"
     yield from report.notes

@@ -101,9 +101,11 @@ def test_an_expiry_forgets_consumers_first_where_the_table_says_after_how_long()
     rows.clock.millis = state.modified_millis + 61_000
     planned = rows.table.expire_snapshots(**ALL, dry_run=True)
     assert (planned.consumers, planned.snapshots) == (("old",), (1, 2))
+    assert "would delete consumers without progress: old" in planned.lines
     assert names(rows.table) == {"old": 1}
     report = rows.table.expire_snapshots(**ALL)
     assert (report.consumers, report.snapshots) == (("old",), (1, 2))
+    assert "deleted consumers without progress: old" in report.lines
     assert names(rows.table) == {}
 
 
