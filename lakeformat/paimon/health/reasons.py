@@ -24,6 +24,7 @@ from lakeformat.paimon.health.history_reasons import history_reasons
 from lakeformat.paimon.health.overdue import Overdue
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.read.buckets import skips_level_zero
+from lakeformat.paimon.read.postponed_rows import merges_postponed_rows
 from lakeformat.tables.health.verdict import Reason
 from lakeformat.types.byte_size import size
 
@@ -189,9 +190,11 @@ def _of_invisible_rows(handle: TableHandle, table: str, files: FileFacts) -> Ite
             f"lake compact {table} --strategy full",
         )
     if files.postponed_files:
+        is_merged = merges_postponed_rows(handle.schema)
+        seen = "merge them in memory" if is_merged else "do not see them"
         yield Reason(
             f"the rows of {_many(files.postponed_files, 'file')} have no bucket yet: batch reads "
-            "do not see them",
+            f"{seen}",
             f"lake compact {table}",
         )
 

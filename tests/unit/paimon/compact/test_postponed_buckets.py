@@ -276,6 +276,16 @@ def test_a_merging_read_sees_rows_that_wait(catalog):
     assert table.system_table("ro").scan().to_arrow().num_rows == 4
 
 
+@pytest.mark.parametrize(
+    ("merges", "what"), [("false", "do not see them"), ("true", "merge them in memory")]
+)
+def test_the_health_report_knows_if_reads_include_rows_without_a_bucket(catalog, merges, what):
+    table = postponed(catalog, **{"postpone.merge-on-read": merges})
+    table.write(rows([1]))
+    [reason] = table.health().reasons
+    assert reason.finding == f"the rows of 1 file have no bucket yet: batch reads {what}"
+
+
 @pytest.mark.parametrize("engine", ["partial-update", "first-row", "aggregation"])
 def test_a_merging_read_says_what_a_compaction_will_make_of_it(catalog, engine):
     table = postponed(catalog, **{"merge-engine": engine, "postpone.merge-on-read": "true"})
