@@ -24,7 +24,7 @@ from lakeformat.paimon.metadata.index_manifest import (
     index_entry_from_record,
     index_entry_record,
 )
-from lakeformat.paimon.metadata.record_file import decode_avro_file, encode_avro_file
+from lakeformat.paimon.metadata.record_file import RESTORE, decode_avro_file, encode_avro_file
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
 from lakeformat.tables.messages import require_bytes, require_messages, unreadable_message
 
@@ -67,7 +67,7 @@ class CommitMessage:
     assigned_by: str | None = None
     """A digest of the hash index files, or the name of the writer, by which keys got their buckets.
 
-    None if the table assigns buckets by a hash function of the bucket key.
+    None if no key got a dynamic bucket.
     """
 
     def written_files(self) -> Iterator[DataFileMeta]:
@@ -137,8 +137,8 @@ class CommitMessage:
         try:
             return cls._from_record(_record_of(bytes(content)))
         except Exception as reason:  # noqa: BLE001 - broken bytes lead to any of them
-            said = reason if isinstance(reason, LakeError | ValueError) else repr(reason)
-            raise unreadable_message(content, said) from None
+            said = str(reason) if isinstance(reason, LakeError | ValueError) else repr(reason)
+            raise unreadable_message(content, said.removesuffix(f"; {RESTORE}")) from None
 
     @classmethod
     def _from_record(cls, record: dict[str, Any]) -> CommitMessage:

@@ -33,6 +33,7 @@ from lakeformat.paimon.options import TableOptions
 
 __all__ = [
     "AVRO",
+    "RESTORE",
     "avro_codec",
     "check_version",
     "decode_avro_file",
@@ -46,6 +47,8 @@ __all__ = [
 
 AVRO = "avro"
 _CODECS = {"zstd": "zstandard"}
+RESTORE = "restore the file from a backup or roll the table back to an earlier snapshot"
+"""The advice for a damaged file of metadata records."""
 
 
 def encode_record_file(
@@ -79,7 +82,7 @@ def decode_record_file(content: bytes, uri: str, *, version: int) -> list[dict[s
     except ValueError as damage:
         raise CorruptTableError(
             f"{uri} ({len(content)} bytes) is not a readable ORC or Parquet file: {damage}; "
-            "restore the file from a backup or roll the table back to an earlier snapshot"
+            f"{RESTORE}"
         ) from None
     for record in records:
         check_version(record, version, uri)
@@ -134,8 +137,7 @@ def decode_avro_file(
 
 def _unreadable(content: bytes, uri: str, reason: str) -> CorruptTableError:
     return CorruptTableError(
-        f"{uri} ({len(content)} bytes) is not a readable Avro file: {reason}; "
-        "restore the file from a backup or roll the table back to an earlier snapshot"
+        f"{uri} ({len(content)} bytes) is not a readable Avro file: {reason}; {RESTORE}"
     )
 
 
@@ -167,6 +169,5 @@ def check_version(record: Mapping[str, Any], version: int, uri: str) -> None:
             "by a newer version; upgrade this library"
         )
     raise CorruptTableError(
-        f"{uri} has format version {found}, but this library reads {version}; "
-        "restore the file from a backup or roll the table back to an earlier snapshot"
+        f"{uri} has format version {found}, but this library reads {version}; {RESTORE}"
     )
