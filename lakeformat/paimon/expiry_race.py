@@ -87,8 +87,8 @@ def rewriting_if_overtaken(handle: TableHandle, base: Snapshot) -> Iterator[None
         if not is_overtaken(handle, base.id):
             raise
         raise BucketsChangedError(
-            f"snapshot {base.id} of {handle.uri}, which assigns keys to buckets, expired while it "
-            "was read, and a newer one exists. Nothing was published: write the rows again. "
+            f"snapshot {base.id} of {handle.uri}, which assigns keys to buckets, could not be "
+            "read, and a newer one exists. Nothing was published: write the rows again. "
             f"First error: {missing}"
         ) from missing
 

@@ -1246,7 +1246,7 @@ MISTAKES = [
         "a strategy of Iceberg tables",
         "run",
         'LakeCompactOperator(task_id="t", table="shop.plain", strategy="zorder")',
-        "InvalidRequestError: strategy must be 'full' (all files) or 'minor' (only what is due), got 'zorder': leave it out, and sort the rows of a Paimon table with order_by and order_strategy",
+        "InvalidRequestError: strategy must be 'full' (all files) or 'minor' (only what is due), got 'zorder'. To sort the rows of a Paimon table, use order_by and order_strategy instead",
     ),
     Mistake(
         "a text where a dict of lists is wanted",

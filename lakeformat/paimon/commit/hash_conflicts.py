@@ -98,9 +98,7 @@ def require_one_writer(handle: TableHandle, messages: Sequence[CommitMessage]) -
 
 
 def require_distinct_keys(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Raise InvalidRequestError if two writers put one key of a partition into different
-    buckets.
-    """
+    """Raise InvalidRequestError if several hash indexes of a partition have the same key."""
     by_partition: dict[bytes, list[IndexManifestEntry]] = {}
     for message in messages:
         for entry in message.new_index_files:
@@ -109,10 +107,10 @@ def require_distinct_keys(handle: TableHandle, messages: Sequence[CommitMessage]
     for partition, entries in by_partition.items():
         if len(entries) > 1 and _share_a_key(handle, entries):
             raise InvalidRequestError(
-                f"these messages put keys of {place(handle, partition)} into two buckets "
+                f"several of these messages index the same keys of {place(handle, partition)} "
                 f"({', '.join(entry.file_name for entry in entries)}), because their writers "
-                "worked independently. Discard the messages with Table.abort and write each "
-                "partition with one writer"
+                "worked independently: a key could end up in two buckets. Discard the messages "
+                "with Table.abort and write each partition with one writer"
             )
 
 

@@ -46,7 +46,9 @@ class Groups:
     """The identity of the snapshots; None if the call has no ``commit``."""
     published: list[Made] = field(default_factory=list)
     refused: list[tuple[CompactUnit, LakeError]] = field(default_factory=list)
-    """The units whose commit was a conflict, each with the error; their new files are deleted."""
+    """The units that conflict with another commit, each with the error; their new files are
+    deleted.
+    """
     snapshot_ids: list[int] = field(default_factory=list)
     tried: int = 0
     conflicts: int = 0
@@ -107,8 +109,9 @@ class Groups:
         if report.replayed:
             return self._conflict(
                 CommitConflictError(
-                    "another attempt of this compaction has published this work as snapshot "
-                    f"{report.snapshot_id} of {self.handle.uri}; other buckets are planned again"
+                    "another attempt of this compaction has published snapshot "
+                    f"{report.snapshot_id} of {self.handle.uri} meanwhile; this bucket is planned "
+                    "again"
                 )
             )
         if identity is not None:

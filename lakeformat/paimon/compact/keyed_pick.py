@@ -42,15 +42,15 @@ def pick_universal(levels: Levels, settings: PickSettings) -> Pick | None:
 def pick_level_0(levels: Levels, settings: PickSettings) -> Pick | None:
     """Pick like ``pick_universal``; if no run is due, pick at least all of level 0.
 
-    Return None if level 0 is empty, too. This is for tables that look up old rows, or whose readers
-    do not see rows on level 0.
+    Return None if level 0 is empty, too. This is for tables that look up old rows, or that have
+    ``compaction.force-up-level-0``.
     """
     if picked := pick_universal(levels, settings):
         return picked
     fresh = len(levels.level_0)
     if not fresh:
         return None
-    reason = f"{_many(fresh, 'file')} of level 0, which only a compaction makes visible or looks up"
+    reason = f"{_many(fresh, 'file')} of level 0, which this table always compacts"
     return _unless_done(_from(levels, _extended(levels.runs, fresh, settings), reason))
 
 

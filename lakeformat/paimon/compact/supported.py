@@ -26,8 +26,8 @@ def require_strategy(strategy: str) -> None:
     """Raise InvalidRequestError unless the strategy is ``full`` or ``minor``."""
     if strategy not in STRATEGIES:
         raise InvalidRequestError(
-            f"strategy must be 'full' (all files) or 'minor' (only what is due), got {strategy!r}: "
-            "leave it out, and sort the rows of a Paimon table with order_by and order_strategy"
+            f"strategy must be 'full' (all files) or 'minor' (only what is due), got {strategy!r}. "
+            "To sort the rows of a Paimon table, use order_by and order_strategy instead"
         )
 
 

@@ -146,7 +146,8 @@ class CompactionOptions:
         "compaction.file-num-limit",
         whole_number(2, 100_000_000),
         "100000",
-        "The most files of an append table in one compaction; the rest is compacted next time.",
+        "Number of files of an append table after which a compaction takes no further bucket; the "
+        "rest is compacted next time.",
         group=Group.PERFORMANCE,
     )
     compaction_delete_ratio_threshold = Option(

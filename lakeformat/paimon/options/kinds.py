@@ -261,13 +261,13 @@ def _column_names(text: str) -> tuple[str, ...]:
 def _weights(text: str) -> tuple[int, ...]:
     weights = tuple(_integer(weight) for weight in text.split(",")) if text else ()
     if any(not 1 <= weight < 2**31 for weight in weights):
-        raise ValueError("a weight must be 1 or more")
+        raise ValueError(f"a weight must be from 1 to {2**31 - 1}")
     return weights
 
 
 def _scheme(text: str) -> str:
     if text and not _SCHEME_NAME.fullmatch(text):
-        raise ValueError("it may contain only letters, digits, '+', '.' and '-'")
+        raise ValueError("it must begin with a letter, then have letters, digits, '+', '.' and '-'")
     return text.lower()
 
 

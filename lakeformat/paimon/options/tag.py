@@ -30,7 +30,7 @@ class TagOptions:
         one_of("none", "process-time", "watermark", "batch"),
         "none",
         "Tags that `tags.create_due` creates: none, one per period by commit time or by "
-        "watermark, or one of the newest snapshot. Writers of other engines create them on "
+        "watermark, or a tag of the newest snapshot. Writers of other engines create them on "
         "commit.",
     )
     tag_creation_period = Option(

@@ -273,7 +273,10 @@ def _report(
 def _reason(plan: _PlannedRemovals, scan: OrphanScan, deleter: Deleter, *, dry_run: bool) -> str:
     files = counted(scan.files, "file")
     if not plan.files:
-        return f"no orphans: each of {files} is referenced or newer than the age limit"
+        kept = "referenced or newer than the age limit"
+        if scan.writing_files or scan.unknown_files:
+            kept = "referenced, newer than the age limit, or of an active or unknown writer"
+        return f"no orphans: each of {files} is {kept}"
     if dry_run:
         return f"{plan.files} of {files} are orphans; dry run, so none was removed"
     deleted = deleter.deleted

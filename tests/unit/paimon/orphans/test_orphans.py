@@ -292,7 +292,9 @@ def test_where_the_storage_says_no_age_a_file_stays(warehouse):
     warehouse.now, then = 0, warehouse.now
     warehouse.put(f"bucket-0/data-{UNIQUE}-0.parquet")
     warehouse.now = then + 2 * DAY
-    assert remove(table).unknown_files == 1
+    report = remove(table)
+    assert report.unknown_files == 1
+    assert report.reason.endswith("of an active or unknown writer")
 
 
 def test_a_writer_that_is_still_at_work_keeps_all_its_files(warehouse):
