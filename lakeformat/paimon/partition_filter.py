@@ -149,7 +149,7 @@ def _as_text(value: Any) -> str:
 def _says(text: str, found: pa.Array) -> bool:
     """Return True if the cast from ``text`` lost nothing.
 
-    Numbers and texts are compared. Other types are not, because one date or time has several
+    Integers, decimals and texts are compared. Other types are not, because one value has several
     spellings.
     """
     kind = found.type

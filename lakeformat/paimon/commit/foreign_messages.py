@@ -44,7 +44,7 @@ def check_foreign_messages(handle: TableHandle, messages: Sequence[CommitMessage
 def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
     """Raise InvalidRequestError for messages of another table or branch.
 
-    A message belongs elsewhere if its files have a schema that this table lacks, or if that schema
+    A message belongs elsewhere if its files have a newer schema than this table, or if their schema
     has other content on the message's branch.
     """
     newest_schema = require_there(handle)

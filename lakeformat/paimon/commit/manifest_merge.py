@@ -2,7 +2,7 @@
 """Merges the manifests of a table during a commit, so that a scan reads fewer of them.
 
 ``pick_manifests`` chooses from the manifest list alone, ``merge_manifests`` writes. The live files
-of the table do not change. A minor merge joins small neighbours. A full merge also drops the
+of the table do not change. A minor merge joins small neighbours. A full merge also drops all
 entries of deleted files.
 """
 

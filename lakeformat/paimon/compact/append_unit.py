@@ -64,7 +64,7 @@ def _batches(handle: TableHandle, unit: CompactUnit, files: DataFiles) -> Iterat
 def _described(
     handle: TableHandle, unit: CompactUnit, written: list[WrittenFile]
 ) -> list[DataFileMeta]:
-    """Return the manifest entries of the new files.
+    """Return the metadata of the new files.
 
     The sequence numbers of the new files begin with the smallest number of the unit's files.
     """

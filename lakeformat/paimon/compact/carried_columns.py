@@ -16,9 +16,9 @@ __all__ = ["carried_columns"]
 
 
 def carried_columns(schema: TableSchema, output_level: int) -> frozenset[str]:
-    """Return the names of the columns that a compaction may copy without decoding their texts.
+    """Return the names of the columns that a compaction may copy without decoding their values.
 
-    Neither the merge nor a file index reads their values. The set is empty for merge engines other
+    Neither the merge nor a file index reads these values. The set is empty for merge engines other
     than ``deduplicate``, for formats other than Parquet, and if the changelog compares rows.
     """
     options = schema.table_options

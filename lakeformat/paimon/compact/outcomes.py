@@ -56,7 +56,7 @@ def failed(unit: CompactUnit, error: LakeError) -> BucketOutcome:
 
 
 def not_chosen(other: NotChosen) -> BucketOutcome:
-    """Return the outcome of a bucket that needs no work, or whose work was done before."""
+    """Return the outcome of a bucket that the plan left out."""
     return BucketOutcome(
         partition=other.path, bucket=other.bucket, outcome="not chosen", reason=other.reason
     )

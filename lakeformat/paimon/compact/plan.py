@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the buckets to compact, with a reason for each bucket that needs no work.
+"""Chooses the buckets to compact, with a reason for each bucket that is left out.
 
 Planning reads metadata only.
 """
@@ -102,7 +102,7 @@ def _planned(
     live: list[ManifestEntry],
     fresh: Mapping[bytes, str],
 ) -> tuple[list[CompactUnit], list[NotChosen]]:
-    """Return the units of all buckets, and the buckets that need no work.
+    """Return the units of all buckets, and the buckets that are left out.
 
     ``live`` are the entries of all live files; it may be empty if no partition has postponed rows.
     ``fresh`` has the partitions that were written too recently, with the reason.

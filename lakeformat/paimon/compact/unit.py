@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a compaction: units of work, and the buckets that need no work."""
+"""The plan of a compaction: units of work, and the buckets that are left out."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class NotChosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactPlan:
-    """The plan of a compaction: units of work, and buckets that need none.
+    """The plan of a compaction: units of work, and buckets that are left out.
 
     Planning reads metadata only and changes nothing.
     """

@@ -36,8 +36,8 @@ class Retention:
     older_than: int
     """A time in epoch milliseconds.
 
-    A snapshot that was the newest at this time or later is kept, unless more than ``retain_max``
-    exist.
+    Snapshots that were the newest at this time or later are kept, and changelogs from this time or
+    later, unless more than ``retain_max`` exist.
     """
     limit: int
     """The largest number of snapshots or changelogs that one run expires."""

@@ -64,9 +64,7 @@ class FileFacts:
     level_0_rows: int | None = None
     most_sorted_runs: int | None = None
     buckets_due: int = 0
-    """The number of buckets that a minor compaction would pick: for runs, small files or deleted
-    rows.
-    """
+    """The number of buckets with too many sorted runs, small files or deleted rows."""
     postponed_files: int = 0
     """The number of files in ``bucket-postpone``, whose rows have no bucket yet."""
     untold_files: int | None = None

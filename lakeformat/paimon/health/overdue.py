@@ -73,7 +73,9 @@ class OverdueNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overdue:
-    """The numbers of snapshots and changelogs that an expiry without ``limit`` would delete now."""
+    """The numbers of snapshots and changelogs beyond their retention, and the consumer that keeps
+    them.
+    """
 
     snapshots: OverdueNumbers = OverdueNumbers()
     changelogs: OverdueNumbers = OverdueNumbers()
@@ -97,7 +99,7 @@ class Overdue:
 
 
 def find_overdue(handle: TableHandle) -> Overdue:
-    """Count the snapshots and changelogs that an expiry by the table options would delete."""
+    """Count the snapshots and changelogs beyond the retention that the table options set."""
     options, now = handle.options, handle.environment.now_millis()
     ids = snapshot_ids(handle.storage, handle.layout)
     told = changelog_ids(handle.storage, handle.layout)

@@ -143,7 +143,8 @@ def _exchange_global_indexes(
 ) -> list[IndexManifestEntry]:
     """Return the entries after global index files are removed and added, by file name.
 
-    Raise CommitConflictError if two files would index the same rows of a field.
+    Raise CommitConflictError if two files would index the same rows of a field, or a field with
+    different extra fields.
     """
     left = _without_named(state, removed)
     for old in left:
@@ -163,7 +164,7 @@ def _cover_the_same(old: IndexManifestEntry, new: IndexManifestEntry) -> bool:
         return False
     if _is_primary_key_source(first) and _is_primary_key_source(second):
         return False
-    # Files with different extra fields serve different purposes, so they are not compared.
+    # As in Java, different extra fields are a conflict, even without common rows.
     return first.extra_field_ids != second.extra_field_ids or (
         first.row_range_start <= second.row_range_end
         and second.row_range_start <= first.row_range_end

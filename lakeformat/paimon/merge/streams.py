@@ -62,7 +62,7 @@ def merge_runs(
     Each run has its keys in order and each key once; if rows compare equal, the row of the later
     run is newer. ``numbered=False``: all rows of a run are newer than those of earlier runs, so
     sequence numbers are not compared. ``ahead`` may fetch rounds before they are needed. Raise
-    CorruptTableError if a run that is merged with other runs does not have its keys in order.
+    CorruptTableError if the batches of a run that is merged with other runs are not in key order.
     """
     if len(runs) == 1:
         for batch in runs[0]:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removes orphan files and missing files from a table, and corrects wrong hints."""
+"""Removes orphan files, and the entries of missing files, from a table; corrects wrong hints."""

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explains in one sentence why chosen partitions have no rows, and names similar partitions."""
+"""Makes the sentence about chosen partitions that have no rows, with the names of similar
+partitions.
+"""
 
 from __future__ import annotations
 

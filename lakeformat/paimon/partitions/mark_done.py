@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Marks partitions as done, for programs that wait until all rows of a partition are written.
 
-Readers of the table ignore the mark. Marking a partition again updates the mark, which has the
-times of the first and of the last call.
+Readers of the table ignore the mark. Marking a partition again updates the file ``_SUCCESS``, which
+has the times of the first and of the last call.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compactions that look up the old row of a key: for producer ``lookup``, or for deletion vectors.
+"""Compactions that look up the old row of a key in files of higher levels.
 
 Files of levels above the output are read together with the compacted files if their keys overlap.
 One pass over all of them finds every row that is replaced. The files of higher levels are not
@@ -37,7 +37,7 @@ class LookupMerge:
     """The level of the new files. Files of higher levels are only read, to find old rows."""
     unchanged: Unchanged | None = None
     makes_changelog: bool = True
-    """True to make the changelog; False if only deletion vectors are needed."""
+    """True to make the changelog; False to leave it empty."""
 
     def merge(self, rows: pa.Table, groups: KeyGroups | None) -> Merged:
         levels = rows[LEVEL].to_numpy()

@@ -47,9 +47,9 @@ def sort_compact(
     them.
 
     ``strategy`` is ``order``, one column after the other; or ``zorder`` or ``hilbert``, with equal
-    weight for all columns. Each partition is sorted and published as a compaction. Files that a
-    writer adds meanwhile are not changed. If another commit compacts or deletes files of a
-    partition meanwhile, that partition is sorted again.
+    weight for all columns. Each bucket is sorted by itself. Files that a writer adds meanwhile are
+    not changed. If another commit compacts or deletes files of a bucket meanwhile, that bucket is
+    sorted again.
 
     Raise UnsupportedError for a table whose rows cannot get another order, and InvalidRequestError
     for an unknown column or strategy.
@@ -98,7 +98,7 @@ def plan_sort(
     *,
     chosen: Chosen = WHOLE_TABLE,
 ) -> CompactPlan:
-    """Return the plan to sort the newest snapshot, a unit for each partition; nothing is changed.
+    """Return the plan to sort the newest snapshot, a unit for each bucket; nothing is changed.
 
     The errors are those of ``sort_compact``.
     """

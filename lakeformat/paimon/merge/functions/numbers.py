@@ -31,7 +31,7 @@ _LONG_DIGITS = 18
 
 
 class Arithmetic(Enum):
-    """The kinds of arithmetic: how the numbers of a type are added and multiplied."""
+    """The kinds of arithmetic: how the numbers of a type are added."""
 
     INTEGER = "refused if the result overflows the declared width"
     FLOAT = "as in IEEE 754, one step after the other"

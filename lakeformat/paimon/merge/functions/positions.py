@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that choose one value of a key: last, first, largest, smallest, or the primary key.
+"""Functions that choose one value of a key: the last, the first, or that of the primary key.
 
 Their state is the position in the column of the chosen value; the values are taken once, at the
 end.

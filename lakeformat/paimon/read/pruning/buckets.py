@@ -83,8 +83,8 @@ def by_merged_values(
 
     ``may_match`` masks the files whose value bounds meet the conditions; ``places`` are the
     positions of each bucket's files. If each key of a bucket is in one file, the matching files are
-    read. Otherwise all files of the bucket are read if one of them matches. If the merge engine
-    combines columns of several rows, they are always read.
+    read. Otherwise all files of the bucket are read if one of them matches, or always if the merge
+    engine combines columns of several rows.
     """
     if skips_level_zero(schema):  # each key is in one visible file
         return may_match
