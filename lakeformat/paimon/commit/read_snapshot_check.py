@@ -42,7 +42,7 @@ class ReadSnapshotCheck:
     identity: str | None = None
     """The identity of ``snapshot``; None if the caller does not know it.
 
-    It detects that a snapshot after a rollback has the same number.
+    It shows if another snapshot got the number of ``snapshot`` after a rollback.
     """
     was_read: bool = True
     """True if the caller read the snapshot. False if ``commit.strict-mode.last-safe-snapshot``

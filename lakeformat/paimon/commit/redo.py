@@ -163,7 +163,7 @@ class Redo:
 
 
 def files_taken_out(handle: TableHandle, replaces: int, head: Snapshot) -> Set[str]:
-    """Return the names of the files that a commit which replaces snapshot ``replaces`` deletes.
+    """Return the names of the files that a commit deletes to replace the snapshot ``replaces``.
 
     The set is empty if the table has a primary key, or if that snapshot has expired.
     """

@@ -18,11 +18,11 @@ __all__ = ["number_rows"]
 def number_rows(
     changes: SnapshotDelta, snapshot_id: int, first: int, *, by_partition: bool
 ) -> tuple[SnapshotDelta, int]:
-    """Give the rows of new files ids from ``first`` on; return the changes and the next free id.
+    """Number the rows of new files from ``first`` on; return the changes and the next free number.
 
-    With ``by_partition`` the files of a partition get consecutive ids. A sequence number 0 becomes
-    ``snapshot_id``. All these numbers depend on the newest snapshot, so every attempt assigns them
-    again.
+    With ``by_partition`` the files of a partition get consecutive numbers. A sequence number 0
+    becomes ``snapshot_id``. All these numbers depend on the newest snapshot, so every attempt
+    assigns them again.
     """
     table = _stamp(changes.table, snapshot_id)
     if by_partition:

@@ -39,7 +39,7 @@ def keeping_instants(schema: TableSchema, zones: Iterable[str] = ()) -> TableSch
     files.
 
     ``zones`` are the zones of the writers of existing files. They are consumed only if
-    ``orc.writer-timezone`` does not decide.
+    ``lake.orc-writer-timezone`` does not decide.
     """
     options = schema.table_options
     if not _shifts_instants(schema):

@@ -113,7 +113,8 @@ def read_key_values(
     instants: InstantRule | None = None,
     section: PackedPart | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a primary-key table's file, with the same arguments as ``read_batches``.
+    """Yield the rows of a primary-key table's file; ``read_batches`` describes the arguments except
+    ``numbered``.
 
     The columns are ``_SEQUENCE_NUMBER`` (only if ``numbered``), ``_VALUE_KIND`` and ``wanted``.
     Keys are read from the table's own columns, which every file has, also with

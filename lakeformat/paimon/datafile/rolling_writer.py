@@ -62,7 +62,7 @@ class WrittenFile:
 
 
 class RollingWriter:
-    """Writes rows to files of one directory, in the order in which they are added."""
+    """Writes rows to files of one bucket, in the order in which they are added."""
 
     def __init__(
         self,

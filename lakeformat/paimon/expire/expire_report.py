@@ -41,8 +41,8 @@ class ExpireReport(AnyExpireReport):
     directories: int
     """The number of removed empty directories."""
     spared: int
-    """The number of data files that were kept because a tag, branch or later snapshot needs
-    them.
+    """The number of data and changelog files that were kept because a tag, branch or later snapshot
+    needs them.
     """
     notes: tuple[str, ...] = ()
     """Damaged metadata, whose files were kept, one sentence each."""

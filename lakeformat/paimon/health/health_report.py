@@ -77,7 +77,7 @@ class FileFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteFacts:
-    """The numbers of rows in files that readers never return."""
+    """The numbers of stored rows that no reader returns: delete rows and hidden rows."""
 
     delete_rows: int = 0
     """The number of rows of kind DELETE, as manifest entries count them."""

@@ -29,7 +29,9 @@ class FileSource(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFileMeta:
-    """The metadata of one data file; members that an older writer did not write are None."""
+    """The metadata of one data file; members that an older writer did not write have their
+    defaults.
+    """
 
     file_name: str
     file_size: int
@@ -69,8 +71,8 @@ class DataFileMeta:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> DataFileMeta:
-        """Return the file of a ``_FILE`` record; fields that an older writer did not write become
-        None.
+        """Return the file of a ``_FILE`` record; fields that an older writer did not write get
+        their defaults.
 
         Raise KeyError, TypeError, ValueError or AttributeError for a damaged record.
         """

@@ -13,7 +13,9 @@ __all__ = ["ChangelogOptions"]
 
 
 class ChangelogOptions:
-    """The producer of a table's changelog, and the changes it omits."""
+    """Options for changelogs and their readers, and for the lookups and deletion vectors of
+    compactions.
+    """
 
     changelog_producer = Option(
         "changelog-producer",

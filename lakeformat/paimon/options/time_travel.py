@@ -13,7 +13,10 @@ __all__ = ["TimeTravelOptions"]
 
 
 class TimeTravelOptions:
-    """Options that choose a snapshot by number, tag, time or watermark; at most one may be set."""
+    """Options that choose what a scan reads: a snapshot, recent files, or changes.
+
+    Besides ``scan.mode``, at most one may be set.
+    """
 
     scan_mode = Option(
         "scan.mode",

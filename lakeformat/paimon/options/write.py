@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of writers for memory, temporary files and compaction.
+"""The options of writers for conflicts, memory, temporary files and compaction.
 
 Declared like all options of a table, and read as part of ``TableOptions``.
 """
@@ -23,7 +23,9 @@ _SIZE_OR_UNLIMITED: Kind[int | None] = Kind(
 
 
 class WriteOptions:
-    """Options for the buffer of a writer, for rows that do not fit into it, and for compaction."""
+    """Options for conflicts of writes, for the buffer of a writer, for rows that do not fit into
+    it, and for compaction.
+    """
 
     write_conflict = Option(
         "write.conflict",

@@ -77,7 +77,7 @@ class MissingFilesReport(Report):
     """
     missing_bytes: int
     objection: str | None
-    """In a dry run, the error that the removal would raise; None if it would succeed."""
+    """In a dry run, the message of the error that the removal would raise, if any."""
     files: tuple[MissingFile, ...]
     """The first 1,000 missing or truncated files."""
     reason: str

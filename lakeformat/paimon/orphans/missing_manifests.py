@@ -59,7 +59,7 @@ class MissingManifestsReport(Report):
     delete.
     """
     objection: str | None
-    """In a dry run, the error that the removal would raise; None if it would succeed."""
+    """In a dry run, the message of the error that the removal would raise, if any."""
     reason: str
     """The outcome in one sentence, for the log."""
 
