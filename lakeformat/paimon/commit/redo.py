@@ -86,8 +86,8 @@ class Redo:
     ) -> ManifestColumns:
         """Return the entries of the live files with the rows of the earlier commit.
 
-        Raise InvalidRequestError if a later commit changed these rows or mixed them with other
-        rows.
+        Raise InvalidRequestError if the table tracks row ids, or if a later commit changed these
+        rows or mixed them with other rows.
         """
         if self.handle.options.row_tracking_enabled:
             raise self._refused(

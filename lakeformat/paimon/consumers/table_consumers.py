@@ -121,5 +121,5 @@ def expire_consumers(
 
 
 def files_of(handle: TableHandle) -> ConsumerFiles:
-    """Return the consumer files of the branch, which list ids and times of the last progress."""
+    """Return the consumer files of the branch."""
     return consumer_files(handle.storage, handle.layout)

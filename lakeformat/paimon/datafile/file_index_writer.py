@@ -70,7 +70,7 @@ class FileIndexWriter:
             writer.add(rows[each.column])
 
     def encode(self) -> bytes | None:
-        """Return the file index with all indexes; None if none could be built."""
+        """Return the file index with each index that could be built; None if none could."""
         from lakeformat.paimon.index.file_index import encode_file_index
 
         bodies: dict[str, dict[str, bytes | None]] = {}

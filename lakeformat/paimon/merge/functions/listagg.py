@@ -55,7 +55,7 @@ class ListaggFunction:
         return pc.binary_join(lists, self.delimiter)
 
     def _distinct_tokens(self, keys: Positions, texts: pa.Array) -> tuple[Positions, pa.Array]:
-        """Return the parts of the first text of each key unchanged, then every part that is new."""
+        """Return the parts of the first text of each key, then new parts that are not blank."""
         is_first = np.ones(len(keys), bool)
         is_first[1:] = keys[1:] != keys[:-1]
         tokens = pc.split_pattern(texts, self.delimiter)
