@@ -76,11 +76,12 @@ def delete(
     for name, left in pending.items():
         deletion.finish(name, left)
     gone = {*pending, *(_missing(handle, names) if missing_ok else ())}
-    tags = [_chosen(handle, name, gone, force=force) for name in dict.fromkeys(names)]
-    for tag in tags:
+    tags = {name: _chosen(handle, name, gone, force=force) for name in dict.fromkeys(names)}
+    for tag in tags.values():
         if tag is not None:
             deletion.delete(tag)
-    return deletion.report(names, why, none)
+    done = [name for name, tag in tags.items() if tag is not None or name in pending]
+    return deletion.report(done, why, none)
 
 
 def _missing(handle: TableHandle, names: Sequence[str]) -> set[str]:
@@ -146,7 +147,8 @@ class _Deletion:
 
     def _remove_files(self, tag: Tag) -> None:
         handle = self.handle
-        _log.info("deleted tag %r of %s; removing files only it needed", tag.name, handle.uri)
+        if not self.dry_run:
+            _log.info("deleted tag %r of %s; removing files only it needed", tag.name, handle.uri)
         if look_again(handle, lambda: self._remove_exclusive(tag)) and not self.dry_run:
             handle.storage.delete(handle.layout.deleted_tag(tag.name))
 

@@ -142,6 +142,24 @@ def test_deleting_a_tag_whose_snapshot_is_there_removes_no_other_file():
     assert files_of_tables(table) == before
 
 
+def test_a_missing_tag_is_not_reported_as_deleted():
+    table = shop(commits=1).table
+    table.tags.create("v")
+    assert table.tags.delete("none", missing_ok=True).deleted == ()
+    assert table.tags.delete("v", "none", missing_ok=True).deleted == ("v",)
+
+
+def test_a_dry_run_does_not_log_that_a_tag_was_deleted(caplog):
+    table = shop(commits=2).table
+    table.tags.create("v", snapshot=1)
+    table.expire_snapshots(**EXPIRE)
+    caplog.set_level("INFO")
+    table.tags.delete("v", dry_run=True)
+    assert "deleted tag" not in caplog.text
+    table.tags.delete("v")
+    assert "deleted tag 'v'" in caplog.text
+
+
 def test_a_tag_of_a_number_that_was_used_again_is_of_the_old_snapshot():
     """After a rollback the number is of other rows, and the tag alone has the old ones."""
     rows = shop(commits=3)
