@@ -54,7 +54,12 @@ def require_updatable(handle: TableHandle, assignments: Assignments) -> None:
     """
     options, schema = handle.options, handle.schema
     reason = None
-    if options.merge_engine != "deduplicate":
+    if options.merge_engine == "first-row":
+        reason = (
+            "merge engine 'first-row' keeps the first row of each key: overwrite the table, or the "
+            "partitions of these rows, with the new values"
+        )
+    elif options.merge_engine != "deduplicate":
         reason = (
             f"merge engine {options.merge_engine!r} merges new values with earlier ones: write "
             "rows whose merge gives the values you want"

@@ -89,6 +89,12 @@ def test_engines_that_remove_records_delete_rows(engine):
         rows.table.update("k = 2", {"v": "c"})
 
 
+def test_the_first_row_of_a_key_is_not_updated():
+    table = KeyedRows({"merge-engine": "first-row"}).table
+    with pytest.raises(lake.InvalidRequestError, match="keeps the first row of each key"):
+        table.update("k = 1", {"v": "c"})
+
+
 def test_a_key_is_not_updated():
     with pytest.raises(lake.InvalidRequestError, match="part of the primary key"):
         filled().table.update("k = 1", {"k": 7})
