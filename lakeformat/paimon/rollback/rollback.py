@@ -83,7 +83,7 @@ def _cut(
     report = RollbackReport(
         table=handle.uri,
         target=target.snapshot.id,
-        snapshot_id=target.snapshot.id,
+        snapshot_id=plan.newest or target.snapshot.id,
         as_latest=False,
         removed_snapshots=gone,
         removed_changelogs=tuple(plan.changelogs),
@@ -153,10 +153,15 @@ def _newest(handle: TableHandle) -> Snapshot | None:
 
 def _reason(plan: RollbackPlan, count: int, dry_run: bool, objection: str | None) -> str:
     number = plan.target.snapshot.id
-    if plan.is_empty:
-        return f"snapshot {number} is the newest already"
     verb = "would be" if dry_run else "is"
-    said = [f"snapshot {number} {verb} the newest"]
+    state = f"snapshot {number} {verb} the newest"
+    if plan.newest is not None and plan.newest > number:
+        state = f"later commits after snapshot {number}, up to snapshot {plan.newest}, are kept"
+    elif plan.is_empty:
+        state = f"snapshot {number} is the newest already"
+    if plan.is_empty:
+        return state
+    said = [state]
     deleted = "would be deleted" if dry_run else "deleted"
     said += [f"{deleted}: {count} newer"] if count else []
     said += [f"{deleted}: tags {', '.join(map(repr, plan.tags))}"] if plan.tags else []

@@ -8,6 +8,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
+from lakeformat.paimon.rollback.identity import StartedCut
 from lakeformat.paimon.table import load_table
 from tests.keyed_rows import KeyedRows
 from tests.unit.paimon.rollback.test_rollback import Meets, shop
@@ -45,6 +46,22 @@ def test_a_repetition_keeps_what_was_committed_in_between(how, target):
     assert (first.replayed, again.replayed) == (False, True)
     assert told(first) == told(again)
     assert "nothing was done" in again.reason
+
+
+def test_a_cut_that_goes_on_names_the_snapshots_that_it_keeps(monkeypatch):
+    rows = shop()
+
+    def crash(cut: StartedCut, report: object) -> None:
+        raise OSError("crashed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StartedCut, "finish", crash)
+        with pytest.raises(OSError, match="crashed"):
+            rows.table.rollback(snapshot=2, as_latest=False, commit=RUN)
+    rows.commit(("+I", 2, "since"))
+    report = rows.table.rollback(snapshot=2, as_latest=False, commit=RUN)
+    assert (report.target, report.snapshot_id, ids(rows.table)) == (2, 3, [1, 2, 3])
+    assert report.reason == "later commits after snapshot 2, up to snapshot 3, are kept"
 
 
 @BOTH
