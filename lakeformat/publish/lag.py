@@ -75,9 +75,10 @@ def _lag(handle: TableHandle, head: Snapshot, targets: Targets | None) -> Reader
             f"the newest is {head.id}{failure}",
             shown.snapshot_id,
         )
+    newest_is = f"{'another snapshot ' if shown.snapshot_id == head.id else ''}{head.id}"
     return ReadersLag(
         f"the Iceberg metadata shows snapshot {shown.snapshot_id}, which a rollback "
-        f"removed from the table: the newest is {head.id}"
+        f"removed from the table: the newest is {newest_is}"
     )
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Temporary files on the local disk for rows that do not fit into memory.
 
-They are deleted when the write ends.
+They are deleted when the work ends.
 """
 
 from __future__ import annotations
@@ -192,6 +192,6 @@ def _naming_the_disk() -> Iterator[None]:
         raise UnavailableError(
             f"cannot store rows in temporary files in {tempfile.gettempdir()}: {reason}; "
             "free disk space there, set TMPDIR to another directory, or for a Paimon table "
-            "increase 'write-buffer-size' or set 'write-buffer-spillable' to 'false'. Nothing was "
-            "committed"
+            "increase 'write-buffer-size' or set 'write-buffer-spillable' to 'false'. These rows "
+            "were not committed"
         ) from None

@@ -21,7 +21,7 @@ def delete_foreign_markers(client: ObjectClient, key: str) -> None:
     Raise ``UnsupportedError`` if that is not possible for this store, and ``UnavailableError`` if
     the store refuses.
     """
-    uri = client.uri(key)
+    uri, address = client.uri(key), f"s3://{client.address.bucket}/{key}"
     if client.address.kind != "s3":
         raise UnsupportedError(
             f"{uri} still has objects whose names end in a slash, written by another program:"
@@ -32,7 +32,7 @@ def delete_foreign_markers(client: ObjectClient, key: str) -> None:
     except ImportError as error:
         raise UnsupportedError(
             f"{uri} still has objects whose names end in a slash, and this pyarrow has no S3:"
-            f" delete them, such as with: aws s3 rm --recursive {uri}/"
+            f" delete them, such as with: aws s3 rm --recursive {address}/"
         ) from error
     given = client.config.values
     words = {
@@ -49,5 +49,5 @@ def delete_foreign_markers(client: ObjectClient, key: str) -> None:
         # Its message is not shown: it may quote the request.
         raise UnavailableError(
             f"Cannot delete the markers of empty directories below {uri}: retry, or delete them"
-            f" with: aws s3 rm --recursive {uri}/"
+            f" with: aws s3 rm --recursive {address}/"
         ) from None

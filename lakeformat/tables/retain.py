@@ -35,6 +35,6 @@ def to_retained(retain: Retain) -> timedelta:
         )
     if found <= timedelta(0):
         raise InvalidRequestError(
-            f"retain is {retain!r}, but must be above 0: leave it out to keep the tag for ever"
+            f"retain is {retain!r}, but must be above 0: give a longer time, or leave it out"
         )
     return found

@@ -40,7 +40,7 @@ class ScanPlan:
     raw_splits: int
     """The number of splits whose rows need no merge."""
     decided_by: str | None = None
-    """The key of the table option that chose the snapshot; None if no option chose it."""
+    """The table option that chose the snapshot, with its value; None if no option chose it."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers as a dict, ready for JSON."""
@@ -59,6 +59,6 @@ class ScanPlan:
                 f"{self.left_out_otherwise} for other reasons",
                 f"to read: {counted(self.files_to_read, 'file')}, {size(self.bytes_to_read)}",
                 f"splits: {self.splits} ({self.raw_splits} read as stored, "
-                f"{self.splits - self.raw_splits} merged by key)",
+                f"{self.splits - self.raw_splits} merged or joined)",
             )
         )

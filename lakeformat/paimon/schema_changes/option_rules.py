@@ -103,7 +103,7 @@ def _check_immutable(key: str) -> None:
     if key in IMMUTABLE | (declared - {"bucket", *_FLAGS}):
         raise InvalidRequestError(
             f"option {key!r} cannot change once a table has a snapshot, because files depend on "
-            "it; create a new table with it and copy the rows"
+            "it; create a new table with the options you need and copy the rows"
         )
 
 
@@ -131,6 +131,6 @@ def _check_flag(options: Mapping[str, str], key: str, value: str) -> None:
             return
         raise InvalidRequestError(
             f"option {key!r} cannot become {str(after).lower()!r}: without a full compaction "
-            "rows could be read twice. Compact the table in full, set "
+            "replaced or deleted rows could be read again. Compact the table in full, set "
             "'deletion-vectors.modifiable' to 'true', and repeat this change"
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the rules of the format that hold for the tables of every engine."""
+"""Checks the columns, keys and options of a table against the rules of the format."""
 
 from __future__ import annotations
 
@@ -181,7 +181,9 @@ def _check_files(schema: TableSchema) -> None:
 
 
 def check_external_paths(options: TableOptions) -> None:
-    """Raise InvalidRequestError if ``data-file.external-paths`` has no path for the strategy."""
+    """Raise InvalidRequestError if ``data-file.external-paths`` or its weights do not fit the
+    strategy.
+    """
     strategy = options.data_file_external_paths_strategy
     if strategy == "none":
         return
@@ -197,7 +199,7 @@ def check_external_paths(options: TableOptions) -> None:
     if strategy == "specific-fs" and wanted not in schemes:
         raise InvalidRequestError(
             f"option {setting!r} is 'specific-fs', but no path of 'data-file.external-paths' has "
-            f"the scheme {wanted!r}; add one, or change 'data-file.external-paths.specific-fs'"
+            f"the scheme {wanted!r}; name a path's scheme in 'data-file.external-paths.specific-fs'"
         )
 
 

@@ -153,9 +153,10 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
     old = read_tag(storage, layout, name)
     tag = replace(old, name=new_name)
     if name == new_name or (there is not None and there != tag):
+        other = "" if name == new_name else ", or delete that tag first"
         raise AlreadyExistsError(
             f"tag {name!r} of {handle.uri} cannot be renamed to {new_name!r}, which already "
-            "exists: choose another name, or delete that tag first"
+            f"exists: choose another name{other}"
         )
     if dry_run:
         reason = f"tag {name!r} would be renamed to {new_name!r}{_shadowing(new_name)}"

@@ -87,10 +87,10 @@ class ChangesSince:
             if is_own:
                 what = f"is an earlier commit of the same user {snapshot.commit_user!r}"
                 advice = (
-                    "Only an overwrite replaces the rows of its earlier commit. Nothing was "
-                    "published; read the table again, and pass the new position. If an Airflow "
-                    "task was cleared, clear the task that read the table, too, or set "
-                    "on_clear='skip'"
+                    "Only an overwrite that was computed from the same snapshot replaces the rows "
+                    "of its earlier commit. Nothing was published; read the table again, and pass "
+                    "the new position. If an Airflow task was cleared, clear the task that read "
+                    "the table, too, or set on_clear='skip'"
                 )
             else:
                 what = "is another batch"

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables whose rows have an order of transactions: the newest row of a key wins."""
+"""Checks that a table can be written with ``conflict="transaction-order"``: the newest row of a key
+wins.
+"""
 
 from __future__ import annotations
 
@@ -63,19 +65,19 @@ def require_transaction_order(handle: TableHandle, otherwise: str = _OPTIMISTIC)
     elif engine == "first-row":
         reason = (
             "merge engine 'first-row' keeps the first row of a key, and readers may have seen the "
-            "row of a later transaction already: write the rows without read_snapshot, then they "
+            "row of a later transaction already: leave out read_snapshot and conflict, then rows "
             "are added only where the table lacks their key"
         )
     elif engine != "deduplicate":
         reason = (
             f"merge engine {engine!r} combines the rows of a key, so a row cannot be placed before "
             f"newer ones: {otherwise}, or with 'partial-update' let sequence groups decide which "
-            "values are newer, and write without read_snapshot"
+            "values are newer, and leave out read_snapshot and conflict"
         )
     elif options.sequence_field:
         reason = (
             f"'sequence.field' = {','.join(options.sequence_field)!r} decides which row of a key "
-            "is newer, in any order of commits: write the rows without read_snapshot"
+            "is newer, in any order of commits: leave out read_snapshot and conflict"
         )
     elif crosses_partitions(handle):
         reason = (

@@ -38,8 +38,8 @@ class HealthSummary(Report):
             return None
         if self.reasons:
             return (
-                f"the verdict {self.verdict} limits the score to {self.score}; its parts, weighted "
-                f"by bytes, would give {self.score_parts.total}"
+                f"the verdict {self.verdict} limits the score to {self.score}; its parts would "
+                f"give {self.score_parts.total}"
             )
         return (
             f"a table without a reason to act has at least the score {self.score}; its parts would "

@@ -261,7 +261,7 @@ def test_setting_a_foreign_option_to_what_it_is_changes_nothing():
     ("before", "removed", "reason"),
     [
         ({"bucket": "4"}, "bucket", "cannot be removed"),
-        ({"deletion-vectors.enabled": "true"}, "deletion-vectors.enabled", "read twice"),
+        ({"deletion-vectors.enabled": "true"}, "deletion-vectors.enabled", "could be read again"),
         ({}, "type", "cannot be changed"),
     ],
 )
