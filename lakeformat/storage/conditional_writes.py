@@ -17,7 +17,7 @@ _NO_SUCH_CALL = 501
 
 
 class ConditionalWrites:
-    """The requests that ``ObjectStorage.create`` sends to one bucket. The store is not tested
+    """The requests for files in one bucket that the store must not replace. The store is not tested
     here.
     """
 

@@ -39,7 +39,7 @@ class Lock(Protocol):
     """Locks by name, which exclude each other between all processes that write one warehouse."""
 
     def hold(self, key: str) -> AbstractContextManager[Held]:
-        """Hold the lock of ``key``, the table's full name as ``<database>.<object>``, in a with
+        """Hold the lock of ``key``, such as a table's full name ``<database>.<object>``, in a with
         block.
 
         Wait for another holder; raise ``LockUnavailableError`` if that takes too long, or if the

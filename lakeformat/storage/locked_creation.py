@@ -32,11 +32,11 @@ class BoundsWrites(Protocol):
 
 
 class LockedCreation:
-    """A storage whose ``create`` runs under the lock of one table. Other calls need no lock.
+    """A storage whose ``create`` runs under a lock. Other calls need no lock.
 
-    ``key`` is the name of the lock: the table's full name. If the storage can decide a race alone,
-    no commit depends on the lock. The lock then only saves the work of writers that would lose the
-    race.
+    ``key`` is the name of the lock, such as a table's full name. If the storage can decide a race
+    alone, no commit depends on the lock. The lock then only saves the work of writers that would
+    lose the race.
 
     Code that already holds the lock calls ``inner.create``, because locks are not re-entrant.
     """

@@ -56,8 +56,8 @@ TRANSACTION_ORDER = "transaction-order"
 CONFLICTS = ("optimistic", TRANSACTION_ORDER)
 
 WindowEnd: TypeAlias = Position | int | str | datetime
-"""The first or last snapshot of a range of changes: a position, a snapshot number, a tag name, or a
-time (UTC unless it has a zone).
+"""An end of a range of changes: a position, a snapshot number, a tag name, or a time (UTC unless it
+has a zone).
 """
 
 

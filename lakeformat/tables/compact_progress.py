@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress reports of a running compaction, for tables of any format."""
+"""Progress reports of a running compaction, DELETE or UPDATE, for tables of any format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["CompactProgress", "OnUnit"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactProgress:
-    """The units and bytes that a running compaction has planned and completed so far."""
+    """The units and bytes that the running work has planned and completed so far."""
 
     table: str
     units: int

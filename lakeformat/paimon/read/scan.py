@@ -193,8 +193,8 @@ class Scan(Results):
         )
 
     def explain(self) -> ScanPlan:
-        """Return the number of files that the scan would read, and that each kind of condition
-        skips.
+        """Return the numbers of files that the scan would read, and of those that each kind of
+        condition skips.
 
         No data file is read.
         """

@@ -16,11 +16,7 @@ __all__ = ["find_since"]
 def find_since(
     handle: TableHandle, after: AnyPosition, upto: AnyPosition | None = None
 ) -> Since[Snapshot]:
-    """Return the snapshots after ``after`` up to ``upto``; ``upto=None`` is the newest snapshot.
-
-    ``missed`` of the result is True if some of these snapshots have expired. ``rewound`` is True if
-    a rollback has removed the snapshot ``after``.
-    """
+    """Return the snapshots after ``after`` up to ``upto``; ``upto=None`` is the newest snapshot."""
     storage, layout = handle.storage, handle.layout
     start = snapshot_number(handle, "after must be a snapshot number", after)
     ids = snapshot_ids(storage, layout)

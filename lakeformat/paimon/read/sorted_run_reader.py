@@ -35,11 +35,11 @@ class RunReader:
     """Only rows that meet all of these conditions are returned."""
     batch_rows: int
     numbers: bool
-    """True to read sequence numbers; reading them takes longer than merging rows."""
+    """True to read the sequence numbers."""
     zeros: bool
     """True to add sequence numbers 0 if ``numbers`` is False, for engines that need the column."""
     carried: Collection[str]
-    """Names of text columns that may remain dictionary-encoded."""
+    """Names of columns that may remain dictionary-encoded."""
     levels: bool = False
     """True to add the column ``_LEVEL`` with the level of each row's file."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the rows of splits: merged if several files may have the same key, otherwise as stored."""
+"""Reads the rows of splits: as stored, merged by key, or joined by row id."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = ["SplitReader"]
 
 @dataclass(frozen=True, slots=True)
 class SplitReader:
-    """Reads the rows of splits of one snapshot that meet all conditions."""
+    """Reads the rows that meet all conditions, from splits of one snapshot."""
 
     schema: TableSchema
     files: DataFiles

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Splits: parts of a bucket that can be read independently, anywhere and in any order."""
+"""Splits: groups of files that can be read independently, anywhere and in any order."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ __all__ = ["Split", "bucket_splits", "file_sections"]
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Files of one bucket that are read together; can be pickled."""
+    """Files that are read together, of one bucket or of one partition with postponed rows.
+
+    Splits can be pickled.
+    """
 
     snapshot_id: int
     files: tuple[ManifestEntry, ...]
     raw_convertible: bool
     """True if the files can be read directly, without a merge or a join."""
     vectors: tuple[IndexManifestEntry, ...] = ()
-    """The index files with deletion vectors of the bucket."""
+    """The index files with deletion vectors of the buckets of ``files``."""
 
     @property
     def partition(self) -> bytes:

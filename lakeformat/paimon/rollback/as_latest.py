@@ -173,7 +173,9 @@ def _require_there(handle: TableHandle, target: Snapshot, files: Sequence[Remova
 
 
 def _files_back(handle: TableHandle, plan: Return) -> Iterator[Removal]:
-    """Yield every data and index file of the target that the newest snapshot does not have."""
+    """Yield the data files to restore, and the index files of the target if its index manifest is
+    not that of the newest snapshot.
+    """
     data = Candidates(handle)
     data.add(plan.added, FileClass.DATA, "is restored")
     yield from data.removals()

@@ -2,8 +2,8 @@
 """Rolls back by deleting newer snapshots.
 
 The newest snapshot is deleted first, so that the table always has the state of one of its
-snapshots. After a crash, repeat the rollback to continue. A fence makes a concurrent commit fail if
-its base snapshot was deleted.
+snapshots. After a crash, repeat the rollback to continue. A fence, a file that names the snapshots
+to be deleted, makes a concurrent commit fail if its base snapshot is one of them.
 """
 
 from __future__ import annotations

@@ -35,9 +35,8 @@ class RollbackPlan:
     branches: Sequence[str]
     """Names of branches that began at a snapshot to be deleted; the branches are kept."""
     newest: int | None = None
-    """After an earlier attempt, the last snapshot number that was committed on top of the target.
-
-    None if there was no earlier attempt.
+    """If an earlier attempt has deleted every snapshot of its plan: the number of the newest
+    snapshot that is kept. Otherwise None.
     """
 
     @property

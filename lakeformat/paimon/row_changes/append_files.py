@@ -69,8 +69,7 @@ def take_out_rows(
 def _groups(handle: TableHandle, found: Sequence[Found]) -> Iterator[Sequence[Found]]:
     """Return the groups of files to rewrite; the rows of a group are written to the same new files.
 
-    In a table with fixed buckets each file is a separate group, so that each row keeps its sequence
-    number.
+    In a table with fixed buckets each file is a separate group, so that the rows keep their order.
     """
     if is_unaware(handle):
         return iter([found] if found else [])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """DELETE and UPDATE: finds the rows, writes their replacement, and commits.
 
-Rows that a writer adds meanwhile to an append table are not changed. If a compaction or another
-change of rows commits first, the rows are searched again in the new files.
+Rows that a writer adds to an append table after the search are not changed. If a compaction or
+another change of rows commits first, the rows are searched again in the newest snapshot.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the rows that meet a condition; only the columns of the condition are read."""
+"""Finds the positions of the rows that meet a condition, and reads files by these positions."""
 
 from __future__ import annotations
 

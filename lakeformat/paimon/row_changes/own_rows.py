@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes rows that were read from the same table, with their values unchanged."""
+"""Writes rows that were read from the same table, without replacing nulls by default values."""
 
 from __future__ import annotations
 

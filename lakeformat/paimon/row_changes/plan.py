@@ -33,7 +33,7 @@ class ChangeUnit:
     snapshot: Snapshot
     files: tuple[ManifestEntry, ...]
     where: PredicateFilter | None
-    """The condition; None if the partition alone shows that every row meets it."""
+    """The condition; None if every row of the files is to be changed."""
     vectors: tuple[IndexManifestEntry, ...]
     """The index files with deletion vectors of the bucket."""
     live: frozenset[str]

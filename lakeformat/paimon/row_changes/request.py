@@ -20,7 +20,8 @@ from lakeformat.tables.row_change_report import Method, RowChangeReport, RowOper
 __all__ = ["OnProgress", "RowChangeRequest", "find_replay", "method_of", "replayed"]
 
 OnProgress = Callable[[CompactProgress], None]
-"""A function that is called after each bucket with the progress of the work."""
+"""A function that is called with the progress of the work, before the first bucket and after each.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that ``changelog-producer`` does not contradict other table options."""
+"""Checks ``changelog-producer`` and the options that depend on it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _BY_COLUMN = ("aggregation", "partial-update")
 
 
 def check_changelog(schema: TableSchema) -> None:
-    """Raise InvalidRequestError if ``changelog-producer`` contradicts another option of the
-    table.
+    """Raise InvalidRequestError if ``changelog-producer`` contradicts another option of the table,
+    or if a column to ignore does not exist.
     """
     options = schema.table_options
     producer = options.changelog_producer

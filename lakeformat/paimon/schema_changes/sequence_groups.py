@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequence groups of a partial-update table: some columns give the age of other columns' values."""
+"""Sequence groups of a partial-update table: columns that decide which values are newer."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["SequenceGroup", "sequence_groups"]
 
 @dataclass(frozen=True, slots=True)
 class SequenceGroup:
-    """The columns that give the age of a row, and the columns that are updated by this age."""
+    """Columns that decide which row is newer, and the columns whose values they decide about."""
 
     option: str
     """The key of the option that defines the group, for messages."""
     sequence: tuple[str, ...]
-    """The columns that give the age, compared from left to right; null is the smallest value."""
+    """The columns that decide, compared from left to right; null is the smallest value."""
     protected: tuple[str, ...]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the snapshot that table options choose for scans; refuses options that choose two."""
+"""Finds the table option that chooses the snapshot for scans; refuses options that choose two."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def require_order(
     results: Sequence[StagedResult[CommitMessage]],
     address_of: Callable[[str], str],
 ) -> None:
-    """Raise InvalidRequestError if rows of one bucket may have got the same sequence numbers twice.
+    """Raise InvalidRequestError if rows of one bucket may have the same sequence numbers.
 
     That happens if two results, or a result and a later commit, wrote to the same bucket. In a
     table with ``sequence.field`` that column decides, so only two results with new keys of one

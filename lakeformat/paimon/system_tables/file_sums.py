@@ -52,5 +52,5 @@ class FileSums:
 
 
 def summed(name: str) -> Callable[[FileSums], Any]:
-    """Return a function that returns the attribute ``name`` of the sums, for a column."""
+    """Return a function that returns the column ``name`` of the sums."""
     return lambda groups: groups.sums[name]

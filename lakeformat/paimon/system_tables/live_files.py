@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live files of a snapshot, column by column; each value is decoded only once."""
+"""The live files of a snapshot, column by column."""
 
 from __future__ import annotations
 

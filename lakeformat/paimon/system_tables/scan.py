@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scan of a system table, with the methods of ``Scan``."""
+"""A scan of a system table: its rows as Arrow, batches or pandas."""
 
 from __future__ import annotations
 

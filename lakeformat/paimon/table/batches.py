@@ -2,7 +2,7 @@
 """The log of stream batches of a Paimon table, which is stored in ``stream/``, and the snapshots
 kept for a batch.
 
-A consumer keeps the snapshots that a stream still needs.
+A consumer keeps the snapshots that a stream or a batch still needs.
 """
 
 from __future__ import annotations

@@ -60,8 +60,9 @@ def load_table(
 ) -> Table:
     """Return the table under ``layout``, with the newest schema of its branch.
 
-    ``external_roots`` are the external paths that the table may use; ``observer`` is called after
-    each commit. Raise NotFoundError if the directory is not a table or the branch does not exist.
+    ``external_roots`` are the external paths that the table may use; ``observer`` does work that
+    must follow each commit. Raise NotFoundError if the directory is not a table or the branch does
+    not exist.
     """
     storage = within(storage, layout.root)
     if layout.branch != MAIN_BRANCH:

@@ -167,8 +167,8 @@ class TableUpkeep(TableReads):
         time (``"1 h"``) and compacts them in full. ``buckets`` chooses buckets. Writers are not
         blocked. A unit of work is a bucket of a primary-key table, or some files of an append
         table; units that conflict with a commit are planned again. ``executor`` is ``"threads"``,
-        one unit per CPU at a time, ``"serial"``, or an object such as
-        ``spark_jobs.SparkExecutor``. ``on_progress`` is called after each unit.
+        ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``. ``on_progress`` is called
+        after each unit.
 
         ``order_by`` sorts rows without a primary key, so that queries open fewer files:
         ``order_strategy`` is ``"order"``, column after column, ``"zorder"`` or ``"hilbert"``.

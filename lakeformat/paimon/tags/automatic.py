@@ -37,7 +37,9 @@ _BATCH = "batch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutomaticTagsReport(Report):
-    """The automatic tags that were created, and the tags that ``tag.num-retained-max`` deleted."""
+    """The automatic tags that were created or moved, and the tags that ``tag.num-retained-max``
+    deleted.
+    """
 
     table: str
     created: tuple[str, ...]

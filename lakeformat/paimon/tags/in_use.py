@@ -122,7 +122,7 @@ def is_over(handle: TableHandle, tag: Tag) -> bool:
 def _oldest(handle: TableHandle) -> Snapshot | None:
     """Return the oldest long-lived changelog or, without one, the oldest snapshot.
 
-    Return None if the table has neither, or if the oldest has just expired.
+    Return None if the table has no snapshot, or if the oldest has just expired.
     """
     storage, layout = handle.storage, handle.layout
     changelogs, snapshots = changelog_ids(storage, layout), snapshot_ids(storage, layout)
@@ -134,7 +134,7 @@ def _oldest(handle: TableHandle) -> Snapshot | None:
 
 
 def tag_made_millis(handle: TableHandle, name: str) -> int | None:
-    """Return the storage's time of a tag file in epoch milliseconds; None if the file is
+    """Return the modification time of a tag file in epoch milliseconds; None if the file is
     missing.
     """
     path = handle.layout.tag(name)

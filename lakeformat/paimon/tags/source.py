@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the snapshot for a new tag or branch, and checks that no expiry deletes it meanwhile."""
+"""Finds the snapshot for a new tag, a branch or a rollback, and checks that it is not deleted
+meanwhile.
+"""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def bucket_places(handle: TableHandle, place: Place) -> tuple[str, ExternalPaths
 
 
 class PartitionNumbers:
-    """Numbers the partitions of a writer's rows in the order of their first row."""
+    """Numbers the partitions of a writer's rows."""
 
     def __init__(self, schema: TableSchema, within: PartitionFilter | None) -> None:
         """Number the partitions of rows of this schema.

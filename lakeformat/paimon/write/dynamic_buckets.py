@@ -20,7 +20,7 @@ __all__ = ["DynamicAssigner", "PlaceNumbers", "room_of"]
 
 
 class PlaceNumbers:
-    """Numbers the buckets of partitions in the order of their first row."""
+    """Numbers the buckets of all partitions, from 0 on."""
 
     def __init__(self) -> None:
         self._places: list[tuple[int, int]] = []

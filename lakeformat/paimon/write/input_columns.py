@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts input rows to the columns of the table without changing any value.
+"""Converts input rows to the columns of the table without loss.
 
 A value that cannot be converted raises InvalidRequestError, which names the column. A column that
 the input lacks gets its default.

@@ -128,7 +128,7 @@ class KeyValueBuckets:
     def _ready_to_move(self, rows: pa.Table) -> pa.Table:
         """Return the rows with dictionary-encoded texts, except in the key; they are copied faster.
 
-        For engines other than ``deduplicate`` and formats other than Parquet, return the rows
+        With another engine than ``deduplicate``, or another format than Parquet, return the rows
         unchanged.
         """
         options = self._handle.options

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of comparing the rows that Iceberg readers return."""
+"""The report of ``check_publication``."""
 
 from __future__ import annotations
 

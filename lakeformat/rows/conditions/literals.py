@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts values in conditions exactly to the type of their column.
+"""Converts values in conditions, and new values of an UPDATE, exactly to the type of their column.
 
 A value that cannot be converted raises InvalidRequestError, which names the column.
 """

@@ -32,7 +32,10 @@ class ConsumerState:
     """The position up to which the consumer has read the history."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the state as a dict, with the column names of the system table ``$consumers``."""
+        """Return the state as a dict, ready for JSON.
+
+        The first two keys are the columns of the system table ``$consumers``.
+        """
         return {
             "consumer_id": self.id,
             "next_snapshot_id": self.next_snapshot,

@@ -43,7 +43,8 @@ def find_obstacles(
     holders: Mapping[str, Reason],
     reasons: Sequence[Reason],
 ) -> tuple[Reason, ...]:
-    """Return the remaining problems: of failed steps, of stalled consumers, then ``reasons``.
+    """Return the remaining problems: of failed steps, of work that a step has left, of stalled
+    consumers, then ``reasons``.
 
     ``holders`` has the problem of each stalled consumer, by the consumer's name. ``reasons`` are
     the problems in the health report. A problem that a failed step or a stalled consumer explains

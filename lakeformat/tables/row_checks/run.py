@@ -71,7 +71,8 @@ class CheckedRows:
 def run_checks(
     rows: CheckedRows, checks: Checks, now_millis: int, executor: Executor | None
 ) -> tuple[int, tuple[CheckResult, ...]]:
-    """Return the number of checked rows, and the result of each check in the order of their names.
+    """Return the number of checked rows, and the result of each check in the order of
+    ``checks.names()``.
 
     ``executor`` reads the rows in parallel, except for ``unique``, which runs in this process; None
     runs all checks in this process. A check of an unknown or unsuitable column raises

@@ -124,7 +124,9 @@ class IndexPruner:
         return found
 
     def _indexes(self, entry: ManifestEntry, columns: set[str]) -> Iterator[tuple[str, Bodies]]:
-        """Yield the indexes of a file, container by container, each with its name for errors."""
+        """Yield the indexes of a data file: the embedded ones, then those of each index file, with
+        the name of their source for errors.
+        """
         embedded = entry.file.embedded_file_index
         if embedded is not None:
             source = f"_EMBEDDED_FILE_INDEX of data file {entry.file.file_name}"
