@@ -20,16 +20,16 @@ def find_since(
     storage, layout = handle.storage, handle.layout
     start = snapshot_number(handle, "after must be a snapshot number", after)
     ids = snapshot_ids(storage, layout)
-    wanted = [number for number in ids if number > start]
+    end = max(ids, default=0)
     if upto is not None:
-        end = snapshot_number(handle, "upto must be a snapshot number", upto)
-        wanted = [number for number in wanted if number <= end]
+        end = min(end, snapshot_number(handle, "upto must be a snapshot number", upto))
+    wanted = [number for number in ids if start < number <= end]
     found = (read_snapshot_if_present(storage, layout, number) for number in wanted)
     snapshots = tuple(snapshot for snapshot in found if snapshot is not None)
     return Since(
         snapshots,
         # Numbers have no gaps: a snapshot missing at the beginning has expired.
-        missed=bool(snapshots) and snapshots[0].id > start + 1,
+        missed=start < end and (not snapshots or snapshots[0].id > start + 1),
         rewound=start > max(ids, default=0) or _is_replaced(handle, after),
     )
 

@@ -133,6 +133,7 @@ def test_since_tells_what_was_missed_and_what_was_rolled_back(orders):
     assert [each.id for each in orders.since(first, orders.position(2)).snapshots] == [2]
     orders.expire_snapshots(retain_max=1, retain_min=1)
     assert orders.since(first).missed
+    assert orders.since(first, 2).missed  # although the range has no snapshot any more
     assert orders.since(9).rewound
 
     write(orders, 4)
