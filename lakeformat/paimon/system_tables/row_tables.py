@@ -30,9 +30,7 @@ _WITH_SEQUENCE_NUMBER = "table-read.sequence-number.enabled"
 
 @dataclass(frozen=True, slots=True)
 class RowSelection:
-    """The columns, condition and partitions of a call, as for ``Table.scan`` and
-    ``Table.changes``.
-    """
+    """The arguments of a call that choose columns and rows; see ``Table.scan``."""
 
     columns: Sequence[str] | None = None
     where: Where | None = None

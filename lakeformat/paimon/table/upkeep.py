@@ -55,7 +55,7 @@ class TableUpkeep(TableReads):
 
         Each step does what is due by the table options. A failed step does not stop the next; the
         report has its error. The steps are: full compaction of due buckets, expiry without
-        ``snapshot.expire.limit``, and removal of orphan files older than one day. Partitions expire
+        ``snapshot.expire.limit``, and ``remove_orphans`` with its default age. Partitions expire
         only with the option ``partition.expiration-time``. Consumers are deleted only after
         ``consumer.expiration-time``, or if they have not moved since ``expire_consumers``: a time,
         or an age such as ``"2 d"``.
