@@ -210,7 +210,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
             if batch is None:
                 report = write(table, rows, **how, **wanted.order)
             else:
-                report = commit_batch(batch, rows, **how)
+                report = commit_batch(table, batch, rows, **how)
         return Outcome.of_commit(table, report, before)
 
     def _existing(self, wanted: LakeFunctionCommit) -> Table | None:

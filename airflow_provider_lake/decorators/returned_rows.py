@@ -114,22 +114,35 @@ def begun_batch(
 
 
 def commit_batch(
-    batch: Any, rows: Any, *, kinds: str | None, overwrite: Overwritten | None, commit: CommitId
+    table: Table,
+    batch: Any,
+    rows: Any,
+    *,
+    kinds: str | None,
+    overwrite: Overwritten | None,
+    commit: CommitId,
 ) -> CommitReport:
-    """Write rows in the one commit of a batch of a Mixed table; raise ``InvalidRequestError`` for
-    ``kinds`` together with ``overwrite``.
+    """Write rows in the one commit of a batch of a Mixed table; Spark's tasks write a Spark
+    DataFrame. Raise ``InvalidRequestError`` for ``kinds`` together with ``overwrite``.
     """
-    report: CommitReport
-    if overwrite is None:
-        report = batch.write(rows, kinds, commit=commit)
-    elif kinds is None:
-        report = batch.overwrite(rows, overwrite, commit=commit)
-    else:
+    if overwrite is not None and kinds is not None:
         from lakeformat import InvalidRequestError
 
         raise InvalidRequestError(
             "an overwrite stores every row, so it takes no kinds: leave out 'kinds' or 'overwrite'"
         )
+    if _is_spark_frame(rows):
+        from spark_jobs.frames.publish import publish
+        from spark_jobs.frames.spark_write import in_order, write_rows
+
+        order = in_order(table, None, None, None, batch)
+        messages = write_rows(rows, table, kinds=kinds, overwrite=overwrite, order=order)
+        return publish(table, messages, overwrite=overwrite, commit=commit, batch=batch)
+    report: CommitReport
+    if overwrite is None:
+        report = batch.write(rows, kinds, commit=commit)
+    else:
+        report = batch.overwrite(rows, overwrite, commit=commit)
     return report
 
 

@@ -105,6 +105,41 @@ def test_a_function_gets_spark_where_its_connection_says(prices, connect):
     assert found["said"]["lake_spark"]["application_id"].startswith("local-")
 
 
+OVERWRITTEN = """
+import json
+import lakeformat as lake
+import pyarrow as pa
+from airflow.sdk import task
+from tests.airflow.contexts import task_context
+
+@task.lake_commit(table="shop.people", overwrite="table", spark_conn_id="one_core")
+def people(spark, table):
+    table.write(pa.table({"id": [3], "name": ["of the stream"]}))
+    return spark.range(2, 4).selectExpr("id", "concat('of the batch ', id) AS name")
+
+done = people().operator.execute(task_context())
+print("answer", json.dumps(done["report"]["rows"]))
+"""
+
+
+@pytest.mark.spark
+@STORY
+def test_a_data_frame_overwrites_a_mixed_table_as_a_batch(tmp_path, connect):
+    extra = {"warehouse": str(tmp_path), "options": {"format": "iceberg"}}
+    connect("lake_default", conn_type="lake", extra=extra)
+    connect("one_core", conn_type="spark", host="local[1]")
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    columns = [("id", "BIGINT NOT NULL"), ("name", "STRING")]
+    people = catalog.create_table("shop.people", columns, format="mixed", primary_key=["id"])
+    people.write(pa.table({"id": [1, 2], "name": ["old", "old"]}))
+
+    assert json.loads(run(OVERWRITTEN)) == 2
+
+    found = people.scan().to_arrow().sort_by("id").to_pydict()
+    assert found == {"id": [2, 3], "name": ["of the batch 2", "of the stream"]}
+
+
 KILLED = """
 import signal, sys, time
 from airflow.sdk import task
