@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import LakeError
 from lakeformat.types.count_text import counted
-from spark_jobs.runtime.job import JobResult, Outcome, attach_outcome, newest_snapshot
+from spark_jobs.runtime.job import (
+    JobResult,
+    Outcome,
+    attach_outcome,
+    newest_snapshot,
+    snapshot_before,
+)
 from spark_jobs.runtime.progress import report_compaction
 from spark_jobs.runtime.tasks import executor_of
 
@@ -146,6 +152,8 @@ def warnings_of(result: JobResult) -> list[str]:
 
 def _outcome_of(table: Table, report: CompactReport, before: int | None) -> Outcome:
     published = (*report.earlier_snapshot_ids, *report.snapshot_ids)
+    if published and not table.numbers_snapshots:
+        before = snapshot_before(table, published[0])
     return Outcome(
         reason=report.reason,
         report=report.to_dict(),

@@ -27,6 +27,7 @@ __all__ = [
     "newest_snapshot",
     "no_matching_table",
     "open_warehouse",
+    "snapshot_before",
     "wanted_table",
 ]
 
@@ -80,7 +81,7 @@ class Outcome:
         """Return the outcome of one commit to a table."""
         published = _published_by(report)
         if published and not table.numbers_snapshots:
-            newest_before = _snapshot_before(table, published[0])
+            newest_before = snapshot_before(table, published[0])
         return cls(
             reason=report.reason,
             report=report.to_dict(),
@@ -216,19 +217,19 @@ def newest_snapshot(table: Table) -> int | None:
     return None if snapshot is None else snapshot.id
 
 
-def _published_by(report: CommitReport | RowChangeReport) -> list[int]:
-    """Return the ids of the snapshots that a commit has published, that of its compaction last."""
-    compacted = getattr(report, "compact_snapshot_id", None)  # only Paimon's reports have it
-    return [number for number in (report.snapshot_id, compacted) if number is not None]
-
-
-def _snapshot_before(table: Table, snapshot_id: int) -> int | None:
+def snapshot_before(table: Table, snapshot_id: int) -> int | None:
     """Return the id of the snapshot before ``snapshot_id`` in the history of a table; None if there
     is none.
     """
     ids = [each.id for each in table.snapshots()]
     place = ids.index(snapshot_id) if snapshot_id in ids else 0
     return ids[place - 1] if place else None
+
+
+def _published_by(report: CommitReport | RowChangeReport) -> list[int]:
+    """Return the ids of the snapshots that a commit has published, that of its compaction last."""
+    compacted = getattr(report, "compact_snapshot_id", None)  # only Paimon's reports have it
+    return [number for number in (report.snapshot_id, compacted) if number is not None]
 
 
 def _subject(wanted: JobRequest) -> dict[str, str]:

@@ -33,7 +33,7 @@ _USER, _IDENTIFIER = "lake.part-of-user", "lake.part-of-identifier"
 
 def earlier_parts(metadata: TableMetadata, branch: str, commit: CommitId | None) -> list[int]:
     """Return the ids of the snapshots in which earlier attempts of a commit published a part of the
-    work.
+    work, oldest first.
 
     ``commit=None`` gives an empty list.
     """
@@ -42,7 +42,7 @@ def earlier_parts(metadata: TableMetadata, branch: str, commit: CommitId | None)
         return []
     wanted = _part_of(commit).items()
     history = metadata.ancestry(head.snapshot_id)
-    return [each.snapshot_id for each in history if wanted <= each.summary.items()]
+    return [each.snapshot_id for each in history if wanted <= each.summary.items()][::-1]
 
 
 @dataclass(slots=True)

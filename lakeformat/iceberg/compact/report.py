@@ -146,7 +146,7 @@ def compact_report(
         table=table,
         strategy=strategy,
         snapshot_ids=ids,
-        earlier_snapshot_ids=(*completed, *earlier),
+        earlier_snapshot_ids=(*earlier, *completed),
         rows_in=total("rows_in"),
         rows_out=total("rows_out"),
         bytes_in=total("bytes_in"),

@@ -442,3 +442,20 @@ def test_the_tables_of_a_database_are_maintained(orders, tmp_path):
 def test_a_removal_of_orphans_refuses_what_only_paimon_tables_have(key, value, orders, tmp_path):
     with pytest.raises(lake.UnsupportedError, match=f"leave out the key '{key}'"):
         run("remove_orphans", request_of("remove_orphans", tmp_path, **{key: value}))
+
+
+def test_a_retried_compaction_has_the_snapshots_of_the_first_attempt(tmp_path):
+    make_small_table(tmp_path / "shop/orders")
+    table = lake.open_catalog(str(tmp_path), format="iceberg").table("shop.orders")
+    table.write(pa.table({"id": [3]}))
+    newest = table.latest_snapshot().id
+    commit = {"commit_user": "dag-run", "commit_identifier": 1}
+    request = request_of("compact", tmp_path, **commit)
+
+    first = run("compact", request)
+    table.write(pa.table({"id": [4]}))
+    again = run("compact", request)
+
+    assert (first["replayed"], again["replayed"]) == (False, True)
+    assert [first["previous_snapshot_id"], again["previous_snapshot_id"]] == [newest, newest]
+    assert again["snapshot_id"] == first["snapshot_id"]
