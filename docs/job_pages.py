@@ -45,7 +45,7 @@ The commands have these options:
 |---|---|
 | `--result-uri` | writes the result to this path or URI; after a failure the file has `error`, \
 `message`, `exit_code` and the result of the part that was finished, if any |
-| `--catalog-options-env NAME` | reads `catalog_options` from an environment variable, so that no \
+| `--catalog-options-env NAME` | reads `catalog_options` as a JSON object from an environment variable, so that no \
 argument shows a secret |
 | `--source-options-env NAME` | reads `source_options` in the same way |
 | `--watch-parent`, or `LAKE_WATCH_PARENT=1` | ends the job when its parent process dies |
@@ -63,7 +63,7 @@ the work was done. The result has these members:
 | `snapshot_id` | the last snapshot that the job published; null if it published none, and \
 for a job on databases |
 | `previous_snapshot_id` | the snapshot before the first published one; if none was published, the \
-newest |
+newest; null if there is none, and for a job on databases |
 | `replayed` | true if an earlier attempt with the same \
 [commit identity](#keys-of-jobs-that-commit) had published the commit |
 | `seconds` | the duration |

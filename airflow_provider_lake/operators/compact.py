@@ -36,10 +36,10 @@ class LakeCompactOperator(LakeJobOperator):
     :param idle: only partitions whose newest file is older than this, such as ``"1 h"``; these are
         compacted completely
     :param buckets: only these buckets of each partition
-    :param order_by: with strategy ``full``, sort the rows by these columns; only for tables without
-        primary key. For an Iceberg table an item may also be a term such as ``day(ts) desc nulls
-        last``. Its strategy ``zorder`` needs ``order_by``; its strategy ``sort`` uses the table's
-        sort order by default
+    :param order_by: with strategy ``full``, sort the rows by these columns; a Paimon table must
+        have no primary key. For an Iceberg table an item may also be a term such as ``day(ts) desc
+        nulls last``. Its strategy ``zorder`` needs ``order_by``; its strategy ``sort`` uses the
+        table's sort order by default
     :param order_strategy: ``order`` sorts by the first column of ``order_by``, then by the next;
         ``zorder`` and ``hilbert`` sort along a curve through all columns. Iceberg tables do not
         have ``hilbert``. Default: ``order``

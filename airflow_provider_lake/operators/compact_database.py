@@ -38,7 +38,7 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
     :param where: a SQL condition on partition columns; for Iceberg tables on any columns. Mixed
         tables are skipped
     :param idle: only partitions whose newest file is older than this, such as ``"1 h"``; these are
-        compacted completely
+        compacted completely. Iceberg tables fail with this argument, and Mixed tables are skipped
     :param bucket_executor: with engine ``python``: ``threads`` compacts several buckets in
         parallel, ``serial`` one after the other. Default: ``threads``
     :param dry_run: only report what would be compacted

@@ -70,7 +70,7 @@ class LakeIngestOperator(LakeJobOperator):
     :param messages_of: ingest only the change messages of this source table, ``database.table``;
         skip those of other tables
     :param source_table: another table of the warehouse, ``database.table``: ingests the changes
-        since the last run
+        since the last run. Both tables must be Paimon tables
     :param consumer: required with ``source_table``: the consumer of that table that stores the
         position of this reader. The position moves after the rows are committed. The first run
         reads all rows
@@ -113,7 +113,8 @@ class LakeIngestOperator(LakeJobOperator):
         ``widen`` also widens types. Change messages and ``source_table`` always add and widen
     :param create: if the table does not exist, create it and its database, with the columns of the
         source
-    :param primary_key: with ``create``: the primary key of the table
+    :param primary_key: with ``create``: the primary key of the table; of an Iceberg table its
+        identifier fields
     :param partition_by: with ``create``: the partition columns of the table; for an Iceberg table
         also transforms, such as ``day(ts)``
     :param table_options: with ``create``: the options of the table, such as ``{"bucket": "4"}``

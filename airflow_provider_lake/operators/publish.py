@@ -22,8 +22,8 @@ class LakePublishOperator(LakeJobOperator):
     each snapshot is published once.
 
     :param check: publish nothing, but read the published table with each installed reader of
-        Iceberg. The task fails at once if the rows differ from those of the published files, or if
-        the metadata is behind
+        Iceberg. The task fails at once if a reader fails or has other rows than the published
+        files, except for its known limits, or if the metadata is behind or names wrong files
     """
 
     job = "publish"

@@ -73,7 +73,7 @@ OrderByOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help="Sort the rows by these columns. Repeatable. Only for tables without primary key. "
+        help="Sort the rows by these columns. Repeatable. A Paimon table must have no primary key. "
         "Iceberg tables also take keys such as 'day(ts) desc nulls last'.",
     ),
 ]

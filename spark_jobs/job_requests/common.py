@@ -101,10 +101,11 @@ class CommitKeys:
     While this snapshot exists, a retry does not fail because older snapshots have expired.
     """
     commit_replaces: int | None = None
-    """For ``ingest`` and ``commit``: the number of the snapshot in which the same ``commit_user``
-    published an earlier version of these rows, with a lower identifier. This commit replaces that
-    version: rows without a key are deleted, rows with a key are replaced by key. If that is not
-    possible, the job fails and publishes nothing. An overwrite ignores this key.
+    """For ``ingest`` and ``commit``, but not for Mixed tables: the number of the snapshot in which
+    the same ``commit_user`` published an earlier version of these rows, with a lower identifier.
+    This commit replaces that version: rows without a key are deleted, rows with a key are replaced
+    by key. If that is not possible, the job fails and publishes nothing. An overwrite ignores this
+    key.
     """
 
     def __post_init__(self) -> None:

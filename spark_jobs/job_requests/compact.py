@@ -63,8 +63,8 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     buckets: BucketNumbers | None = None
     """Only these buckets of each partition."""
     order_by: ColumnNames | None = None
-    """With strategy ``full``, sort all rows of the chosen partitions by these columns; only for
-    tables without primary key. For an Iceberg table an item may also be a term such as
+    """With strategy ``full``, sort all rows of the chosen partitions by these columns; a Paimon
+    table must have no primary key. For an Iceberg table an item may also be a term such as
     ``day(ts) desc nulls last``. Its strategy ``zorder`` needs ``order_by``; its strategy ``sort``
     uses the table's sort order by default.
     """
@@ -123,7 +123,7 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
     """
     idle: Duration | None = None
     """Only partitions whose newest file is older than this, such as ``"1 h"``; these are compacted
-    completely.
+    completely. Iceberg tables fail with this key, and Mixed tables are skipped.
     """
     executor: Executor | None = None
     """With engine ``python``: ``threads`` compacts several buckets in parallel, ``serial`` one

@@ -136,7 +136,7 @@ class IngestRequest(BatchRequest):
     """
     source_table: str | None = None
     """Another table of the warehouse, ``database.table``; the job ingests its changes since the
-    last run.
+    last run. Both tables must be Paimon tables.
     """
     consumer: ConsumerName | None = None
     """Required with ``source_table``: the consumer of that table that stores the position of this
@@ -160,8 +160,8 @@ class IngestRequest(BatchRequest):
     """
     ingested_by: str | None = None
     """With ``source`` and a commit identity: a name of the task, the same in all of its runs. The
-    table records the files of each run under this name, and a later run ingests only new files. A
-    file that has changed since is refused. The name has no effect if the table has a primary key,
+    table records the files of each run under this name; a later run ingests only new files, and
+    refuses changed ones. The name has no effect for a Paimon or Mixed table with a primary key,
     with change messages, and with ``overwrite``, ``upsert_by``, ``stage`` or ``checkpoint``.
     """
     ingested_in: str | None = None
@@ -200,7 +200,7 @@ class IngestRequest(BatchRequest):
     create: bool = False
     """If the table does not exist, create it and its database, with the columns of the source."""
     primary_key: KeyColumns | None = None
-    """With ``create``: the primary key of the table."""
+    """With ``create``: the primary key of the table; of an Iceberg table its identifier fields."""
     partition_by: KeyColumns | None = None
     """With ``create``: the partition columns of the table; for an Iceberg table also transforms,
     such as ``day(ts)``.

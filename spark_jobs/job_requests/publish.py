@@ -18,5 +18,6 @@ class PublishRequest(TableRequest):
 
     check: bool = False
     """Publish nothing, but read the published table with each installed reader of Iceberg. The job
-    fails if the rows differ from those of the published files, or if the metadata is behind.
+    fails if a reader fails or has other rows than the published files, except for its known limits,
+    or if the metadata is behind or names wrong files.
     """
