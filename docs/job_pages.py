@@ -83,7 +83,7 @@ again |
 | 30 | wrong request: a retry cannot help |
 | 1 | any other error, failed checks, a verdict that `fail_when` names, or a result that cannot be \
 written to `--result-uri`; if a part of the work was done, the result describes that part |
-| 143 | stopped by SIGTERM, or because the parent process died |
+| 143 | stopped by SIGTERM, or because the parent process died; no result is written |
 
 Times are ISO-8601 text (UTC unless they have a zone) or epoch milliseconds. Write an age as
 `"7 d"`.
