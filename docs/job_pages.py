@@ -45,8 +45,8 @@ The commands have these options:
 |---|---|
 | `--result-uri` | writes the result to this path or URI; after a failure the file has `error`, \
 `message`, `exit_code` and the result of the part that was finished, if any |
-| `--catalog-options-env NAME` | reads `catalog_options` as a JSON object from an environment variable, so that no \
-argument shows a secret |
+| `--catalog-options-env NAME` | reads `catalog_options` as a JSON object from an environment \
+variable, so that no argument shows a secret |
 | `--source-options-env NAME` | reads `source_options` in the same way |
 | `--watch-parent`, or `LAKE_WATCH_PARENT=1` | ends the job when its parent process dies |
 
