@@ -59,7 +59,7 @@ def _act(wanted: PublishRequest) -> Outcome:
     return Outcome(
         reason=report.reason,
         report=report.to_dict(),
-        skipped=not (report.published or report.updated),
+        skipped=not (report.published or report.updated or report.catalogs),
         newest_before=newest_snapshot(table),
     )
 

@@ -11,6 +11,7 @@ from lakeformat.errors import UnavailableError
 from lakeformat.publish import IcebergPublication
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage import LocalStorage
+from spark_jobs import publish
 from tests.unit.publish.catalogs import COLUMNS, KINDS, Published, opened
 from tests.unit.publish.published import content, rows_of, seen, unobserved
 
@@ -172,6 +173,22 @@ def test_a_catalog_that_does_not_answer_costs_no_commit_and_is_made_up_for(
     assert reason.advice == "lake publish shop.orders"
     assert lake.publish_table(table).published == ()
     assert ids(published.read()) == [1, 2, 3]
+
+
+def test_a_job_that_only_moves_the_entry_is_not_skipped(tmp_path, monkeypatch):
+    with opened("sql", tmp_path) as published:
+        table = published.table()
+        with monkeypatch.context() as broken:
+            published.fail(broken)
+            write(published.catalog().table("shop.orders"), 1)
+        request = {
+            "warehouse": str(tmp_path / "wh"),
+            "table": "shop.orders",
+            "catalog_options": published.service.connection,
+        }
+        assert not publish.run(request)["skipped"]
+        assert published.read() == content(table.scan().to_arrow())
+        assert publish.run(request)["skipped"]
     assert table.health().reasons == ()
 
 
