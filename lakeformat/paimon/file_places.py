@@ -86,7 +86,8 @@ def external_place(
     Raise InvalidRequestError if ``address`` breaks one of the rules in this module's docstring.
     """
     in_bucket = handle.layout.bucket_below_root(bucket, directory).split("/")
-    found = handle.external_roots.require(address, handle.uri, len(in_bucket) + 1)
+    is_plain = f"/{in_bucket[-1]}/" not in address  # the file of a migrated directory
+    found = handle.external_roots.require(address, handle.uri, len(in_bucket) + (not is_plain))
     root = _root_of(handle, address, found, (*in_bucket, plain_name(name)))
     if not _is_named(handle, root):
         raise InvalidRequestError(

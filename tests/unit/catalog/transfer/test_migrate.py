@@ -93,6 +93,15 @@ def test_the_table_is_written_to_compacted_and_expired_like_any_other(catalog, s
     assert len(table.expire_partitions(expiration_time="1 d").expired) == 1
 
 
+@pytest.mark.parametrize("place", ["a.parquet", "dt=2024-01-31/a.parquet"])
+def test_a_reader_without_the_root_is_advised_to_allow_only_the_directory(catalog, source, place):
+    put(source / place)
+    lake.migrate_directory(catalog, str(source), "shop.orders")
+    elsewhere = lake.open_catalog(catalog.location)
+    with pytest.raises(lake.InvalidRequestError, match=f"lake --external-root file://{source}$"):
+        elsewhere.table("shop.orders").scan().to_arrow()
+
+
 def test_copies_belong_to_the_table_and_the_source_may_go(catalog, source):
     path = put(source / "a.parquet")
     report = lake.migrate_directory(catalog, str(source), "shop.new", copy=True)
