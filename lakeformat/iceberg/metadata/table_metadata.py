@@ -95,7 +95,15 @@ class TableMetadata:
 
         Raise ``CorruptTableError`` if the schema does not exist.
         """
-        return self.schema if snapshot.schema_id is None else self.schema_of(snapshot.schema_id)
+        if snapshot.schema_id is None:
+            return self.schema
+        try:
+            return self.schema_of(snapshot.schema_id)
+        except CorruptTableError as reason:
+            raise CorruptTableError(
+                f"snapshot {snapshot.snapshot_id} cannot be read: {reason}; choose another "
+                "snapshot, or restore the metadata file from a backup"
+            ) from None
 
     def spec_of(self, spec_id: int) -> PartitionSpec:
         """Return the partition spec with an id; raise ``CorruptTableError`` if it does not

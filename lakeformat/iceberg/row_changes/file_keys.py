@@ -18,12 +18,12 @@ from lakeformat.iceberg.read.equality_keys import EqualityKeys
 from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.read.scan import Scan
 from lakeformat.iceberg.row_changes.given_changes import NumberedRows, keys_of
-from lakeformat.iceberg.row_changes.given_keys import require_values
 from lakeformat.iceberg.row_changes.key_values import KeyValues
 from lakeformat.iceberg.types import Field
 from lakeformat.rows.conditions.predicate import And, Predicate
 from lakeformat.rows.spill import SpillSettings
 from lakeformat.tables.row_checks.repeated_values import RepeatedValues
+from lakeformat.types.count_text import counted
 
 __all__ = ["FileKeys"]
 
@@ -103,8 +103,17 @@ class FileKeys:
                 yield part
                 continue
             for batch in self._scan.read_fields(part, self.fields):
-                require_values(batch, self.fields)
+                self._require_values(batch, part)
                 yield batch
+
+    def _require_values(self, batch: pa.RecordBatch, split: FileSplit) -> None:
+        for each in self.fields:
+            if count := batch.column(each.name).null_count:
+                raise InvalidRequestError(
+                    f"column {each.name!r} is a key, but {split.file.path} has "
+                    f"{counted(count, 'row')} or more with a null there. Fill in a value, or drop "
+                    "these rows"
+                )
 
 
 def _splits(entries: pa.Table) -> Iterator[FileSplit]:

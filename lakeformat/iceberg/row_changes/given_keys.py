@@ -20,7 +20,7 @@ from lakeformat.rows.groups import Positions
 from lakeformat.types.arrow_memory import array_of
 from lakeformat.types.closest import closest
 
-__all__ = ["GivenKeys", "given_keys", "key_columns", "key_fields", "require_values"]
+__all__ = ["GivenKeys", "given_keys", "key_columns", "key_fields"]
 
 _FLOATING = ("float", "double")
 _EXAMPLES = 3
@@ -103,12 +103,6 @@ def given_keys(rows: pa.Table, fields: Sequence[Field]) -> GivenKeys:
 
 def key_columns(rows: pa.Table, fields: Sequence[Field]) -> list[pa.Array]:
     """Return the key columns of rows; raise ``InvalidRequestError`` if one has a null."""
-    require_values(rows, fields)
-    return [rows.column(each.name).combine_chunks() for each in fields]
-
-
-def require_values(rows: pa.Table | pa.RecordBatch, fields: Sequence[Field]) -> None:
-    """Raise ``InvalidRequestError`` if a key column has a null."""
     for each in fields:
         column = rows.column(each.name)
         if column.null_count:
@@ -118,3 +112,4 @@ def require_values(rows: pa.Table | pa.RecordBatch, fields: Sequence[Field]) -> 
                 f"a null there; the first is row {first} (rows count from 0). Fill in a value, or "
                 "drop these rows"
             )
+    return [rows.column(each.name).combine_chunks() for each in fields]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from lakeformat.mixed.optimizing.settings import OptimizingSettings
+from lakeformat.types.count_text import counted
 
 __all__ = [
     "DeleteKind",
@@ -338,7 +339,7 @@ class _Rules:
         if kind is OptimizingType.MINOR:
             return minor or ""
         if counts.rewritten:
-            return f"{counts.rewritten} segments with many deleted rows"
+            return f"{counted(counts.rewritten, 'segment')} with many deleted rows"
         return f"{counts.undersized} undersized segments fill a file of the target size"
 
 

@@ -168,7 +168,7 @@ def test_a_snapshot_among_its_own_ancestors_is_refused():
 
 def test_the_missing_schema_of_a_snapshot_is_named():
     metadata = read(OF_VERSION_2 | {"snapshots": [SNAPSHOT | {"schema-id": 4}]})
-    with pytest.raises(CorruptTableError, match=r"the table .* has no schema 4, only"):
+    with pytest.raises(CorruptTableError, match=r"snapshot 7 .* has no schema 4, only 0; choose"):
         metadata.schema_at(metadata.snapshots[0])
 
 
