@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NoReturn
 
+from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.choice import snapshot_text
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.snapshot import TAG, Reference, Snapshot
@@ -170,6 +171,13 @@ class TableTags:
         unlimited by default. ``on_progress`` has no effect, because no file is deleted.
         """
         return expire_tags(self._handle, older_than=older_than, dry_run=dry_run)
+
+    def create_due(self, **_options: Any) -> NoReturn:
+        """Raise ``UnsupportedError``: Iceberg tables have no option for automatic tags."""
+        raise UnsupportedError(
+            f"{self._handle.uri} is an Iceberg table, and these have no automatic tags: create "
+            "tags by a schedule of your own, with tags.create(name)"
+        )
 
     def _changed(self, plan: Plan, *, dry_run: bool) -> TagReport:
         done = publish(self._handle, plan, dry_run=dry_run)

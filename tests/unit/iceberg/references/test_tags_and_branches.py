@@ -60,6 +60,11 @@ def published(storage: MemoryStorage) -> int:
     return int(storage.read("shop/orders/metadata/version-hint.text"))
 
 
+def test_automatic_tags_are_refused_by_name(table):
+    with pytest.raises(UnsupportedError, match=r"have no automatic tags: create tags by .* with"):
+        table.tags.create_due()
+
+
 def test_a_tag_names_the_newest_snapshot_or_a_chosen_one(table):
     assert table.tags.create("newest").snapshot_id == 3
     assert table.tags.create("by-id", snapshot=1).snapshot_id == 1
