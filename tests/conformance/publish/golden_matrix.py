@@ -37,8 +37,8 @@ _HEAD = """# Golden tables, published
 <!-- Written by `python -m tests.conformance.publish.golden_matrix`: a test compares it. -->
 
 The golden tables of the tests are Paimon tables that pypaimon and Paimon's Java library have
-written. This page shows which of them can be [published as Iceberg tables](publish.md). Each was
-published from scratch with its history, and read by PyIceberg.
+written. This page shows which of them can be [published as Iceberg tables](publish.md). A test
+tries to publish each one from scratch with its history, and reads it with PyIceberg.
 
 - `table`: the archive in `tests/golden` that has the table, and the name of the table.
 - `kind`: append, or primary key with its merge engine.
