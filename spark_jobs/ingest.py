@@ -4,7 +4,7 @@
     python -m spark_jobs.ingest --request '{"warehouse": "warehouse", "table": "shop.orders",
                                             "source": "orders/*.csv", "create": true}'
 
-``spark-submit`` takes the same file; the request may also be the path of a JSON file.
+The request may also be the path of a JSON file.
 """
 
 from __future__ import annotations

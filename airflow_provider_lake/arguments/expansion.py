@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mapped tasks: the arguments of each task are checked when the DAG is parsed."""
+"""Mapped tasks: the values that the DAG file gives to them are checked when the DAG is parsed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ __all__ = ["CheckedExpansion"]
 
 
 class CheckedExpansion:
-    """The object that ``partial`` returns. It checks the values that the DAG file gives to mapped
-    tasks.
+    """The object that ``partial`` returns. It checks values when the DAG is parsed.
 
     Without this check, a mapped task with a wrong value would fail only when the task runs.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``@task.lake_commit``: commits the rows that a function returns to a table, once."""
+"""``@task.lake_commit``: commits to a table the rows that a function returns, once."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ONLY_TO_CREATE = ("primary_key", "partition_by", "table_options")
 
 @dataclass(frozen=True, kw_only=True)
 class LakeFunctionCommit(BatchRequest):
-    """The keys of a commit of the rows that a function returns."""
+    """The keys of the commit of the rows that a function returns."""
 
     kinds: str | None = None
     """The column with the kind of each row: ``+I``, ``-U``, ``+U`` or ``-D``."""
@@ -74,7 +74,7 @@ class LakeFunctionCommit(BatchRequest):
 
 
 class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
-    """Commits the rows that a function returns to a table, once per DAG run.
+    """Commits to a table the rows that a function returns, once per DAG run.
 
     The function returns a pyarrow Table, RecordBatch or RecordBatchReader, a pandas, polars or
     Spark DataFrame, a list of dicts, or yields such batches. It may have the arguments ``table``

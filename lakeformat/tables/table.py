@@ -101,7 +101,7 @@ def offering_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def offer_arguments(cls: type[C]) -> type[C]:
-    """Decorate all public methods of a class and of its bases with ``offering_arguments``."""
+    """Decorate the public methods of a class and of its bases with ``offering_arguments``."""
     for each in cls.__mro__:
         if not each.__module__.startswith("lakeformat."):
             continue

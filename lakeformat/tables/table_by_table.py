@@ -33,7 +33,7 @@ class TableOutcome(Generic[R]):
     skipped.
     """
     skipped: str | None = None
-    """The reason if the table's format lacks the operation; else None."""
+    """The reason if the table's format lacks the operation or an argument of it; else None."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as a dict, ready for JSON.
@@ -58,7 +58,7 @@ def table_by_table(
     """Call ``act`` with the name of each table, and yield its report or error as outcome.
 
     ``began`` is called with the name before ``act``. An unexpected error becomes a ``LakeError``. A
-    table whose format lacks the operation is skipped.
+    table is skipped if ``act`` raises an ``UnsupportedError`` with ``lacks``.
     """
     for name in names:
         if began is not None:

@@ -81,7 +81,8 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
     def _begin(self) -> None:
         """Find the position at which the stream starts.
 
-        A stream that starts with a full read waits until the snapshot to read in full exists.
+        Without the snapshot to read in full, the stream has no position yet, and the next poll
+        looks again.
         """
         if not self._start.mode.endswith("-full"):
             self._place = self._first_place(self._start)

@@ -54,6 +54,6 @@ def refuse_unknown(method: Callable[..., object], given: Iterable[str]) -> None:
         if name in known:
             continue
         advice = _OF_OTHER_LIBRARIES.get((operation, name))
-        others = f": use one of {', '.join(known)}"
+        others = f": use one of {', '.join(known)}" if known else ": it takes no arguments"
         near = f": {advice}" if advice else closest(name, known) or others
         raise InvalidRequestError(f"{operation} has no argument {name!r}{near}")

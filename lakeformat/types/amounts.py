@@ -91,7 +91,7 @@ def setting_text(what: str, value: object) -> str:
 def _parse(text: str, units: Mapping[str, int | Fraction]) -> int:
     found = _AMOUNT.fullmatch(text.strip().lower())
     if found is None or found[2] not in units:
-        raise ValueError(f"write a number and one of the units {', '.join(_shortest(units))}")
+        raise ValueError(f"write a whole number and one of the units {', '.join(_shortest(units))}")
     value = int(int(found[1]) * units[found[2]])
     if value > _MOST:
         raise ValueError("it is larger than 64 bits")

@@ -211,7 +211,7 @@ def _constructed_from_arrow(arrow_type: pa.DataType) -> DataType:
             tuple(DataField(i, f.name, _from_arrow_field(f)) for i, f in enumerate(arrow_type))
         )
     raise InvalidRequestError(
-        f"Arrow type {arrow_type} has no Paimon type: cast the column to another type"
+        f"Arrow type {arrow_type} has no matching column type: cast the column to another type"
     )
 
 

@@ -104,8 +104,8 @@ def check_fields(fields: Iterable[DataField]) -> None:
             level = [part for data_type in level for part in _parts(data_type, column.name)]
         if any(not isinstance(data_type, AtomicType) for data_type in level):
             raise InvalidRequestError(
-                f"column {column.name!r} nests types more than {MAX_DEPTH} deep, and readers fail "
-                "on such files; split it into columns or store it as text"
+                f"column {column.name!r} nests types more than {MAX_DEPTH} deep; readers fail on "
+                "files with deep nesting: split it into columns or store it as text"
             )
 
 

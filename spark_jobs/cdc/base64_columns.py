@@ -56,7 +56,8 @@ def decimals_of(texts: pa.Array, scale: int, column: str) -> pa.Array:
     """Return decimals with ``scale`` digits after the point, from base64 texts of unscaled numbers
     in two's complement, the highest byte first.
 
-    Raise ``InvalidRequestError`` for text that is not base64, and for more than 38 digits.
+    Raise ``InvalidRequestError`` for text that is not base64, and for a number of more than 16
+    bytes.
     """
     offsets, data = _buffers(decoded(texts, column))
     sizes = np.diff(offsets)

@@ -138,7 +138,7 @@ class Debezium:
             lacking = pc.any(pc.and_(mask, pc.is_null(given))).as_py()
             if lacking and needed:
                 raise lake.InvalidRequestError(
-                    f"{path} has a message of op {letters[0]!r} without its row "
+                    f"{path} has a message of op {' or '.join(map(repr, letters))} without its row "
                     f"{'before' if step == 0 else 'after'!r}: let the source send whole rows, or "
                     "leave the message out"
                 )

@@ -207,7 +207,8 @@ def _by_values(
 def _differs(column: MessageColumn, name: str, there: DataType, found: DataType) -> _Difference:
     origin = "declared as" if column.is_declared else "written as"
     is_time = isinstance(there, AtomicType) and there.name in _TIMES
-    hint = " (a number is a time only if the messages have a schema)" if is_time else ""
+    may_be_number = is_time and not column.is_declared
+    hint = " (a number is a time only if the messages have a schema)" if may_be_number else ""
     return _Difference(
         f"column {name!r} is {type_text(there)} in the table and "
         f"{origin} {type_text(found)} in the messages{hint}"

@@ -2,9 +2,10 @@
 """The bucket of each row as a Spark column, equal to the buckets of
 ``lakeformat.paimon.bucketing``.
 
-If the key is INT, BIGINT or DATE, the JVM computes the bucket in steps. Each step is a separate
-projection, because Spark computes a column twice if one expression uses it twice. Numbers of 32
-bits are kept in 64 bits, because Spark treats an overflow as an error.
+For a key of at most 8 columns, all NOT NULL and of type INT, BIGINT or DATE, the JVM computes the
+default bucket function in steps. Each step is a separate projection, because Spark computes a
+column twice if one expression uses it twice. Numbers of 32 bits are kept in 64 bits, because Spark
+treats an overflow as an error.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ _C1, _C2, _ADD = 0xCC9E2D51, 0x1B873593, 0xE6546B64
 _FINAL_1, _FINAL_2 = 0x85EBCA6B, 0xC2B2AE35
 _SEED = 42
 _MOST_COLUMNS = 8
-"""The largest number of key columns for which the header of a binary row has two words; the header
-marks nulls.
+"""The largest number of key columns for which the JVM computes the bucket. The header of their
+binary row, which marks nulls, has two words.
 """
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import to_arrow_schema
 
 import lakeformat as lake
-from lakeformat.types.type_text import type_to_json
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import (
     ArrayType,
     AtomicType,
@@ -75,7 +75,7 @@ def spark_type(data_type: DataType) -> spark_types.DataType:
         case RowType(fields=fields):
             return spark_schema(fields)
     raise lake.UnsupportedError(
-        f"this version passes no {type_to_json(data_type)} to Spark: leave the column out with "
+        f"this version passes no {type_to_sql(data_type)} to Spark: leave the column out with "
         "'columns', or read the table with lakeformat"
     )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the rows of a table: from metadata, or in tasks if rows must be merged."""
+"""Counts the rows of a table: from metadata, or in tasks if files must be read."""
 
 from __future__ import annotations
 

@@ -40,7 +40,9 @@ class SparkExecutor:
     """
 
     def __init__(self, spark: SparkSession, *, at_once: int | None = None) -> None:
-        """Run at most ``at_once`` tasks at a time. Default: the number of cores of the cluster."""
+        """Run at most ``at_once`` tasks at a time. Default: the default parallelism of the session;
+        64 with Spark Connect.
+        """
         self._spark = spark
         self._at_once = at_once
 

@@ -22,7 +22,7 @@ __all__ = ["require_fitting"]
 
 def require_fitting(columns: StructType, schema: TableSchema, kinds: str | None) -> None:
     """Raise ``InvalidRequestError`` for an unknown column, a column of another type, and a missing
-    column that is NOT NULL.
+    column that is NOT NULL and has no default.
 
     Tasks check the columns as well, but only if there are rows. ``kinds`` is the column with the
     kinds of rows, or None.

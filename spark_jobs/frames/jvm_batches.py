@@ -4,8 +4,8 @@
 To limit a batch by bytes, Spark computes the size of every column before each row, which takes
 several times as long as passing the rows. A row is narrow if its texts have at most
 ``WIDEST_BYTES``, so a batch of narrow rows has at most 128 MiB of texts. Decimals of up to 18
-digits are passed as 64-bit integers, because otherwise Spark creates an object and bytes for each
-decimal.
+digits can be passed as 64-bit integers, because otherwise Spark creates an object and bytes for
+each decimal.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Procedure:
 
     @property
     def meaning(self) -> str:
-        """The description of the procedure in one sentence."""
+        """The description of the procedure, as one line."""
         return " ".join((self.does.__doc__ or "").split())
 
 

@@ -83,9 +83,9 @@ def in_order(
 ) -> Order | None:
     """Return further arguments for the writers of a table; None if there are none.
 
-    The writers of a ``batch`` get its transaction. They get ``upsert_by`` if the table has unique
-    keys, because then its files replace the rows of their keys. ``read_snapshot`` is left out for a
-    format without this argument: the commit then raises ``UnsupportedError``.
+    The writers of a ``batch`` get its transaction. The writers of a table with unique keys get
+    ``upsert_by``, because then its files replace the rows of their keys. ``read_snapshot`` is left
+    out for a format without this argument: the commit then raises ``UnsupportedError``.
     """
     given: dict[str, Any] = {} if batch is None else {"transaction": batch.transaction}
     if upsert_by is not None and table.has_unique_keys:
@@ -209,10 +209,10 @@ def write_in_tasks(
     """Write every partition of ``frame``; return the messages. The rows become visible when the
     messages are committed.
 
-    Exactly one task must get all rows of a bucket. With ``read_rows``, this function sends the rows
-    to these tasks. Without it, the caller must have distributed ``frame`` in this way; otherwise
-    the written files are deleted and ``UnsupportedError`` is raised. A failed attempt deletes its
-    files; a killed attempt leaves them as orphans.
+    If the rows have an order, exactly one task must get all rows of a bucket. With ``read_rows``,
+    this function sends the rows to these tasks. Without it, the caller must have distributed
+    ``frame`` in this way; otherwise the written files are deleted and ``UnsupportedError`` is
+    raised. A failed attempt deletes its files; a killed attempt leaves them as orphans.
 
     ``keyed`` is the routing of rows that change a table by key, from ``keyed_rows``; ``order`` has
     further arguments of the writers, from ``in_order``.
@@ -234,8 +234,8 @@ def write_in_tasks(
 def _messages_of(
     frame: DataFrame, table: lake.Table, work: Callable[..., Iterator[pa.RecordBatch]]
 ) -> list[lake.CommitMessage]:
-    """Run the tasks and return their messages. If a task fails, delete the files of all tasks and
-    raise its error.
+    """Run the tasks and return their messages. If a task fails, raise its error and delete the
+    files of all tasks; with Spark Connect, files may remain as orphans.
     """
     context = classic_context(frame.sparkSession)
     written = None if context is None else context.accumulator([], _Messages())

@@ -97,8 +97,8 @@ class JdbcFrame:
         if source.unbounded_numbers and not self._has_custom_types:
             column = source.unbounded_numbers[0]
             raise lake.InvalidRequestError(
-                f"column {column!r} is a number without a declared length, which Spark would round "
-                f"to 18 digits after the point: use engine 'python', or set 'customSchema' in "
+                f"column {column!r} is a number without a declared length, or with more than 38 "
+                "digits, which Spark would round: use engine 'python', or set 'customSchema' in "
                 f"source_options to the type to round to, such as '{column} DECIMAL(38, 18)'"
             )
 
@@ -163,7 +163,13 @@ def _refusal(name: str, reason: Exception) -> lake.LakeError:
 
 def _unanswered(name: str, reason: Exception) -> lake.UnavailableError:
     found = _OF_DRIVER.search(str(reason))
-    kind = found[0].rpartition(".")[2] if found else type(reason).__name__
+    if found is None:
+        return lake.UnavailableError(
+            f"Spark cannot read {name!r} ({type(reason).__name__}): the SQL database does not "
+            "answer, or Spark refuses a value of source_options or the type of a column. Check "
+            "these, then retry"
+        )
+    kind = found[0].rpartition(".")[2]
     return lake.UnavailableError(
         f"Spark cannot read {name!r}: the SQL database does not answer, or refuses the query "
         f"({kind}). Check its address, the login and its permissions, the network and the "

@@ -36,7 +36,9 @@ _OF_SPARK = frozenset(
         "upperBound",
     )
 )
-"""Options of Spark's JDBC source in lower case. All other options are passed to the JDBC driver."""
+"""Options of Spark's JDBC source in lower case. All other options are taken as options of the JDBC
+driver.
+"""
 
 
 def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:

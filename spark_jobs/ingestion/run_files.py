@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 _DONE, _ALL = ".done", ".all"
 _MERGED_FROM = 100
-"""The number of files in the directory above which all published records are merged."""
+"""The number of records and marks of a task above which its published records are merged."""
 _READINGS = 5
 _SHOWN = 3
 """The largest number of file names in a message."""

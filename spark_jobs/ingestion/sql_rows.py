@@ -22,7 +22,7 @@ _ROWS_AT_A_TIME = 65_536
 
 
 class SqlRows:
-    """The rows of a SQL table when the read starts.
+    """The rows that a SQL table has when the read starts.
 
     Raises ``NotFoundError`` for a missing table, and ``UnavailableError`` if the database does not
     answer.

@@ -142,8 +142,8 @@ def find_sql_table(engine: Engine, name: str, mapping: ColumnMapping) -> SqlTabl
 
 
 def require_table_name(name: str) -> None:
-    """Raise ``NotFoundError`` if the name is a query: Spark would run it with the rights of the
-    login.
+    """Raise ``NotFoundError`` for any other text than a name, plain or quoted: Spark would run a
+    query with the rights of the login.
     """
     if not _NAME.fullmatch(name):
         raise no_table(name)
@@ -276,8 +276,9 @@ def _type_of(column: Any) -> str:
     kind = column.type
     if _is_unbounded(kind):
         raise lake.InvalidRequestError(
-            f"column {column.name!r} is a number without a declared length: set its type in key "
-            "'casts', such as 'DECIMAL(20, 4)', or create the table before the ingestion"
+            f"column {column.name!r} is a number without a declared length, or with more than "
+            f"{_MOST_DIGITS} digits: set its type in key 'casts', such as 'DECIMAL(20, 4)', or "
+            "create the table before the ingestion"
         )
     if isinstance(kind, sql.Float):
         return "DOUBLE"

@@ -16,8 +16,8 @@ _OF_JAVA = re.compile(r"^(?:Caused by)?: ([\w.$]+(?::.*)?)$", re.MULTILINE)
 _PACKAGES = re.compile(r"\b(?:[a-z_]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
 _DISK = re.compile(r"No space left on device|lake-spill-")
 _DISK_ADVICE = (
-    "; the shuffle of rows to the writing tasks uses this machine's disk: free some space, or set "
-    "TMPDIR to another directory before Spark starts. Nothing was published"
+    "; Spark and its tasks store rows on the local disk: free some space, or set TMPDIR to another "
+    "directory before Spark starts"
 )
 
 

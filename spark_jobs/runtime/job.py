@@ -154,9 +154,7 @@ class Job(Generic[_Request]):
     name: str
     request: type[_Request]
     example: JsonObject
-    """A request for a table ``shop.orders``, whose ``warehouse`` is a subdirectory of the working
-    directory.
-    """
+    """A request whose ``warehouse`` is a subdirectory of the working directory."""
     operation: str
     """The operation that the table must have, such as ``compact``."""
 

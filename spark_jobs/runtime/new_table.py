@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table that a job creates if it does not exist, and drops again if the job commits no rows."""
+"""A table that a job creates if it does not exist, and drops again if the job fails before a
+commit.
+"""
 
 from __future__ import annotations
 

@@ -34,6 +34,11 @@ _TRAVELS = (
     "scan.watermark",
 )
 """Options that choose the snapshot of a read."""
+_BETWEEN = {
+    "incremental-between": "3,7",
+    "incremental-between-timestamp": "2024-01-31 10:00:00,2024-01-31 11:00:00",
+}
+"""Options that choose the ends of a read of changes, each with an example."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +109,9 @@ def request_of_options(table: AnyTable, options: Mapping[str, str]) -> ReadReque
     kind = options.get("rowkind")
     with_kind = between is not None if kind is None else truth("rowkind", kind)
     if is_plain and (kind is not None or between is not None):
+        [name, *_] = [each for each in ("rowkind", *_BETWEEN) if each in options]
         raise lake.InvalidRequestError(
-            f"options 'rowkind' and 'incremental-between' do not apply to a system table of "
-            f"{table.location}: leave them out"
+            f"option {name!r} does not apply to a system table of {table.location}: leave it out"
         )
     return ReadRequest(
         table=table,
@@ -208,7 +213,8 @@ def _two(name: str, text: str) -> list[str]:
     ends = [end.strip() for end in text.split(",")]
     if len(ends) != 2 or not all(ends):
         raise lake.InvalidRequestError(
-            f"option {name!r} must be two ends separated by a comma, such as '3,7', got {text!r}"
+            f"option {name!r} must be two ends separated by a comma, such as {_BETWEEN[name]!r}, "
+            f"got {text!r}"
         )
     return ends
 

@@ -40,9 +40,7 @@ class Written:
     kinds: str | None
     overwrite: Overwritten | None
     query: str | None
-    commit: lake.CommitId = field(
-        default_factory=lambda: lake.CommitId(f"spark-{SYSTEM.new_id()}", 1)
-    )
+    commit: lake.CommitId = field(default_factory=_new_commit)
     """The commit identity of a batch write. It is not used for a stream, each of whose batches has
     its own.
     """

@@ -386,7 +386,7 @@ MISTAKES = [
         "a unit with a typo",
         "parse",
         'LakeExpireSnapshotsOperator(task_id="t", table="shop.orders", older_than="7 dayz")',
-        "task 't': argument 'older_than' must be a time such as '2024-01-31 10:00', an age such as '7 d', or epoch milliseconds, got '7 dayz': write a number and one of the units ns, µs, ms, s, m, h, d, w",
+        "task 't': argument 'older_than' must be a time such as '2024-01-31 10:00', an age such as '7 d', or epoch milliseconds, got '7 dayz': write a whole number and one of the units ns, µs, ms, s, m, h, d, w",
     ),
     Mistake(
         "a negative age",

@@ -27,7 +27,7 @@ _REACH_OF_NANOSECONDS = (
 def cast_array(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
     """Convert values from one type to another, each as Java casts it.
 
-    Local time zones are UTC, independent of the machine: a table reads the same everywhere. Raise
+    The local time zone is always UTC, so a table reads the same on each machine. Raise
     ``UnsupportedError`` if the cast does not exist here or in Java. Raise ``InvalidRequestError``
     for a value that cannot be converted, such as a text that is not a number, or a timestamp beyond
     the range of nanoseconds.

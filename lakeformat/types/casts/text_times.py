@@ -93,7 +93,7 @@ def parse_timestamps(array: pa.Array, wanted: AtomicType, *, integers: Integers)
     if not is_zoned and pc.any(is_number).as_py():
         if not pc.all(is_number).as_py():
             raise InvalidRequestError(
-                "some texts are numbers and some are timestamps; write all of them in one form"
+                "some texts are numbers and some are not; write all of them in one form"
             )
         return _from_epoch(integers(array), wanted)
     parts = pc.extract_regex(array, _TIMESTAMP)

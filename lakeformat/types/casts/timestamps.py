@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Casts between dates, times, timestamps and numbers; local time zones are UTC."""
+"""Casts between dates, times, timestamps and numbers; the local time zone is always UTC."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def _truncate(counts: pa.Array, per_milli: int, precision: int, unit: str) -> tu
     """Truncate counts to a precision; return the counts, and how many of their units a millisecond
     has.
 
-    As in Java, a precision of 3 or less rounds towards 1970, and a higher precision rounds down.
+    As in Java, counts are rounded down; for a precision below 3, to milliseconds first, and from
+    there towards 1970.
     """
     if precision <= MILLIS_DIGITS:
         counts, per_milli = floor_divide(counts, per_milli), 1

@@ -94,7 +94,7 @@ def test_a_schema_that_cannot_be_is_refused(columns, reason):
 def test_a_column_without_a_type_in_paimon_is_named():
     columns = pa.schema([pa.field("id", pa.int64()), pa.field("for", pa.duration("s"))])
     with pytest.raises(
-        InvalidRequestError, match=r"column 'for': Arrow type duration.* has no Paimon"
+        InvalidRequestError, match=r"column 'for': Arrow type duration.* has no matching"
     ):
         schema_of(columns)
 

@@ -182,7 +182,7 @@ def test_arrow_types_without_a_twin_become_the_narrowest_type_that_holds_them(ar
 
 @pytest.mark.parametrize("arrow", [pa.null(), pa.duration("s"), pa.time64("us"), pa.date64()])
 def test_arrow_types_that_cannot_be_kept_exactly_are_refused(arrow):
-    with pytest.raises(InvalidRequestError, match="has no Paimon type"):
+    with pytest.raises(InvalidRequestError, match="has no matching column type"):
         from_arrow_type(arrow)
 
 
