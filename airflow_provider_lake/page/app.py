@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The routes of the pages. Each route checks access, changes nothing, and has a time limit."""
+"""The routes of the pages. Each route checks access and changes nothing; reads of tables have a
+time limit.
+"""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def trouble_of(error: Exception) -> Trouble:
         return Trouble(
             503,
             "The server is busy",
-            f"{AT_ONCE} pages are already waiting for a storage, which is the limit of this server",
+            f"{AT_ONCE} pages, the limit, are waiting for a storage, or no thread can be started",
             "try again in a minute; if the error remains, a storage does not answer",
         )
     if isinstance(error, AirflowNotFoundException):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of all table sensors: checks the table in the worker, then waits in the triggerer.
+"""The base of all table sensors, which wait in the worker or in the triggerer.
 
 A DAG file imports no trigger.
 """

@@ -46,12 +46,13 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
     existing table it reports the commits since the trigger was first started, or those after
     ``after_snapshot``.
 
-    Airflow's state store keeps the position of the watcher. So commits that were made while no
-    triggerer ran, or after Airflow had ended the watcher, are reported later. A crash right after
-    an event may send the event a second time. So let a run read ``snapshot_range``, the snapshots
-    that no earlier run has read, instead of the snapshots that its event names.
+    From Airflow 3.3 on, Airflow's state store keeps the position of the watcher. So commits that
+    were made while no triggerer ran, or after Airflow had ended the watcher, are reported later. A
+    crash right after an event may send the event a second time. So let a run read
+    ``snapshot_range``, the snapshots that no earlier run has read, instead of the snapshots that
+    its event names.
 
-    All watchers of one connection with the same interval share one loop.
+    From Airflow 3.3 on, all watchers of one connection with the same interval share one loop.
 
     :param table: the table, ``database.table``
     :param lake_conn_id: connection of type ``lake``

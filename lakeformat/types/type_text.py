@@ -191,7 +191,9 @@ def field_from_json(value: Any, fallback_id: int | None = None) -> DataField:
         )
     field_id = value.get("id", fallback_id)
     if not isinstance(field_id, int):
-        raise InvalidRequestError(f"field {value['name']!r} needs a whole number as 'id', got {field_id!r}")
+        raise InvalidRequestError(
+            f"field {value['name']!r} needs a whole number as 'id', got {field_id!r}"
+        )
     if "type" not in value:
         raise InvalidRequestError(f"field {value['name']!r} has no type")
     try:
