@@ -320,6 +320,7 @@ def test_what_is_no_commit_id_is_refused_with_an_example_of_one(catalog, ask, va
         (lambda table: table.compact(stratgy="full"), "compact .* mean 'strategy'"),
         (lambda table: table.remove_orphans(dryrun=True), "remove_orphans .* mean 'dry_run'"),
         (lambda table: table.expire_snapshots(retain=1), "expire_snapshots .* mean 'retain_min'"),
+        (lambda table: table.other_compactor(user=1), "'user': it takes no arguments"),
     ],
 )
 @pytest.mark.parametrize("table_format", ["paimon", "iceberg"])
