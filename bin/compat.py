@@ -39,8 +39,8 @@ def choose(root: Path, versions: Sequence[str]) -> dict[str, packages.Environmen
     """Return the environments of the named versions of Airflow; of all versions if none is named.
     Raise ``SetupError`` for an unknown version.
 
-    The version of the project's own environment comes first, with the value None, because its tests
-    run in this process's environment.
+    The version of the project's own environment has the value None, because its tests run in this
+    process's environment. Of all versions it comes first.
     """
     every = {tested_version(root): None, **environments(root)}
     for version in versions:

@@ -292,8 +292,9 @@ def install_pinned(
     *options: str,
     doing: str,
 ) -> None:
-    """Install the packages of a lock file; only files whose hashes it has are accepted. ``doing``
-    are the words for it in an error. Raise ``SetupError`` if the installation fails.
+    """Install the packages of a lock file; only files with the hashes of the lock file are
+    accepted. ``doing`` describes the work in an error. Raise ``SetupError`` if the installation
+    fails.
     """
     file = str(environment.root / lock)
     if command := uv_install(environment, environ):

@@ -97,8 +97,8 @@ def snapshot_range(
     snapshots that the consumer has not read do not expire. The first run starts at its first event.
     If no event has started a run, or a rollback has removed the snapshots of its events, the range
     ends at the newest snapshot. The range of a first run without events starts with all rows. A
-    retry gets the same range; before Airflow 3.3, only a range that ends at an event. Set
-    ``max_active_runs=1`` on the DAG: only one run at a time is supported.
+    retry gets the same range; before Airflow 3.3 this holds only for a range that ends at an event.
+    Set ``max_active_runs=1`` on the DAG: only one run at a time is supported.
 
     Raises ``LakeArgumentError`` for an invalid table name, and if ``table`` is None and the events
     are of no table or of several. Raises ``AirflowFailException`` if the table does not exist, or

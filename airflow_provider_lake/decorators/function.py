@@ -44,7 +44,7 @@ class LakeDecorator(Protocol):
 
 
 class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=RefusingConstruction):
-    """Runs a function as a task on a table, in this process.
+    """Runs a function as a task on a table, in the task's process.
 
     :param table: the table, ``database.table``; a call with a table, ``count(table=...)``,
         overrides it. The function gets the open table as its argument ``table``. If ``table`` is

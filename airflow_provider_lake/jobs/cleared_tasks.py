@@ -147,8 +147,8 @@ class LakeRepeatedMixin(LakeJobMixin):
             return None
 
     def _is_repeated(self) -> bool:
-        """Return True if a cleared task does its work again; False if the job itself records its
-        finished input.
+        """Return True if a cleared task does its work again; False for a job that publishes
+        nothing, or that itself records its finished input.
         """
         return True
 

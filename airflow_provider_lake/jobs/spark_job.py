@@ -242,10 +242,10 @@ class SparkJob(DeferringJob):
             )
             return self._run_here(request)
         if failure is None:
-            who = "spark-submit succeeded" if request.engine == "spark" else "the process succeeded"
+            who = "spark-submit" if request.engine == "spark" else "the process"
             failure = AirflowException(
-                f"{who}, but job {self.job!r} returned no result: retry the task to find out what "
-                "it has done"
+                f"{who} succeeded, but job {self.job!r} returned no result: retry the task to find "
+                "out what it has done"
             )
         raise_failure(result or {}, failure)
 

@@ -30,7 +30,7 @@ __all__ = ["Engine", "LakeJobOperator", "LakeWarehouseJobOperator"]
 
 
 class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
-    """Runs a job of ``spark_jobs``, in this process or through spark-submit.
+    """Runs a job of ``spark_jobs``, in the task's process or through spark-submit.
 
     :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the
         warehouse is ``./warehouse``

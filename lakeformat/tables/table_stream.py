@@ -81,8 +81,8 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
     def _begin(self) -> None:
         """Find the position at which the stream starts.
 
-        Without the snapshot to read in full, the stream has no position yet, and the next poll
-        looks again.
+        If the snapshot to read in full does not exist yet, the stream has no position, and the next
+        poll looks again.
         """
         if not self._start.mode.endswith("-full"):
             self._place = self._first_place(self._start)

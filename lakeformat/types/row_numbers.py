@@ -16,7 +16,7 @@ _NAMES_A_ROW = re.compile(r"\brow \d")
 
 @contextmanager
 def rows_count_from(first: int) -> Iterator[None]:
-    """In a with block, add to an ``InvalidRequestError`` that names a row the number of the first
+    """Add the number of the first row to an ``InvalidRequestError`` of the with block that names a
     row.
     """
     try:

@@ -94,7 +94,7 @@ def evolved(
 
 def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
     """Raise ``InvalidRequestError`` if the rows lack a column that is NOT NULL and has no default,
-    such as a key with another name.
+    for example a key that has another name in the rows.
     """
     fields = row_schema(table).fields
     needed = [f.name for f in fields if not f.type.nullable and not f.default_value]

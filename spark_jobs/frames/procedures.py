@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paimon's procedures, which ``call.py`` calls by name.
 
-Each procedure is a function of the table, whose arguments have the names of Paimon's Spark
-procedures. Methods of the table do the work.
+Each procedure is a function of the table or the catalog, whose arguments have the names of Paimon's
+Spark procedures. Methods of the table or the catalog do the work.
 """
 
 from __future__ import annotations

@@ -89,7 +89,8 @@ def by_bucket(
     table all rows of one node.
 
     ``format("lake")`` writes a table with buckets only from such rows, as batch or as stream.
-    ``write_table`` itself calls this function. The rows are shuffled, but not sorted.
+    ``write_table`` needs no such rows: it distributes them itself. The rows are shuffled, but not
+    sorted.
 
     Raises ``InvalidRequestError`` if a key or partition column is missing, or if a cast may change
     its value. Raises ``NotFoundError`` for a missing table.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts or prepares a Spark session: tables of the lake by name, and the format ``lake``."""
+"""Starts a Spark session, or registers the warehouse and the format ``lake`` in an existing one."""
 
 from __future__ import annotations
 

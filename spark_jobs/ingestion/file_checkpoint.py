@@ -104,8 +104,8 @@ class Checkpoint:
         return batch
 
     def resume(self) -> Batch | None:
-        """Return the batch that an earlier process has recorded but not marked as committed; None
-        if there is none.
+        """Return the batch that an earlier process has recorded but not marked as committed, after
+        marking it as resumed; None if there is none.
         """
         if self.begun is not None:
             self.storage.create(f"{self.path}/{self.begun.number}.again", b"")

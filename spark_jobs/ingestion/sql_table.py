@@ -142,7 +142,7 @@ def find_sql_table(engine: Engine, name: str, mapping: ColumnMapping) -> SqlTabl
 
 
 def require_table_name(name: str) -> None:
-    """Raise ``NotFoundError`` for any other text than a name, plain or quoted: Spark would run a
+    """Raise ``NotFoundError`` unless the text is a table name, plain or quoted: Spark would run a
     query with the rights of the login.
     """
     if not _NAME.fullmatch(name):

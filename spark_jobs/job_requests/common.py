@@ -98,7 +98,7 @@ class CommitKeys:
     commit_first_try_head: str | None = None
     """The identity of the newest snapshot when the first attempt began:
     ``table.position().identity``. Two snapshots with the same number have different identities.
-    While this snapshot exists, a retry does not fail because older snapshots have expired.
+    While this snapshot exists, the expiry of older snapshots does not make a retry fail.
     """
     commit_replaces: int | None = None
     """For ``ingest`` and ``commit``, but not for Mixed tables: the number of the snapshot in which

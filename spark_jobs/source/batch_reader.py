@@ -3,7 +3,7 @@
 
 The reader does not define ``pushFilters``, so Spark passes it no filters. If a reader has this
 method, Spark 4.1 keeps its plan for the DataFrame, and reads the same parts in every later query.
-Then both branches of a union had the rows of the last filter.
+Then both branches of a union have the rows of the last filter.
 """
 
 from __future__ import annotations

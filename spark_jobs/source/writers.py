@@ -187,8 +187,9 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
         if gone:
             raise lake.InvalidRequestError(
                 f"{where}: column {', '.join(map(repr, gone))} of {self._table.location} was "
-                f"dropped; it has {', '.join(field.name for field in now.fields)}. Start the "
-                "stream again from its checkpoint, with these columns: it continues with this batch"
+                f"dropped; the table has {', '.join(field.name for field in now.fields)}. Start "
+                "the stream again from its checkpoint, with these columns: it continues with this "
+                "batch"
             )
 
     def _commit_id(
