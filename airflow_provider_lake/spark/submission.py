@@ -33,7 +33,7 @@ _YARN, _KUBERNETES = 10, 20
 class LakeSparkSubmission(SparkSubmitOperator):
     """Submits as ``SparkSubmitOperator`` does, with the hook of this provider.
 
-    This operator is not a task of a DAG, and all of its arguments are rendered.
+    This operator is not a task of a DAG, and its arguments are already rendered.
     ``SparkSubmitOperator`` decides by the master and the deploy mode: it waits for spark-submit, or
     it follows a driver on the cluster, which a retry finds again.
     """

@@ -90,7 +90,7 @@ class PieceWriter:
             return Packed(file=self._path, start=start, size=self._file.tell() - start)
 
     def close(self) -> None:
-        """Close the file. Call it before the task ends, because then other tasks read the file."""
+        """Close the file. Call it before the task ends: other tasks read the file later."""
         if self._file is not None and self._directory is not None:
             with _naming_the_disk(self._directory):
                 self._file.close()
