@@ -127,12 +127,12 @@ class _DriverWatch:
 
     def _failed(self, reason: Exception) -> dict[str, Any] | None:
         self._failures += 1
-        _log.warning(
-            "the cluster sent no state of driver %s, the trigger asks again: %s",
-            self._asked.driver,
-            reason,
-        )
         if self._failures < _MOST_FAILURES:
+            _log.warning(
+                "the cluster sent no state of driver %s, the trigger asks again: %s",
+                self._asked.driver,
+                reason,
+            )
             return None
         text = f"the cluster has sent no state of driver {self._asked.driver} for {_MOST_FAILURES}"
         return {"status": DRIVER_ENDED, "failure": f"{text} checks in a row: {reason}"}

@@ -168,12 +168,13 @@ def test_no_answer_is_no_end(on_yarn, orders, context, caplog):
     assert caplog.text.count("asks again") == 2
 
 
-def test_a_cluster_that_stays_silent_fails_the_task(on_yarn, orders, context, monkeypatch):
+def test_a_cluster_that_stays_silent_fails_the_task(on_yarn, orders, context, monkeypatch, caplog):
     monkeypatch.setattr(driver_trigger, "_MOST_FAILURES", 3)
     with yarn(503) as cluster:
         work = on_yarn(cluster, does="")
         event = event_of(defer(work, context))
 
+    assert caplog.text.count("asks again") == 2  # not after the last check
     with pytest.raises(AirflowException, match="has sent no state of driver"):
         work.execute_complete(context, event)
 
