@@ -59,7 +59,9 @@ _KEY_OPTIONS = ("primary-key", "partition")
 def _duration(value: str) -> int:
     from lakeformat.types.amounts import parse_asked_duration
 
-    if value.startswith("@") or len(value.split()) >= _CRON_FIELDS:
+    words = value.split()
+    # The second word of a cron expression is an hour, that of a duration is a unit.
+    if value.startswith("@") or (len(words) >= _CRON_FIELDS and not words[1].isalpha()):
         raise ValueError("a cron expression is the schedule of a DAG")
     return parse_asked_duration(value)
 

@@ -371,6 +371,12 @@ MISTAKES = [
         "task 't': argument 'poll' must be a duration such as '10 s', got '*/5 * * * *': a cron expression is the schedule of a DAG",
     ),
     Mistake(
+        "several units as the pause of a stream",
+        "parse",
+        'LakeIngestOperator(task_id="t", table="shop.orders", source="in/*.csv", checkpoint="seen", poll="1 d 2 h 3 m")',
+        "task 't': argument 'poll' must be a duration such as '10 s', got '1 d 2 h 3 m': write a whole number and one of the units ns, µs, ms, s, m, h, d, w",
+    ),
+    Mistake(
         "a bare number of days",
         "parse",
         'LakeExpireSnapshotsOperator(task_id="t", table="shop.orders", older_than=7)',
