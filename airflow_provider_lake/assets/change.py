@@ -4,7 +4,7 @@
 ========================  ==========================================================
 ``table``                 ``database.table``
 ``snapshot_id``           the newest snapshot of the event
-``previous_snapshot_id``  the snapshot before the first of the event; 0: there is none;
+``previous_snapshot_id``  the snapshot after which the event begins; 0: there is none;
                           None: the event is about all rows
 ``position``              ``snapshot_id`` as the text of a position, for any table format
 ``previous_position``     ``previous_snapshot_id`` as the text of a position; None: the
