@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakeformat.errors import InvalidRequestError
@@ -151,10 +151,13 @@ class CatalogOptions:
         return {key.removeprefix(prefix): value for key, value in found}
 
     def _check(self) -> None:
-        for key, value in self._raw.items():
-            if not all(isinstance(text, str) for text in (key, value)):
+        pairs: Iterable[tuple[object, object]] = self._raw.items()
+        for key, value in pairs:
+            if not isinstance(key, str) or not isinstance(value, str):
+                wrong = value if isinstance(key, str) else key
                 raise InvalidRequestError(
-                    f"catalog option {key!r} and its value must both be str, got {value!r}"
+                    f"catalog option {key!r} and its value must both be str, got a "
+                    f"{type(wrong).__name__}"
                 )
         known = {option.key: option for option in declared_catalog_options()}
         self._refuse_iceberg_metastore()

@@ -219,17 +219,17 @@ def _show_database(
 
 
 def _refuse_shared_paths(catalog: lake.Catalog, name: str) -> None:
-    """Raise ``InvalidRequestError`` if another table has files in an external path of table
-    ``name``.
+    """Raise ``InvalidRequestError`` if a drop of table ``name`` would be refused for its external
+    paths.
 
-    These files would be deleted as orphan files of ``name``.
+    Files of another table there would be deleted as orphan files of ``name``.
     """
     try:
         catalog.plan_drop_table(name.partition("$")[0])
     except InvalidRequestError as reason:
         raise InvalidRequestError(
-            f"--external-paths: {reason}. Or leave out --external-paths: then only the directory "
-            "of the table is searched"
+            f"--external-paths is refused, because a drop of {name} would be refused, too: "
+            f"{reason}. To search only the directory of the table, leave out --external-paths"
         ) from None
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -165,8 +166,8 @@ def drop(
     plan = found.plan_drop_partitions(specs)
     if plan.missing and not missing_ok:
         raise NotFoundError(
-            f"{table} has no partition {_spelled(plan.missing[0])}: `lake partitions {table}` "
-            "lists all partitions; --missing-ok ignores missing ones"
+            f"{table} has no partition {_spelled(plan.missing[0])}: `lake partitions "
+            f"{shlex.quote(table)}` lists all partitions; --missing-ok ignores missing ones"
         )
     report = None
     if plan.partitions and not dry_run:

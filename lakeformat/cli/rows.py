@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -163,7 +164,7 @@ def changes(
     if is_empty and found.waits_for_compaction:
         typer.echo(
             "the changelog does not cover writes since the last compaction; to bring it up to "
-            f"date: lake changelog {table}",
+            f"date: lake changelog {shlex.quote(table)}",
             err=True,
         )
 

@@ -185,7 +185,9 @@ def _walk_map(cursor: ByteCursor) -> Iterator[tuple[int, memoryview]]:
     for _ in range(cursor.little_uint64()):
         key = cursor.little_uint32()
         if not previous < key <= _LAST_KEY:
-            raise cursor.error(f"high word {key} follows {previous}, but they must ascend")
+            raise cursor.error(
+                f"high word {key} follows {previous}, but they must ascend, to {_LAST_KEY} at most"
+            )
         previous = key
         start = cursor.at(cursor.position)
         yield key, start.take(skip_bitmap(cursor))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes an Iceberg table the base store of a Mixed table, and creates its change store.
 
-The change store is created first; the next commit to the table then makes it a base store. If the
-process dies between these two steps, readers still see an Iceberg table. A repeated call completes
-the adoption.
+The change store is created first; then a commit to the table makes it a base store. If the process
+dies between these two steps, readers still see an Iceberg table. A repeated call completes the
+adoption.
 """
 
 from __future__ import annotations
@@ -188,12 +188,17 @@ def _key(metadata: TableMetadata, name: TableName, given: Sequence[str] | None) 
 def _require_same_pair(metadata: TableMetadata, name: TableName, key: Sequence[str]) -> None:
     """Raise ``AlreadyExistsError`` unless the table is the base store of a pair with this key."""
     found = metadata.properties.get(PRIMARY_KEY, "").split(",")
-    if metadata.properties.get(TABLE_STORE) == "base" and found == [*key]:
+    if metadata.properties.get(TABLE_STORE) != "base":
+        raise AlreadyExistsError(
+            f"table '{name}' is already the change store of a Mixed table: use the name of its "
+            "base store"
+        )
+    if found == [*key]:
         return
     raise AlreadyExistsError(
-        f"table '{name}' is already the {metadata.properties.get(TABLE_STORE)} store of a Mixed "
-        f"table with the key {', '.join(found)}, not {', '.join(key)}: to give it another key, "
-        f"detach it first, with detach_table({str(name)!r}) or `lake detach {name}`"
+        f"table '{name}' is already the base store of a Mixed table with the key "
+        f"{', '.join(found)}, not {', '.join(key)}: to give it another key, detach it first, with "
+        f"detach_table({str(name)!r}) or `lake detach {name}`"
     )
 
 

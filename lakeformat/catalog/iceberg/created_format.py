@@ -32,16 +32,16 @@ def is_mixed(table_format: object) -> bool:
 
 
 def require_harmless(properties: Mapping[str, str]) -> None:
-    """Raise ``InvalidRequestError`` for properties that make a table a store of a Mixed table, or
-    that are credentials.
+    """Raise ``InvalidRequestError`` for properties that only stores of Mixed tables have, and for
+    credentials.
     """
     for name in properties:
         require_no_credential(name)
     for name in (TABLE_STORE, CHANGE_IDENTIFIER, PRIMARY_KEY, RENAMED_TO, CLONING):
         if name in properties:
             raise InvalidRequestError(
-                f"the property {name!r} cannot be set for a new table, because it makes the table "
-                "a store of a Mixed table: leave it out. A Mixed table is created with "
+                f"the property {name!r} cannot be set for a new table, because only the stores of "
+                "a Mixed table have it: leave it out. A Mixed table is created with "
                 "format='mixed' and primary_key"
             )
 

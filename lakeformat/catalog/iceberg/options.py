@@ -139,9 +139,10 @@ class IcebergOptions:
         pairs: Iterable[tuple[object, object]] = given.items()
         for key, value in pairs:
             if not isinstance(key, str) or not isinstance(value, str):
+                wrong = value if isinstance(key, str) else key
                 raise InvalidRequestError(
                     f"catalog option {key!r} and its value must both be str, got a "
-                    f"{type(value).__name__}"
+                    f"{type(wrong).__name__}"
                 )
         rest = dict(given)
         metastore, uri = rest.pop("metastore", PATH), rest.pop("uri", "")

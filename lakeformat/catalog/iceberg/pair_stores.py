@@ -98,8 +98,8 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     if _is_own(metastore, change, name):
         return [name, change]
     _log.warning(
-        "table '%s' names '%s' as its change store, but that table is not a change store, or is "
-        "also the change store of another table: it is kept",
+        "table '%s' names '%s' as its change store, but that table is kept: it is not a readable "
+        "change store with the same key, or is also the change store of another table",
         name,
         change,
     )
@@ -180,7 +180,9 @@ def _exists(metastore: Metastore, name: TableName) -> bool:
 
 
 def _may_be_change_store(metastore: Metastore, name: TableName) -> bool:
-    """Return True for a change store, and for a table whose metadata cannot be read."""
+    """Return True for a change store, and for a table without properties or with metadata that
+    cannot be read.
+    """
     properties = _properties(metastore, name)
     return not properties or properties.get(TABLE_STORE) == CHANGE
 

@@ -112,7 +112,7 @@ def _require_no_secret(options: Mapping[str, str]) -> None:
         is_address = key.endswith(_URI) and without_credentials(value) != value
         if is_header or is_address or names_credential(key):
             raise UnsupportedError(
-                f"the option {key!r} of the table is a credential, which every reader of its "
+                f"the option {key!r} of the table has a credential, which every reader of its "
                 f"schema finds. Remove it with lake.remove_option({key!r}), replace the "
                 "credential, and give the new one to the connection"
             )

@@ -91,7 +91,7 @@ class Listing:
             return self._rows.has_view(connection, name.database, name.table)
 
     def add_table(self, name: TableName, schema: TableSchema) -> None:
-        with self._sql.writing(f"list the table '{name}'") as connection:
+        with self._sql.writing(f"add the table '{name}'") as connection:
             self._keep_database(connection, name)
             self._rows.add_table(connection, name.database, name.table)
             self._rows.replace_properties(
@@ -105,7 +105,7 @@ class Listing:
         Return False if the options were equal, or if the table is not listed. ``newest_schema`` is
         called inside the transaction, so that the last of two copies has the newest schema.
         """
-        with self._sql.writing(f"note the options of '{name}'") as connection:
+        with self._sql.writing(f"store the options of '{name}'") as connection:
             if not self._rows.has_table(connection, name.database, name.table):
                 return False
             wanted = self._shown_of(newest_schema())
@@ -168,7 +168,7 @@ class Listing:
 
     def finish(self, name: TableName, mark: str) -> None:
         """Delete the record of a completed change; ``mark`` is the property that recorded it."""
-        with self._sql.writing(f"finish '{name}'") as connection:
+        with self._sql.writing(f"complete the change of '{name}'") as connection:
             self._rows.remove_mark(connection, name.database, name.table, mark)
 
     def drops(self) -> set[TableName]:
@@ -186,12 +186,12 @@ class Listing:
 
     def renamed_from(self, name: TableName) -> TableName | None:
         """Return the old name of a table whose rename is unfinished; None for any other table."""
-        with self._sql.reading(f"look for unfinished work on '{name}'") as connection:
+        with self._sql.reading(f"look for unfinished changes of '{name}'") as connection:
             said = self._rows.properties(connection, name.database, name.table)
         return _named(said[RENAMED_FROM]) if RENAMED_FROM in said else None
 
     def _marked(self, mark: str) -> dict[TableName, str]:
-        with self._sql.reading("look for unfinished work") as connection:
+        with self._sql.reading("look for unfinished changes") as connection:
             found = self._rows.marked(connection, mark)
         return {TableName(*name): value for name, value in found.items()}
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.leftovers import has_leftovers, refuse_another_kind
 from lakeformat.catalog.transfer.contents import Contents, contents_of_snapshot, contents_of_table
-from lakeformat.catalog.transfer.transfer_reports import CloneReport
+from lakeformat.catalog.transfer.transfer_reports import CloneReport, shown_mark
 from lakeformat.deprecation import renamed_argument
 from lakeformat.errors import (
     AlreadyExistsError,
@@ -217,15 +217,6 @@ def _expired(handle: TableHandle, reason: Exception) -> Exception:
     )
 
 
-def _shown_mark(content: bytes) -> str:
-    """Return " (<part> of <source>)" from a mark file; "" if the file is incomplete."""
-    try:
-        found = json.loads(content)
-        return f" ({found['what']} of {found['source']})"
-    except (ValueError, TypeError, LookupError):
-        return ""
-
-
 @dataclass(slots=True)
 class _Clone:
     handle: TableHandle
@@ -350,7 +341,7 @@ class _Clone:
             return True
         raise AlreadyExistsError(
             f"{self.storage.uri(self.layout.root)} holds another clone, running or interrupted"
-            f"{_shown_mark(content)}. Repeat that clone, or delete its files with "
+            f"{shown_mark(content)}. Repeat that clone, or delete its files with "
             f"catalog.drop_table('{self.name}')"
         )
 

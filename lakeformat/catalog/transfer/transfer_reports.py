@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reports of clones and migrations."""
+"""The reports of clones and migrations, and the mark of an unfinished clone as text."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from lakeformat.tables.report import Report
 
-__all__ = ["CloneReport", "MigrateReport", "MigratedFile"]
+__all__ = ["CloneReport", "MigrateReport", "MigratedFile", "shown_mark"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,3 +67,12 @@ class MigrateReport(Report):
     replayed: bool
     reason: str
     """The outcome in one sentence, for the log."""
+
+
+def shown_mark(mark: bytes | str) -> str:
+    """Return " (<part> of <source>)" for the mark of an unfinished clone; "" for a damaged mark."""
+    try:
+        found = json.loads(mark)
+        return f" ({found['what']} of {found['source']})"
+    except (ValueError, TypeError, LookupError):
+        return ""

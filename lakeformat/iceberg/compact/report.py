@@ -97,9 +97,14 @@ class GroupOutcomes:
         """The reason why chosen groups kept their old files; None if all files were replaced."""
         if not self.left:
             return None
+        why = (
+            "other commits changed these meanwhile"
+            if self.left == len(self.dropped)
+            else "the compaction ended before all new files were published"
+        )
         return (
             f"{self.left} of {counted(len(self.plan.units), 'group')} kept the old files, because "
-            "other commits changed these meanwhile: run the compaction again"
+            f"{why}: run the compaction again"
         )
 
     @property

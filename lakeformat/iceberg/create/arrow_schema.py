@@ -67,8 +67,8 @@ def new_schema(
     for name in identifier_fields:
         if name not in names:
             raise InvalidRequestError(
-                f"identifier_fields names {name!r}, which is not a column of the new table; its "
-                f"columns are {', '.join(names)}{closest(name, names)}"
+                f"primary_key names {name!r}, which is not a column of the new table; its columns "
+                f"are {', '.join(names)}{closest(name, names)}"
             )
     fields = _fields([*columns], itertools.count(1), format_version)
     times = Counter(name for name, _ in named_fields(StructType(tuple(fields))))
@@ -90,7 +90,7 @@ def _identifier(field: Field) -> Field:
     if not isinstance(field.type, PrimitiveType) or field.type.name in ("float", "double"):
         raise InvalidRequestError(
             f"column {field.name!r} cannot identify rows, because its values are nested or "
-            "floating-point numbers: name other columns in identifier_fields"
+            "floating-point numbers: name other columns in primary_key"
         )
     return Field(field.id, field.name, field.type, required=True, doc=field.doc)
 

@@ -259,6 +259,8 @@ def test_tables_that_a_mixed_table_cannot_be_are_refused(catalog):
     adopted(catalog)
     with pytest.raises(lake.AlreadyExistsError, match="key id, not name: to give it another key"):
         catalog.adopt_table("db.t", primary_key=["name"])
+    with pytest.raises(lake.AlreadyExistsError, match="already the change store of a"):
+        catalog.adopt_table("db.t_change_", primary_key=["id"])
 
 
 def test_older_partitions_and_changed_types_of_the_key_are_refused(catalog):

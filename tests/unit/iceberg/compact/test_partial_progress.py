@@ -134,6 +134,7 @@ def test_groups_that_were_published_before_an_error_stay_and_are_reported(storag
     with pytest.raises(UnavailableError) as raised:
         compact(handle)
     assert raised.value.report.files_in == 4
+    assert "because the compaction ended before" in raised.value.report.unfinished
     assert replacements(handle) == 2
     assert stored_files(storage) == referenced_files(handle)
 

@@ -45,7 +45,9 @@ def test_many_small_files_become_one():
 
 
 def test_one_small_file_is_never_rewritten_alone():
-    assert groups(planned(1), min_input_files=1)[0][1] is False
+    alone = groups(planned(1), min_input_files=1)[0]
+    assert alone[1] is False
+    assert alone[2].endswith(", which would become one file again")
 
 
 def test_two_files_that_fill_a_whole_one_are_joined():
