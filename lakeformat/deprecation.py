@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 def renamed_argument(old: str, new: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that also accepts the keyword argument ``new`` under its name ``old``.
+    """Return a decorator: the function then also accepts its keyword argument ``new`` as ``old``.
 
     A call with ``old`` gives a ``DeprecationWarning``; a call with both names raises ``TypeError``.
     """

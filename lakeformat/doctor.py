@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that this machine can run the library, and names what to install or set.
 
-No package is imported: versions come from the installed metadata. The check is quick, and works
-even if a package fails to load.
+Versions come from the installed metadata. So the check is quick, and works even if a package fails
+to load.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Status(StrEnum):
 
     OK = "ok"
     WARN = "warn"
-    """Something optional is missing, or was not checked."""
+    """Something optional is missing, is not set, or was not checked."""
     FAIL = "fail"
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Catalogs map the names of tables to the directories of their files. The names are names of
-directories, or rows in a SQL database.
+directories, rows in a SQL database, or entries in a catalog service.
 """
 
 from __future__ import annotations

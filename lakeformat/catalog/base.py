@@ -89,7 +89,8 @@ class Catalog(CatalogPlaces):
     def plan_drop_database(self, name: str, *, cascade: bool = False) -> list[DropPlan]:
         """Return a plan for each table that ``drop_database`` would drop; nothing is deleted.
 
-        Raises the same errors as ``drop_database``.
+        Without ``cascade`` a database with tables raises ``InvalidRequestError``. A missing
+        database raises ``NotFoundError``.
         """
         return [plan for _, plan in self._plans(name, cascade=cascade)]
 

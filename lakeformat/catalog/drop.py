@@ -105,10 +105,10 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
 
 
 def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, TableLayout]]) -> None:
-    """Raise ``InvalidRequestError`` if another table has files in an external path of the plan.
+    """Raise ``InvalidRequestError`` if an external path of the plan overlaps one of another table.
 
-    The drop would delete those files. Each of the other tables is given by its name, its storage
-    and its paths.
+    The drop could delete files of that table. Each of the other tables is given by its name, its
+    storage and its paths.
     """
     mine = [location_of(path).real() for path in plan.external_paths]
     for name, place, layout in others:
@@ -137,9 +137,10 @@ def run_drop(
 ) -> None:
     """Delete the directories of a plan; after a crash, call it again to delete the rest.
 
-    If the storage can rename a directory, the table is first renamed to a hidden name, so that
-    readers never see a part of it. On other storages the schemas are deleted last: until then the
-    directory is a table that can be dropped again.
+    The buckets in external paths are deleted first. If the storage can rename a directory, the
+    directory of the table is then renamed to a hidden name, so that readers never see a part of it.
+    On other storages the schemas are deleted last: until then the directory is a table that can be
+    dropped again.
     """
     for place, root in _outside(storage, plan):
         for bucket in _buckets_below(place, root, plan.partition_keys):

@@ -52,8 +52,8 @@ class TableName:
 def parse_name(name: str) -> TableName:
     """Parse a name of a Paimon table.
 
-    Raise ``InvalidRequestError`` if a part of the name is not allowed, and ``UnsupportedError`` for
-    the database ``sys``.
+    Raise ``InvalidRequestError`` for a name without a dot, and if the table or the branch has a
+    name that is not allowed. The database is not checked, but ``sys`` raises ``UnsupportedError``.
     """
     if not isinstance(name, str):
         raise InvalidRequestError(f"{name!r} is not a table name: write 'database.table'")
@@ -116,7 +116,7 @@ def is_name(what: str, name: object) -> bool:
 
 
 def check_name(what: str, name: object) -> None:
-    """Raise ``InvalidRequestError`` if a directory cannot have this name.
+    """Raise ``InvalidRequestError`` if a database or table cannot have this name.
 
     ``what`` is "database" or "table". The directory of a database also has the suffix ``.db``.
     """

@@ -173,7 +173,7 @@ def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
 def _first_data_file(storage: Storage, directory: str) -> str | None:
     """Return the name of one data file in a directory; None if no file is found.
 
-    The file may be in a partition directory; only the first directory of each level is searched.
+    The file may be in a partition directory; only the first of them is searched at each level.
     """
     partition = None
     for info in storage.list(directory):

@@ -136,7 +136,7 @@ def _requirements(
 def _installed(there: Distribution) -> Iterator[tuple[str, Path]]:
     """Yield the path in site-packages and the path on disk of each file to pack.
 
-    Command scripts, compiled files and records of the installation are left out.
+    Command scripts, bytecode, and files that name the source of the installation are left out.
     """
     for file in there.files or ():
         name = PurePosixPath(file)

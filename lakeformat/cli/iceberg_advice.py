@@ -90,7 +90,7 @@ _BY_FORMAT: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def advice_for(table_format: str, command: str, table: str | None = None) -> str:
-    """Return the advice for a command that works only on Paimon tables.
+    """Return the advice for a command that does not work on tables of ``table_format``.
 
     In commands inside the advice, the name ``table`` replaces ``TABLE``; None keeps ``TABLE``.
     """

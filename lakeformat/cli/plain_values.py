@@ -20,7 +20,8 @@ _ROWS_AT_ONCE = 1024
 def plain_columns(table: pa.Table) -> dict[str, list[Any]]:
     """Return the values of each column, for a terminal.
 
-    A time is ISO text in UTC; a time outside the years 1 to 9999 is a number of milliseconds.
+    A time is ISO text in UTC; a time outside the years 1 to 9999 is a text such as
+    ``253402300800000 ms``.
     """
     columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):

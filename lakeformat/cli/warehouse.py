@@ -371,7 +371,7 @@ def is_listed(catalog: lake.Catalog | IcebergCatalog, name: str) -> bool:
 def _refuse_format(
     context: typer.Context, table: lake.IcebergTable | lake.MixedTable
 ) -> UnsupportedError:
-    """Return the error for a command that works only on Paimon tables."""
+    """Return the error for a command that does not work on tables of this format."""
     command, named = _command_path(context), context.params.get("table")
     return UnsupportedError(
         f"{table.location} is {table.kind}, on which `lake {command}` does not work: "

@@ -57,8 +57,8 @@ _PLACES: Final[dict[ColumnPlace, Literal["first", "last", "after", "before"]]] =
 def alteration_of(table: str, changes: Sequence[SchemaChange]) -> Alteration:
     """Return the changes as one alteration.
 
-    Raise ``InvalidRequestError`` if ``changes`` is empty, or has a change that Iceberg tables
-    refuse.
+    Raise ``InvalidRequestError`` if ``changes`` is empty, sets a credential, makes a column NOT
+    NULL, or adds a column with a default.
     """
     if not changes:
         raise InvalidRequestError(

@@ -73,8 +73,8 @@ class CatalogFiles:
         return places_of(storage, root, location, self.external_roots)
 
     def _near(self, answer: Answer) -> Storage:
-        """Return the storage of the metadata file; an object store is opened with the catalog's
-        options.
+        """Return the storage of the metadata file; an object store is opened with the caller's
+        options and those that the catalog sends.
         """
         match = SCHEME.match(answer.metadata_file)
         if match is None or match[1].lower() not in OBJECT_SCHEMES:

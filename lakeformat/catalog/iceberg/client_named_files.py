@@ -47,8 +47,8 @@ class ClientNamedFilesMetastore(ClientMetastore, NamedFilesMetastore):
         """Send a change that makes ``file`` the metadata file of a table; return True if it did.
 
         ``change`` sends the request, records that in ``Sent``, and returns False if another writer
-        was first. ``doing`` names the request in messages. If the answer is lost and ``file`` is
-        not found, ``CommitOutcomeUnknownError`` is raised.
+        was first. ``doing`` names the request in messages. If the answer is lost and the metastore
+        does not name ``file``, ``CommitOutcomeUnknownError`` is raised.
         """
         sent = Sent()
         try:

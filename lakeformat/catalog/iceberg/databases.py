@@ -86,7 +86,8 @@ class IcebergDatabases(ABC):
     ) -> list[IcebergDropPlan]:
         """Return the plan of ``drop_database`` for each table; nothing is changed.
 
-        Raises the same errors as ``drop_database``.
+        A missing database, and a table that cannot be dropped, raise the same errors as in
+        ``drop_database``.
         """
         tables = self.list_tables(name)
         if tables and not cascade:

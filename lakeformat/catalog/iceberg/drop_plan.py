@@ -31,8 +31,8 @@ class IcebergDropPlan(Report):
     unknown_sizes: int = 0
     """The number of files of unknown size, such as manifest lists: no metadata has their sizes."""
     outside: int = 0
-    """The number of files that a purge keeps, because they are outside of the table and of allowed
-    directories.
+    """The number of files that a purge keeps, because they are outside of the directories in which
+    it deletes.
     """
 
     @property

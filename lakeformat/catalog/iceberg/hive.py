@@ -115,7 +115,7 @@ class HiveMetastore(ClientNamedFilesMetastore):
         return self._options.client.get("hive.hive2-compatible", "").lower() == "true"
 
     def _columns(self, metadata: TableMetadata, before: list[FieldSchema]) -> list[FieldSchema]:
-        """Return the current columns; ``before`` if the metastore lacks the type of a column."""
+        """Return the current columns; ``before`` if PyIceberg lacks the type of a column."""
         try:
             schema = client_schema(metadata, "a Hive metastore cannot list the new columns")
         except UnsupportedError:

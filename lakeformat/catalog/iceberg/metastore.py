@@ -20,7 +20,7 @@ Describe: TypeAlias = Callable[[str], TableMetadata]
 class Metastore(ABC):
     """The list of databases and tables of one catalog.
 
-    Methods raise ``NotFoundError`` if the database or the table does not exist.
+    A method raises ``NotFoundError`` if a database or table that it needs does not exist.
     """
 
     is_directory: ClassVar[bool] = False

@@ -117,7 +117,7 @@ class NamedFilesMetastore(Metastore):
     def _is_named(self, name: TableName, new: str, lost: UnavailableError) -> bool:
         """Return True if the metastore made a change although its answer was lost.
 
-        If ``new`` is not found, or the metastore cannot be read, ``CommitOutcomeUnknownError`` is
+        If the metastore does not name ``new``, or cannot be read, ``CommitOutcomeUnknownError`` is
         raised.
         """
         with suppress(LakeError):

@@ -44,9 +44,7 @@ __all__ = ["make_pair", "require_same_key", "required_keys"]
 
 _WITH_SEQUENCES = 2
 _DescribeStore = Callable[[Mapping[str, str]], Describe]
-"""A function that takes properties, and returns the description of a store with these
-properties.
-"""
+"""A function that takes properties, and returns the ``Describe`` function of a store with them."""
 
 
 def required_keys(columns: pa.Schema, key: Sequence[str]) -> pa.Schema:

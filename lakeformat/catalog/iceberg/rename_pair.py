@@ -2,8 +2,8 @@
 """Renames both stores of a Mixed table, in steps that a repeated call completes.
 
 Before the first rename the base store records the new name. The change store is renamed first, the
-base store last. So after a crash the table is still found under its old name, and the record shows
-the new one.
+base store last. So if the process dies before the last rename, the table is still found under its
+old name, and the record shows the new one.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ class RestMetastore(ClientMetastore):
     def send_changes(self, name: TableName, base: TableMetadata, changed: TableMetadata) -> bool:
         """Ask the service to change a table from ``base`` to ``changed``; return True if it did.
 
-        Return False if the service no longer has the state ``base``. If the answer is lost,
+        Return False if the service no longer has the state ``base``. If the outcome is not known,
         ``CommitOutcomeUnknownError`` is raised.
         """
         doing = f"publish table '{name}'"

@@ -58,11 +58,12 @@ class Repair:
     def run(self, databases: Iterable[str]) -> RepairReport:
         """Repair the tables of ``databases``, and return the report.
 
-        Interrupted drops and renames are finished in all databases.
+        A rename between two databases is finished if ``covers`` returns True for its old or its new
+        name.
         """
-        # Finish drops and renames of all databases first. Files that move to another database
-        # belong to the table that is listed there. They must not be added as a table of the
-        # database that they leave.
+        # Finish all drops and renames before a database is checked. Files that move to another
+        # database belong to the table that is listed there. They must not be added as a table of
+        # the database that they leave.
         dropped = self._finish_drops()
         moved = self._finish_renames()
         for name in self._sorted(self._listing.unreadable_renames()):

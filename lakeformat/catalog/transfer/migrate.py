@@ -87,12 +87,13 @@ def migrate_directory(
     """Create an append table ``database.table`` from the Parquet and ORC files below a directory.
 
     Directories ``key=value`` become partition columns of type STRING, or of the SQL type in
-    ``partition_types``. Files are registered in place; with ``copy`` they are copied into the
-    table. A file whose columns differ from the table's columns is always rewritten.
+    ``partition_types``. Files are registered in place if possible; with ``copy`` they are copied
+    into the table. A file whose columns differ from the table's columns is always rewritten.
 
     To resume an interrupted migration, repeat the call. A name that has another table raises
-    ``AlreadyExistsError``; buckets in ``options``, and files that belong to another table, raise
-    ``InvalidRequestError``. ``dry_run`` only lists the files, and what would be done with each.
+    ``AlreadyExistsError``. Buckets in ``options`` raise ``InvalidRequestError``; without ``copy``,
+    so do files that belong to another table. ``dry_run`` only lists the files, and what would be
+    done with each.
     """
     storage, root = open_storage(source, storage_options)
     directory = find_plain_files(storage, root)

@@ -30,8 +30,8 @@ Mask: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.int64]
 
 _MOST_ITEMS = 4096
-"""The largest number of items of a list that this reader decodes; the general decoder reads wider
-tables.
+"""The largest number of pairs with a byte string in a list that this reader decodes; the general
+decoder reads the files of wider tables.
 """
 _CONTINUES = np.uint16(0x8080)
 

@@ -2,8 +2,8 @@
 """The fields of an Avro record in the order of their bytes, for decoders of many records at once.
 
 The types are those of metadata files: atoms (values that are neither record nor list), records,
-lists of atoms, and maps as lists of records with a key and a value. Every value except a record may
-be null.
+lists of atoms, and maps as lists of records with a key and a value. A field that is not a record
+may be null; an item of a list may not.
 """
 
 from __future__ import annotations

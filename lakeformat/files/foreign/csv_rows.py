@@ -52,10 +52,11 @@ def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa
 
 @contextmanager
 def naming_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[None]:
-    """In a with block, raise Arrow's errors as ``InvalidRequestError`` with row, column and value.
+    """In a with block, raise Arrow's errors about values as ``InvalidRequestError`` with row,
+    column and value, as far as they are found.
 
-    An error whose row cannot be found remains ``ArrowInvalid``. An empty file is an error only if
-    the dialect has a header.
+    Any other error of Arrow remains ``ArrowInvalid``. An empty file is an error only if the dialect
+    has a header.
     """
     try:
         yield
@@ -160,7 +161,7 @@ def _named(
 ) -> InvalidRequestError | None:
     """Return the error with row, column and value, given the text of Arrow's error.
 
-    None if the row cannot be found.
+    None for an error that names neither a column nor a number of values.
     """
     if width := _BAD_WIDTH.search(said):
         header = next(_records(path, dialect)) if dialect.header else []

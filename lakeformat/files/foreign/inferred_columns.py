@@ -4,8 +4,8 @@
 A CSV column becomes a number only if each value in the file equals the printed number (``1.50``
 also counts as 1.5). A leading zero, a plus sign, a space, more than 15 digits in a DOUBLE or a
 whole number beyond BIGINT make the column a STRING. A JSON column of numbers with a fraction, or
-beyond BIGINT, is a DOUBLE. An absolute value of 10^15 or more in a DOUBLE column may be rounded, so
-it is refused.
+beyond BIGINT, is a DOUBLE. An absolute value of 10^15 or more may be rounded there, so it is
+refused.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _SHOWN = 80
 
 
 def read_json(path: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file with all ``columns``; a missing value is null.
+    """Yield the rows of a file with all ``columns`` that JSON can hold; a missing value is null.
 
     Raise ``InvalidRequestError``, with the row, for a key that is not in ``columns``, and for a
     value that does not fit its column.

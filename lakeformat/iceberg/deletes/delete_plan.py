@@ -146,7 +146,10 @@ class _Choice:
         return len(by_position) > (0 if self.rewrite_all else new)
 
     def _has_some(self, file: FileToChange) -> bool:
-        """Return True if a data file has deletes to replace: any except its own deletion vector."""
+        """Return True if a data file has deletes to replace.
+
+        Its deletion vector is never replaced; an equality delete only with ``convert_equality``.
+        """
         kept = not self.convert_equality
         replaced = [each for each in file.split.deletes if not (kept and each.equality_ids)]
         return any(not (self.has_vectors and each.is_vector) for each in replaced)
