@@ -262,10 +262,15 @@ def check_warehouse(warehouse: str) -> Finding:
     A probe file is created and deleted; no folder is created. A warehouse that is not a local
     folder is not probed: the finding is a warning.
     """
-    # Imported here: if Arrow fails to load, the other checks must still report.
-    from lakeformat.storage import LocalStorage, open_storage
-
     name = "warehouse"
+    try:
+        # Imported here: if Arrow fails to load, the other checks must still report.
+        from lakeformat.storage import LocalStorage, open_storage
+    except ImportError as reason:
+        advice = "pip install --force-reinstall pyarrow"
+        return Finding(
+            name, Status.FAIL, f"not checked, because Arrow does not load: {reason}", advice
+        )
     advice = "choose a writable folder with --warehouse"
     try:
         storage, root = open_storage(warehouse)

@@ -198,6 +198,14 @@ def test_a_warehouse_that_cannot_be_written_fails(tmp_path):
         assert "--warehouse" in finding.advice
 
 
+def test_a_package_that_does_not_load_is_reported(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "lakeformat.storage", None)
+    finding = subject.check_warehouse(str(tmp_path))
+    assert finding.status is Status.FAIL
+    assert "does not load" in finding.found
+    assert "pyarrow" in finding.advice
+
+
 def test_a_warehouse_in_memory_is_not_probed():
     assert subject.check_warehouse("memory://lake/warehouse").status is Status.WARN
 
