@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from lakeformat.iceberg.file_places import FilePlaces, places_of
-from lakeformat.iceberg.metadata.metadata_file import decode_metadata
+from lakeformat.iceberg.metadata.metadata_file import decode_metadata, metadata_directory
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import ExternalRoots, Storage
 from lakeformat.storage.base import LARGE_FILE
@@ -29,8 +29,10 @@ class LoadedMetadata:
     @property
     def metadata_file(self) -> str:
         """The URI of the metadata file, written as in the metadata log."""
-        below = self.path.removeprefix(self.places.root)
-        return self.metadata.location.rstrip("/") + below
+        below = self.path.removeprefix(f"{self.places.root}/")
+        if below == self.path:  # the property write.metadata.path names another directory
+            return f"{metadata_directory(self.metadata)}/{self.path.rpartition('/')[2]}"
+        return f"{self.metadata.location.rstrip('/')}/{below}"
 
 
 def load_metadata(

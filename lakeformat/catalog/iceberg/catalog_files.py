@@ -12,10 +12,13 @@ from dataclasses import dataclass, field, replace
 
 from lakeformat.catalog.iceberg.vended import options_for
 from lakeformat.errors import CorruptTableError, InvalidRequestError
-from lakeformat.iceberg.commit.catalog_file import metadata_directory
 from lakeformat.iceberg.file_places import FilePlaces, places_of
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.metadata.metadata_file import METADATA, read_metadata_file
+from lakeformat.iceberg.metadata.metadata_file import (
+    METADATA,
+    metadata_directory,
+    read_metadata_file,
+)
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import ExternalRoots, LocalStorage, Storage, open_storage
 from lakeformat.storage.location import SCHEME, Location, location_of

@@ -9,24 +9,13 @@ from lakeformat.environment import Environment
 from lakeformat.errors import CommitOutcomeUnknownError, UnavailableError
 from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.metadata.metadata_file import METADATA, decode_metadata
+from lakeformat.iceberg.metadata.metadata_file import decode_metadata, metadata_directory
 from lakeformat.iceberg.metadata.metadata_json import encode_metadata, file_ending
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.tables.create_once import create_once
 
-__all__ = ["METADATA_PATH", "metadata_directory", "write_catalog_file"]
-
-METADATA_PATH = "write.metadata.path"
-"""The table property with the URI of the directory of metadata files; by default ``metadata`` in
-the table's directory.
-"""
+__all__ = ["write_catalog_file"]
 _NUMBER = re.compile(r"v?(\d{1,18})[-.]", re.ASCII)
-
-
-def metadata_directory(metadata: TableMetadata) -> str:
-    """Return the URI of the directory in which a table keeps its metadata files."""
-    moved = metadata.properties.get(METADATA_PATH, "").rstrip("/")
-    return moved or f"{metadata.location.rstrip('/')}/{METADATA}"
 
 
 def write_catalog_file(

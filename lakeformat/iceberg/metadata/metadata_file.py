@@ -20,16 +20,22 @@ from lakeformat.tables.json_file import RESTORE, decode_json_file
 __all__ = [
     "HINT",
     "METADATA",
+    "METADATA_PATH",
     "decode_metadata",
     "find_metadata_file",
     "find_version",
     "is_metadata_file",
+    "metadata_directory",
     "number_of",
     "read_metadata_file",
     "version_of",
 ]
 
 METADATA = "metadata"
+METADATA_PATH = "write.metadata.path"
+"""The table property with the URI of the directory of metadata files; by default ``metadata`` in
+the table's directory.
+"""
 HINT = "version-hint.text"
 _NAME = re.compile(r"(?:v(\d+)|(\d+)-[^/]+?)(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
 _MOST_DIGITS = 18
@@ -42,6 +48,12 @@ _GZIP = 16 + zlib.MAX_WBITS
 class _NumberedFile:
     name: str
     number: int
+
+
+def metadata_directory(metadata: TableMetadata) -> str:
+    """Return the URI of the directory in which a table keeps its metadata files."""
+    moved = metadata.properties.get(METADATA_PATH, "").rstrip("/")
+    return moved or f"{metadata.location.rstrip('/')}/{METADATA}"
 
 
 def is_metadata_file(name: str) -> bool:

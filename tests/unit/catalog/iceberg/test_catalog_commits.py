@@ -110,6 +110,24 @@ def test_an_open_table_commits_again_and_again(handle):
     assert names(one.load().metadata) == ["0", "1", "2", "3"]
 
 
+def test_the_metadata_log_names_files_in_a_directory_outside_of_the_table(tmp_path):
+    kept = f"file://{tmp_path}/metadata/orders"
+    catalog = lake.open_catalog(
+        str(tmp_path / "warehouse"),
+        format="iceberg",
+        metastore="sql",
+        uri=f"sqlite:///{tmp_path}/catalog.db",
+        options={"external-roots": kept},
+    )
+    catalog.create_database("shop")
+    table = catalog.create_table(NAME, [("id", "BIGINT")], options={"write.metadata.path": kept})
+    table.write(pa.table({"id": [1]}))
+    table.write(pa.table({"id": [2]}))
+    logged = [each.metadata_file for each in table._handle.load().metadata.metadata_log]
+    stored = sorted(each.name for each in (tmp_path / "metadata/orders").glob("*.metadata.json"))
+    assert logged == [f"{kept}/{name}" for name in stored[:-1]]
+
+
 def test_a_table_of_a_sql_catalog_keeps_as_few_metadata_files_as_it_asks_for(tmp_path):
     found = _sql_table(tmp_path)
     few = {
