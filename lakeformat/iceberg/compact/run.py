@@ -7,12 +7,14 @@ Row groups are copied where possible; otherwise live rows are read and written.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
 from lakeformat.environment import Environment
+from lakeformat.errors import LakeError
 from lakeformat.iceberg.compact.copies import CopyChoice, copy_choice
 from lakeformat.iceberg.compact.file_order import FileOrder
 from lakeformat.iceberg.compact.plan import CompactPlan, CompactUnit
@@ -20,6 +22,7 @@ from lakeformat.iceberg.compact.settings import TARGET_PROPERTY
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.read.file_rows import lineage_of
 from lakeformat.iceberg.read.plan import TableState
+from lakeformat.iceberg.read.planned_files import PlannedFile
 from lakeformat.iceberg.read.scan import Scan
 from lakeformat.iceberg.write.table_writer import TableWriter
 from lakeformat.rows.range_sort import sorted_batches
@@ -76,11 +79,18 @@ class UnitWork:
 
     def _write(self, unit: CompactUnit, writer: TableWriter) -> None:
         if self.order is not None and self.keys is not None:
-            _write_sorted(unit, self.scan, self.keys, self.order, writer)
+            rows, keys = (partial(self._read, each, unit.files) for each in (self.scan, self.keys))
+            _write_sorted(unit, rows(), keys, self.order, writer)
             return
-        for file in self.choice.copy(self.loaded, unit.files, writer):
-            for batch in self.scan.read(file.split):
-                writer.write(batch)
+        for batch in self._read(self.scan, self.choice.copy(self.loaded, unit.files, writer)):
+            writer.write(batch)
+
+    def _read(self, scan: Scan, files: Iterable[PlannedFile]) -> Iterator[pa.RecordBatch]:
+        for file in files:
+            for batch in scan.read(file.split):
+                if self.environment.is_given_up():
+                    raise LakeError(f"reading {self.loaded.places.uri} was cancelled")
+                yield batch
 
 
 def unit_work(plan: CompactPlan, environment: Environment) -> UnitWork:
@@ -102,24 +112,25 @@ def unit_work(plan: CompactPlan, environment: Environment) -> UnitWork:
 
 
 def _write_sorted(
-    unit: CompactUnit, rows: Scan, keys: Scan, order: FileOrder, writer: TableWriter
+    unit: CompactUnit,
+    rows: Iterator[pa.RecordBatch],
+    keys: Callable[[], Iterator[pa.RecordBatch]],
+    order: FileOrder,
+    writer: TableWriter,
 ) -> None:
     """Write the rows of a group in order; ``keys`` reads the columns that are compared.
 
     In each partition, the rows of a new file follow the rows of the file before.
     """
 
-    def read(scan: Scan) -> Iterator[pa.RecordBatch]:
-        return (batch for file in unit.files for batch in scan.read(file.split))
-
     def read_keys(_: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        return read(keys)
+        return keys()
 
     chosen = order.rows if unit.has_one_partition else order.with_partitions
     files = unit.expected_files if unit.has_one_partition else 1
     # The manifests may lack the number of rows.
     left = rows_of_file = -(-unit.rows // files) or sys.maxsize
-    for batch in sorted_batches(read(rows), read_keys, unit.rows, chosen, _SPILL):
+    for batch in sorted_batches(rows, read_keys, unit.rows, chosen, _SPILL):
         rest = batch
         while rest.num_rows:
             part = rest.slice(0, left)

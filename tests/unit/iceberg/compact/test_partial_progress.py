@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ import lakeformat as lake
 from lakeformat.errors import InvalidRequestError, UnavailableError
 from lakeformat.executor import outcomes_of
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.compact.run import unit_work
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.testing import CrashableStorage
 from tests.crash.simulated import simulated
@@ -211,6 +213,16 @@ def test_groups_are_rewritten_in_the_order_that_was_asked_for(storage, order, ex
         IcebergTable(handle).write(pa.table({"id": ids, "k": [group] * size}))
     plan = IcebergTable(handle).plan_compaction(rewrite_all=True, rewrite_job_order=order)
     assert "".join(each.partition[-1] for each in plan.units) == expected
+
+
+@pytest.mark.parametrize("options", [{"strategy": "full"}, {"order_by": ["id"]}])
+def test_a_group_that_is_given_up_stops_between_two_batches(storage, options):
+    handle = filled(storage)
+    plan = IcebergTable(handle).plan_compaction(**options)
+    work = unit_work(plan, replace(handle.environment, is_given_up=lambda: True))
+    with pytest.raises(lake.LakeError, match="was cancelled"):
+        work(plan.units[0])
+    assert stored_files(storage) == referenced_files(handle)
 
 
 def test_as_many_groups_are_rewritten_at_a_time_as_asked_for():
