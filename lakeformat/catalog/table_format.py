@@ -7,6 +7,7 @@ requests, and Iceberg metadata that it publishes does not matter.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from lakeformat.errors import (
@@ -50,7 +51,7 @@ _ICEBERG = _Format(
     "an Iceberg table",
     "metadata/version-hint.text",
     "This catalog holds Paimon tables only. Open it by its directory: lake.open_table({uri!r}), or "
-    "`lake scan {uri}`; or by its name in a catalog of Iceberg tables: open_catalog(…, "
+    "`lake scan {word}`; or by its name in a catalog of Iceberg tables: open_catalog(…, "
     "format='iceberg')",
 )
 _FORMATS = (
@@ -107,7 +108,8 @@ def explain_missing(storage: Storage, root: str, missing: NotFoundError) -> Lake
         if (found := _other_format(storage, root)) is not None:
             kind, sign = found
             uri = storage.uri(root)
-            return UnsupportedError(f"{uri} is {kind.name} ({sign}). {kind.advice.format(uri=uri)}")
+            advice = kind.advice.format(uri=uri, word=shlex.quote(uri))
+            return UnsupportedError(f"{uri} is {kind.name} ({sign}). {advice}")
         hint = _hint_for_tables(storage, root) or _hint_for_plain_files(storage, root)
     except LakeError:
         return missing
@@ -162,11 +164,11 @@ def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
     if name.endswith(_MIGRATED):
         return (
             f"It holds plain files such as {name}: create a table of them with "
-            f"'lake migrate {storage.uri(root)} DATABASE.TABLE'"
+            f"`lake migrate {shlex.quote(storage.uri(root))} DATABASE.TABLE`"
         )
     return (
-        f"It holds plain files such as {name}: create a table and add their rows with 'lake write "
-        "DATABASE.TABLE FILE'. Parquet and ORC files become a table with 'lake migrate'"
+        f"It holds plain files such as {name}: create a table and add their rows with `lake write "
+        "DATABASE.TABLE FILE`. Parquet and ORC files become a table with `lake migrate`"
     )
 
 

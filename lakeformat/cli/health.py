@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -168,7 +169,7 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
             of_files = (
                 f"{counted(files.untold_rows or 0, 'row')} in {counted(files.untold_files, 'file')}"
             )
-            covered = f"does not cover {of_files} yet: lake changelog {report.table}"
+            covered = f"does not cover {of_files} yet: lake changelog {shlex.quote(report.table)}"
         found.append(("changelog", covered))
     deleted = f"{deletes.delete_rows + deletes.hidden_rows} of {files.rows} ({deletes.ratio:.1%})"
     found.append(("deleted rows", deleted))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -98,7 +99,7 @@ def analyze(
                 f"{found.location} is not an Iceberg table, and only Iceberg tables have "
                 "statistics of partitions: "
                 + (
-                    f"run lake analyze {name} --all-columns"
+                    f"run `lake analyze {shlex.quote(name)} --all-columns`"
                     if "analyze" in found.operations
                     else found.instead["analyze_partitions"]
                 )
@@ -170,7 +171,7 @@ def compact_deletes(
     if "compact_deletes" not in found.operations:
         raise UnsupportedError(
             f"{found.location} is {found.kind}, and only Iceberg tables have a compaction of "
-            f"delete files alone: run lake compact {table}, which compacts all files"
+            f"delete files alone: run `lake compact {shlex.quote(table)}`, which compacts all files"
         )
     with progress_line("merging delete files"):
         report = found.compact_deletes(convert_equality=convert_equality, dry_run=dry_run)

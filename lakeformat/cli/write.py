@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -221,7 +222,8 @@ def _made_first(context: typer.Context, missing: str) -> str | None:
         with suppress(NotFoundError):
             named_table_of_any_format(context, table)
             name = branch.removeprefix(BRANCH_PREFIX)
-            return f"create the branch first: lake branch create {table} {name}"
+            words = shlex.join(["lake", "branch", "create", table, name])
+            return f"create the branch first: {words}"
     if "/" in missing:
         return None
     try:
@@ -230,7 +232,7 @@ def _made_first(context: typer.Context, missing: str) -> str | None:
     except NotFoundError:  # its error names the next step
         return None
     return (
-        f"create the table first: lake create-table {table} --column 'id BIGINT' "
+        f"create the table first: lake create-table {shlex.quote(table)} --column 'id BIGINT' "
         "--column 'dt STRING', or catalog.create_table in Python"
     )
 

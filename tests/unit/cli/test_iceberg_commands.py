@@ -161,10 +161,12 @@ def test_delete_files_are_merged(tmp_path):
 def test_delete_files_of_other_formats_are_refused(tmp_path):
     catalog = lake.open_catalog(str(tmp_path))
     catalog.create_database("shop")
-    catalog.create_table("shop.orders", pa.schema([("id", pa.int64())]))
-    message = refusal("compact-deletes", "shop.orders", "--warehouse", str(tmp_path))
+    table = catalog.create_table("shop.orders", pa.schema([("id", pa.int64())]))
+    table.branches.create("dev")
+    branch = "shop.orders$branch_dev"
+    message = refusal("compact-deletes", branch, "--warehouse", str(tmp_path))
     assert "is a Paimon table, and only Iceberg tables have a compaction of delete files" in message
-    assert message.endswith("run lake compact shop.orders, which compacts all files")
+    assert message.endswith(f"run `lake compact '{branch}'`, which compacts all files")
 
 
 def test_consumers_are_set_listed_and_deleted(tmp_path):
