@@ -176,7 +176,10 @@ def check_spark_pair(full: str | None, client: str | None) -> Finding:
 
 
 def check_java(environ: Mapping[str, str]) -> Finding:
-    """Check the Java that Spark would start; it is searched in Spark's order."""
+    """Check the Java that Spark would start.
+
+    If there is none, check the Java in the environment of this Python, where Spark does not look.
+    """
     needed = f"install Java {OLDEST_JAVA} to {NEWEST_JAVA} and set JAVA_HOME to it"
     spark = installed_version("pyspark")
     binary, origin = find_java(environ)

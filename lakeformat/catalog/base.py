@@ -250,7 +250,7 @@ class Catalog(CatalogPlaces):
 
         An object store cannot rename a directory. There ``force=True`` is required: each file is
         copied to the new name and then deleted under the old one. Rows that a writer commits during
-        the copy are lost, so stop all writers first.
+        the copy can be lost, so stop all writers first.
 
         A missing ``force`` on an object store, two equal names, and databases in different storages
         raise ``InvalidRequestError``. A missing table or database raises ``NotFoundError``; a name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake end-batch``: ends a batch that hangs, so that another one of the table can begin."""
+"""``lake end-batch``: ends a batch that hangs, so that another batch of the table can begin."""
 
 from __future__ import annotations
 

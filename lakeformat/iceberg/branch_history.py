@@ -90,7 +90,7 @@ class BranchSnapshot:
 
     @property
     def commit_user(self) -> str | None:
-        """The user in the identity of the commit; None if another program made the commit."""
+        """The user in the identity of the commit; None if the commit has no identity."""
         return self.snapshot.summary.get(COMMIT_USER)
 
     def _noted(self, key: str) -> int:

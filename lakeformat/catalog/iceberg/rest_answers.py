@@ -62,8 +62,8 @@ def _address(members: Mapping[str, Any], subject: str) -> str:
 
 
 def _credentials(members: Mapping[str, Any], address: str, subject: str) -> dict[str, str]:
-    """Return the credentials with the longest prefix that ``address`` begins with; empty without
-    one.
+    """Return the credentials whose prefix is the longest that ``address`` begins with; empty if
+    there are none.
 
     The caller lets them replace equal options in the member ``config`` of the answer.
     """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Creates a table from a directory of plain Parquet and ORC files, which are used in place.
+"""Creates a table from a directory of plain Parquet and ORC files, which are used in place if
+possible.
 
 The source files are not changed; only a mark file is added. A file that is registered in place
 belongs to the table from then on: it is deleted after a compaction has replaced it and the

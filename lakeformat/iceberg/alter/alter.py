@@ -44,8 +44,8 @@ _NOT_SET = {
 def alter(handle: TableHandle, alteration: Alteration) -> None:
     """Make all changes of a table, or none if one of them is refused.
 
-    ``InvalidRequestError`` names the column or the property that cannot be changed. Raise
-    ``UnsupportedError`` for columns of a table with a name mapping.
+    ``InvalidRequestError`` names the column or the property that cannot be changed. A change of
+    columns raises ``UnsupportedError`` if the table has a name mapping.
     """
     commit_metadata(handle, lambda loaded: altered(loaded.metadata, handle.uri, alteration))
 

@@ -72,8 +72,8 @@ def select(
     """Select the snapshots that ``retention`` does not keep, and those with an id in ``snapshots``.
 
     Snapshots in ``unread`` are kept, because a consumer has not read them yet, and those that
-    ``needed`` returns. ``clean_metadata`` also removes schemas and partition specs that no kept
-    snapshot uses. Raise ``InvalidRequestError`` if a branch or tag is at a snapshot in
+    ``needed`` returns. ``clean_metadata`` also removes old schemas and partition specs that no kept
+    snapshot uses. Raise ``InvalidRequestError`` if a kept branch or tag is at a snapshot in
     ``snapshots``.
     """
     metadata = loaded.metadata
@@ -123,7 +123,7 @@ def _named(
 
 
 def _without_unused(loaded: LoadedMetadata, metadata: TableMetadata) -> TableMetadata:
-    """Return metadata without the schemas and partition specs that no kept snapshot uses."""
+    """Return metadata without the old schemas and partition specs that no kept snapshot uses."""
     specs, schemas = {metadata.default_spec_id}, {metadata.current_schema_id}
     for snapshot in metadata.snapshots:
         listed = read_manifest_list(loaded.places, snapshot)
