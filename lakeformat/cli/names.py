@@ -81,11 +81,12 @@ def create_database(
 
     An example: lake create-database shop
     """
-    catalog_of_any_format(context).create_database(database, exist_ok=exist_ok)
+    create = partial(catalog_of_any_format(context).create_database, database)
+    _, is_new = _created(create, exist_ok=exist_ok)
     if as_json:
         print_json([{"database": database}])
     else:
-        typer.echo(f"created {database}")
+        typer.echo(f"created {database}" if is_new else f"{database} exists")
 
 
 def create_table(
@@ -157,20 +158,34 @@ def create_table(
                 "leave it out; for a Mixed table write --mixed instead of --profile"
             )
         of_format["profile"] = profile
-    made = catalog.create_table(
+    create = partial(
+        catalog.create_table,
         table,
         [_column(text) for text in columns],
         primary_key=_listed(primary_key),
         partition_by=_listed(partition_by),
         options=dict(option_named(text, "--option KEY=VALUE") for text in options or ()),
         comment=comment,
-        exist_ok=exist_ok,
         **of_format,
     )
+    made, is_new = _created(create, exist_ok=exist_ok)
     if as_json:
         print_json([{"table": table, "location": made.location, "schema_id": made.schema_id}])
     else:
-        typer.echo(f"created {table}")
+        typer.echo(f"created {table}" if is_new else f"{table} exists")
+
+
+def _created(create: Callable[..., Any], *, exist_ok: bool) -> tuple[Any, bool]:
+    """Return the result of ``create``, and False if what it creates exists.
+
+    Raise ``AlreadyExistsError`` if it exists and ``exist_ok`` is False.
+    """
+    try:
+        return create(), True
+    except lake.AlreadyExistsError:
+        if not exist_ok:
+            raise
+    return create(exist_ok=True), False
 
 
 def drop_database(

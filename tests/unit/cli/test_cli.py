@@ -319,7 +319,10 @@ def test_a_table_is_made_with_its_columns_keys_and_options(warehouse):
     assert (schema.primary_keys, schema.partition_keys) == (("id", "dt"), ("dt",))
     assert (schema.options["bucket"], schema.comment) == ("4", "sold")
     assert isinstance(create(*columns).exception, lake.AlreadyExistsError)
-    assert create(*columns, "--exist-ok").exit_code == 0
+    assert create(*columns, "--exist-ok").output == "shop.new exists\n"
+    database = ["-w", warehouse, "create-database", "new", "--exist-ok"]
+    made = [runner.invoke(app, database).output for _ in range(2)]
+    assert made == ["created new\n", "new exists\n"]
     assert "write --column 'NAME TYPE'" in str(create("--column", "id").exception)
     assert "write --option KEY=VALUE" in str(create(*columns, "--option", "bucket").exception)
 
