@@ -11,9 +11,8 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from lakeformat.iceberg.metadata.metadata_file import METADATA
+from lakeformat.iceberg.metadata.metadata_file import METADATA, metadata_directory
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
-from lakeformat.iceberg.write.settings import metadata_location
 
 __all__ = ["has_own_manifests", "names_own_files", "own_files"]
 
@@ -44,7 +43,7 @@ def names_own_files(metadata: TableMetadata) -> bool:
         len(own_files(metadata, known)) == len(lists)
         and not metadata.statistics
         and not metadata.partition_statistics
-        and metadata_location(metadata) == _directory(metadata)
+        and metadata_directory(metadata) == _directory(metadata)
     )
 
 

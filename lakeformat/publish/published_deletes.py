@@ -18,11 +18,11 @@ from lakeformat.environment import Environment
 from lakeformat.files.deletion_vector import DeletionVector
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest import entry_schema
+from lakeformat.iceberg.metadata.metadata_file import metadata_directory
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.row_changes.position_files import write_position_files
 from lakeformat.iceberg.row_changes.vector_file import write_vectors
 from lakeformat.iceberg.write.new_entries import delete_files
-from lakeformat.iceberg.write.settings import metadata_location
 from lakeformat.publish.format_version import HAS_ROW_IDS
 
 __all__ = ["DeletedFile", "PublishedDeletes"]
@@ -60,7 +60,7 @@ class PublishedDeletes:
     def write(self, files: Iterable[tuple[DeletedFile, DeletionVector]]) -> pa.Table:
         """Write the deleted rows of data files; return the manifest entries of the delete files."""
         metadata = self._base.metadata
-        directory = metadata_location(metadata)
+        directory = metadata_directory(metadata)
         has_vectors = metadata.format_version >= HAS_ROW_IDS
         writer = write_vectors if has_vectors else write_position_files
         found = [self.none()]

@@ -11,10 +11,10 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.metadata_file import metadata_directory
 from lakeformat.iceberg.metadata.statistics import PartitionStatisticsFile, StatisticsFile
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.write.new_entries import delete_files
-from lakeformat.iceberg.write.settings import metadata_location
 from lakeformat.tables.kept_files import kept_if_published
 
 __all__ = ["publish_statistics"]
@@ -31,7 +31,7 @@ def publish_statistics(
     replaces an earlier entry for the same snapshot. If the commit certainly failed, the file is
     deleted. Raise ``InvalidRequestError`` if the snapshot has expired meanwhile.
     """
-    uri = f"{metadata_location(loaded.metadata)}/{name}"
+    uri = f"{metadata_directory(loaded.metadata)}/{name}"
     with kept_if_published(lambda: delete_files(loaded.places, [uri])):
         file = write(uri)
         commit_metadata(handle, lambda newest: _with_file(handle, newest.metadata, file))

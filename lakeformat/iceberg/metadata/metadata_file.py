@@ -33,8 +33,8 @@ __all__ = [
 
 METADATA = "metadata"
 METADATA_PATH = "write.metadata.path"
-"""The table property with the URI of the directory of metadata files; by default ``metadata`` in
-the table's directory.
+"""The table property with the URI of the directory of manifests and metadata files; by default
+``metadata`` in the table's directory.
 """
 HINT = "version-hint.text"
 _NAME = re.compile(r"(?:v(\d+)|(\d+)-[^/]+?)(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
@@ -51,7 +51,7 @@ class _NumberedFile:
 
 
 def metadata_directory(metadata: TableMetadata) -> str:
-    """Return the URI of the directory in which a table keeps its metadata files."""
+    """Return the URI of the directory of manifests and metadata files, without a final slash."""
     moved = metadata.properties.get(METADATA_PATH, "").rstrip("/")
     return moved or f"{metadata.location.rstrip('/')}/{METADATA}"
 

@@ -12,11 +12,11 @@ from lakeformat.environment import Environment
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest import read_entries
 from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter, encode_manifest_list
+from lakeformat.iceberg.metadata.metadata_file import metadata_directory
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.write.kept_entries import KeptEntries
 from lakeformat.iceberg.write.new_entries import delete_files
-from lakeformat.iceberg.write.settings import metadata_location
 
 __all__ = ["ManifestFiles"]
 
@@ -41,7 +41,7 @@ class ManifestFiles:
         """``kept`` keeps the entries of written manifests for later commits of this process."""
         self._kept = kept
         self._places = loaded.places
-        self._directory = metadata_location(loaded.metadata)
+        self._directory = metadata_directory(loaded.metadata)
         self._unique = environment.new_id()
         self._manifests: dict[tuple[int, Hashable], _WrittenManifest] = {}
         self._lists: list[str] = []

@@ -16,7 +16,7 @@ from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.sort_order import SortOrder
 from lakeformat.iceberg.types import PrimitiveType, Type, inner_fields
 
-__all__ = ["WriteSettings", "data_location", "metadata_location", "metrics_modes", "write_settings"]
+__all__ = ["WriteSettings", "data_location", "metrics_modes", "write_settings"]
 
 _FORMAT = "write.format.default"
 _CODEC = "write.parquet.compression-codec"
@@ -24,7 +24,6 @@ _LEVEL = "write.parquet.compression-level"
 _TARGET = "write.target-file-size-bytes"
 _ROW_GROUP = "write.parquet.row-group-size-bytes"
 _PLACES = ("write.data.path", "write.folder-storage.path")
-_METADATA_PLACE = "write.metadata.path"
 _METRICS = "write.metadata.metrics."
 _DEFAULT_METRICS = f"{_METRICS}default"
 _COLUMN_METRICS = f"{_METRICS}column."
@@ -79,12 +78,6 @@ def data_location(metadata: TableMetadata) -> str:
     """Return the URI of the directory of data files, without a final slash."""
     given = (metadata.properties[key] for key in _PLACES if key in metadata.properties)
     return next(given, f"{metadata.location.rstrip('/')}/data").rstrip("/")
-
-
-def metadata_location(metadata: TableMetadata) -> str:
-    """Return the URI of the directory of manifests and metadata files, without a final slash."""
-    given = metadata.properties.get(_METADATA_PLACE)
-    return (given or f"{metadata.location.rstrip('/')}/metadata").rstrip("/")
 
 
 def metrics_modes(
