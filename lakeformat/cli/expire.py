@@ -100,8 +100,9 @@ def expire(
     need.
 
     Time travel and rollback to a deleted snapshot are no longer possible. The newest snapshot is
-    always kept, and everything that a tag, a branch or a consumer needs. The next expiry finishes
-    an interrupted one.
+    always kept, and everything that a tag, a branch or a consumer needs. If an expiry is
+    interrupted, the next one deletes the rest; in Iceberg and Mixed tables `lake orphans --remove`
+    does.
 
     The default of each option is an option of the table: snapshot.num-retained.min (10),
     snapshot.num-retained.max (no bound), snapshot.time-retained (1 h), snapshot.expire.limit (50).
