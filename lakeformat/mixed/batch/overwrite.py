@@ -121,7 +121,8 @@ class Replaced:
         else:
             whole: Any = self.partitions
             return replace(replacement(metadata, whole, entries), is_recorded=True)
-        _require_inside(metadata, choice, entries, self.where or self.partitions)
+        given = self.partitions if self.where is None else choice.condition.to_text()
+        _require_inside(metadata, choice, entries, given)
         return ChangedFiles([entries], choice, is_recorded=True)
 
 

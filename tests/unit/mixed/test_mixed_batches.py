@@ -196,6 +196,20 @@ def test_partitions_and_all_rows_are_deleted_from_both_stores(catalog):
     assert of_days(table) == of_days(table.base) == []
 
 
+@pytest.mark.parametrize("where", ["p = 'x'", lake.col("p") == "x"])
+def test_an_overwrite_replaces_the_partitions_that_meet_a_condition(catalog, where):
+    parted = catalog.create_table(
+        "db.days", DAYS, format="mixed", primary_key=["k", "p"], partition_by=["p"]
+    )
+    parted.write(days((1, "x", "a"), (1, "y", "a")))
+    with parted.begin() as batch:
+        told = """'p=z', which is not one of the partitions to overwrite, "p" = 'x': leave"""
+        with pytest.raises(lake.InvalidRequestError, match=told):
+            batch.overwrite(days((1, "z", "b")), where=where)
+        batch.overwrite(days((2, "x", "b")), where=where)
+    assert of_days(parted) == [(1, "y", "a"), (2, "x", "b")]
+
+
 def test_what_an_overwrite_cannot_replace_is_refused_before_anything_is_written(catalog, table):
     parted = catalog.create_table(
         "db.days", DAYS, format="mixed", primary_key=["k", "p"], partition_by=["p"]
