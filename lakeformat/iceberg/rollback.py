@@ -127,8 +127,8 @@ def _outside(loaded: LoadedMetadata, history: BranchHistory, found: int) -> Lake
         return no_snapshot(table, found)
     return InvalidRequestError(
         f"snapshot {found} of {table} is not in the history of branch {branch!r}: it belongs to "
-        "another branch, or a snapshot between both has expired. So a rollback to it could add "
-        "rows that the branch never had. Create a branch there to read it: "
+        "another branch, was rolled back, or a snapshot between both has expired. So a rollback to "
+        "it could add rows that the branch never had. Create a branch there to read it: "
         f"table.branches.create('name', snapshot={found})"
     )
 

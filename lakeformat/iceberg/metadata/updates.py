@@ -125,8 +125,8 @@ def remove_reference(metadata: TableMetadata, name: str) -> TableMetadata:
     """
     if name == MAIN_BRANCH:
         raise InvalidRequestError(
-            f"the branch 'main' of {metadata.location} cannot be deleted: each table has it. To "
-            "delete all rows, use truncate()"
+            f"the branch 'main' of {metadata.location} cannot be deleted or renamed: each "
+            "table has it. To delete all rows, use truncate()"
         )
     kept = {key: each for key, each in metadata.references.items() if key != name}
     return replace(metadata, references=kept)

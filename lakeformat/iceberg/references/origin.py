@@ -9,7 +9,7 @@ from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedErr
 from lakeformat.iceberg.branch_history import history_of, no_snapshot
 from lakeformat.iceberg.choice import snapshot_id_of
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.metadata.snapshot import Reference, Snapshot
+from lakeformat.iceberg.metadata.snapshot import BRANCH, Reference, Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.tables.moment import Moment, moment_text, to_millis
 from lakeformat.tables.position import AnyPosition
@@ -75,11 +75,11 @@ def find_reference(metadata: TableMetadata, name: str, kind: str, table: str) ->
     if found is not None and found.type == kind:
         return found
     names = sorted(each.name for each in metadata.references.values() if each.type == kind)
-    known = ", ".join(names) or "none"
+    known = f"{'branches' if kind == BRANCH else 'tags'} are {', '.join(names) or 'none'}"
     raise NotFoundError(
-        f"{table} has no {kind} {name!r}; its {kind}s are {known}{closest(name, names)}"
+        f"{table} has no {kind} {name!r}; its {known}{closest(name, names)}"
         if found is None
-        else f"{name!r} is a {found.type} of {table}, not a {kind}; its {kind}s are {known}"
+        else f"{name!r} is a {found.type} of {table}, not a {kind}; its {known}"
     )
 
 

@@ -65,9 +65,8 @@ def _checked_batches(
             if column.null_count:
                 raise InvalidRequestError(
                     f"{state.base.places.uri} cannot be adopted with the key column {name!r}: "
-                    f"{counted(column.null_count, 'row')} of {split.files[0].path} "
-                    f"{'has' if column.null_count == 1 else 'have'} a null in it. Nothing was "
-                    "changed: set or delete these values first, or choose another key"
+                    f"rows of {split.files[0].path} have a null in it. Nothing was changed: set "
+                    "these values or delete these rows first, or choose another key"
                 )
         _require_own_node(state, split, batch.columns)
         yield batch

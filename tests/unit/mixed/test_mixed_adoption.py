@@ -224,7 +224,7 @@ def test_a_dry_run_checks_everything_and_changes_nothing(catalog, tmp_path):
     ("rows", "key", "reason"),
     [
         ({"_1": "a", "_2": "a"}, ["name"], "2 rows share their key with another row, such as"),
-        ({"_1": "a", "_2": None}, ["name"], "key column 'name': 1 row of .* has a null"),
+        ({"_1": "a", "_2": None}, ["name"], "key column 'name': rows of .* have a null"),
         ({}, ["nmae"], "names 'nmae', but the columns are id, name; did you mean 'name'"),
         ({}, [], "so there is nothing to adopt in 'db.t'"),
         ({}, None, "has no identifier fields that could be its key"),
