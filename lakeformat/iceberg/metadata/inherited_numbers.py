@@ -26,9 +26,9 @@ def inherited(
     """Return the columns of inherited numbers by name, with missing values filled in.
 
     ``entries`` are the entries of ``manifests``, one manifest after the other. ``counts`` has the
-    number of entries of each manifest. Raise ``CorruptTableError`` if an entry that was not added
-    by its manifest has no sequence number. Raise it also if row ids cannot be assigned, because the
-    number of rows of an entry is negative.
+    number of entries of each manifest. Raise ``CorruptTableError`` if an entry lacks a sequence
+    number that it cannot inherit. Raise it also if row ids cannot be assigned, because the number
+    of rows of an entry is negative.
     """
     rows: Positions = np.repeat(np.arange(len(manifests)), counts)
     status = entries.column("status").combine_chunks()

@@ -93,7 +93,7 @@ _FILE = (
 _SPEC_ID = pa.field("spec_id", pa.int32(), nullable=False)
 _DEFAULTS = {"content": DATA}
 _MANY = 32
-"""A manifest with fewer entries is decoded entry by entry, which is then faster."""
+"""Fewer entries than this are decoded one by one, which is then faster."""
 _SMALL_BYTES = 4 << 20
 """The largest total size, decompressed and in bytes, of manifests that are decoded together."""
 _MOST_TOGETHER = 100
@@ -134,7 +134,7 @@ def read_each(
 ) -> Iterator[tuple[int, pa.Table]]:
     """Yield the spec id and the entries of one manifest after the other.
 
-    Consecutive small manifests of one spec are yielded as one table. Arguments and errors as for
+    Consecutive small manifests of one spec may be yielded as one table. Arguments and errors as for
     ``read_entries``.
     """
     specs: dict[int, _Spec] = {}

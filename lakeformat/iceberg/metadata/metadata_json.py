@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts table metadata to the JSON of a metadata file.
 
-Optional members are written, too, because some readers treat a table without them as empty. Members
-that this version does not know are kept.
+Optional lists and maps are written even if they are empty. Members that this version does not know
+are kept.
 """
 
 from __future__ import annotations

@@ -246,7 +246,7 @@ def _require_once(key: str, given: Sequence[int]) -> None:
 
 
 def _version(members: Mapping[str, Any]) -> int:
-    """Return the format version, and check that the members are there that it requires.
+    """Return the format version, and check that the members that it requires are present.
 
     Raise ``UnsupportedError`` for a newer version, and for an encrypted table.
     """

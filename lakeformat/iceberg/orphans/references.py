@@ -28,7 +28,9 @@ __all__ = ["References"]
 
 @dataclass(slots=True)
 class References:
-    """The files that metadata refers to; ``catch_up`` adds those of later commits."""
+    """The files that metadata and staged results refer to; ``catch_up`` adds those of later
+    commits.
+    """
 
     handle: TableHandle
     current: LoadedMetadata
@@ -75,7 +77,7 @@ class References:
             self._add_current()
 
     def has(self, path: str) -> bool:
-        """Return True if metadata refers to the file at this path of the table's storage."""
+        """Return True if the file at this path of the table's storage is referenced."""
         return _plain(path) in self._paths
 
     def has_outside(self, address: str) -> bool:
@@ -98,7 +100,7 @@ class References:
     def require_no_mismatch(self, paths: Iterable[str]) -> None:
         """Raise ``InvalidRequestError`` if metadata names one of the files at another address.
 
-        Such a file may be needed, because the table was moved or copied.
+        Such a file may be needed if the table was moved or copied.
         """
         root = _plain(self.current.places.root)
         for path in paths:

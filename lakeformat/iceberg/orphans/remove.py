@@ -138,8 +138,8 @@ def find_orphans(
 
     Raise ``InvalidRequestError`` for an age limit that needs ``allow_younger=True``, and if the
     metadata names an unreferenced file at another address. Unless it is a dry run, raise it also if
-    the removal is too large or the table has no snapshot. Raise ``UnsupportedError`` if the
-    property ``gc.enabled`` is false.
+    ``max_share`` does not allow the removal. Raise ``UnsupportedError`` if the property
+    ``gc.enabled`` is false.
     """
     before = handle.load()
     require_gc(before.metadata)

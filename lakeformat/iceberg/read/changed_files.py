@@ -2,7 +2,8 @@
 """Finds the data files whose rows may differ between two snapshots.
 
 These are files that only one snapshot has, and files to which the two snapshots apply different
-deletes. Manifests that both snapshots have are read only if their delete files differ.
+deletes. Manifests of data files that both snapshots have are read only if the manifests of delete
+files differ.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """Reads the rows that differ between two snapshots, each with the kind of its change.
 
 Rows of removed files, and rows deleted by new deletes, count as removed. Rows of added files count
-as added. If there may be both, equal rows of both sides are left out, because they were only copied
+as added. If there may be both, equal rows of both sides are left out, as if they were only copied
 to another file. Then the files are read twice: first all columns, to calculate a hash of each row;
 then the requested columns of the rows that remain.
 """
@@ -55,7 +55,7 @@ def changed_rows(
     """Stream the changes from one snapshot to another: removed rows, then added rows.
 
     If rows are only removed or only added, memory holds one batch. Otherwise it holds about 100
-    bytes for each row of the changed files.
+    bytes for each removed or added row, copied rows included.
     """
     yield from _rows_of(changed_files(before, after, asked.conditions), after, asked)
 

@@ -3,8 +3,8 @@
 
 A position delete applies to data files of its partition with the same or a lower sequence number. A
 deletion vector replaces all position deletes of its data file. An equality delete applies to data
-files with a lower sequence number, in its partition, or in all partitions if its spec has no
-fields.
+files with a lower sequence number, in its partition, or in all partitions if its spec is
+unpartitioned.
 """
 
 from __future__ import annotations

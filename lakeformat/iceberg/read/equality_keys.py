@@ -39,7 +39,7 @@ _GREATEST = np.uint64(2**64 - 1)
 _PLACES_PER_KEY = 8
 """The table of known words has at least this many entries for each word.
 
-So only about one in eight unknown words passes the table.
+So at most about one in eight unknown words passes the table.
 """
 
 

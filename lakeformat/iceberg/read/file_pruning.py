@@ -30,7 +30,9 @@ class PartitionSummaries:
     contains_null: pa.Array
     contains_nan: pa.Array
     lower: pa.Array
-    """The lower bounds in binary form; null if all values are null or NaN."""
+    """The lower bounds in binary form; null if all values are null or NaN, or if there is no
+    summary.
+    """
     upper: pa.Array
 
 
@@ -120,8 +122,8 @@ def _nans(values: pa.Array) -> pa.Array | None:
 def by_statistics(conditions: Conjunction, schema: Schema, files: ColumnStatistics) -> Mask:
     """Return a mask of the files whose statistics do not exclude a matching row.
 
-    If a struct is null, some writers do not count its fields as null. So the null count of a field
-    in a struct never excludes a null.
+    If a struct is null, some writers do not count its fields as null. So the condition IS NULL on a
+    field in a struct excludes no file.
     """
     columns = set(schema.column_names)
 

@@ -80,7 +80,7 @@ def lineage_of(metadata: TableMetadata) -> tuple[Field, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """Calculates the row lineage of the rows of a file that does not store it."""
+    """Calculates the row lineage of rows for which the file does not store it."""
 
     first_row_id: int | None
     sequence_number: int

@@ -83,7 +83,7 @@ def _files(spec: PartitionSpec, entries: pa.Table) -> Iterator[DataFile]:
 
 
 def _by_scope(entries: pa.Table) -> pa.Table:
-    """Return the entries sorted by partition, so that the deletes of a partition are read once."""
+    """Return the entries grouped by partition, so that the deletes of a partition are read once."""
     places: dict[str, int] = {}
     order = [places.setdefault(scope, len(places)) for scope in scopes(entries)]
     return entries.take(array_of(np.argsort(np.array(order, np.int64), kind="stable")))

@@ -192,7 +192,7 @@ class _Projection:
 def _beside(literal: Value, direction: int, literal_type: AtomicType) -> Value:
     """Return the next smaller (``direction=-1``) or next larger (1) value of a literal's type.
 
-    For strings, bytes and floating-point numbers, return the literal itself.
+    For other types, such as strings and floating-point numbers, return the literal itself.
     """
     match literal_type.name:
         case TypeName.INT | TypeName.BIGINT | TypeName.DATE:

@@ -185,8 +185,8 @@ class Scan(Results):
         return count - (0 if vector is None else vector.cardinality)
 
     def explain(self) -> IcebergScanPlan:
-        """Explain what the scan would read, and what each condition excludes. No data file is
-        read.
+        """Explain what the scan would read, and what each level of metadata excludes. No data file
+        is read.
         """
         return explain_plan(self._state, self._plan, self.splits())
 

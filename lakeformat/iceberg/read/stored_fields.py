@@ -39,7 +39,7 @@ class StoredField:
 
     name: str
     id: int | None
-    """The field id; None if the table has no such field."""
+    """The field id; None if neither the file nor the name mapping gives one."""
     type: pa.DataType
     inner: tuple[StoredField, ...]
     """The fields of a struct, the element of a list, or the key and the value of a map."""

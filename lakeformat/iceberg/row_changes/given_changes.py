@@ -65,8 +65,8 @@ def given_changes(
 ) -> GivenChanges:
     """Read all given rows.
 
-    Without ``kinds`` every row is stored. With ``kinds`` only the last change of each key is used.
-    Raise ``InvalidRequestError`` for unknown kinds, or if a key is null.
+    Without ``kinds`` every row is stored. With ``kinds`` only the last change of each key is used;
+    raise ``InvalidRequestError`` for unknown kinds, or if a key is null.
     """
     if kinds is None:
         return GivenChanges([*_numbered(to_batches(data))])

@@ -3,8 +3,8 @@
 
 An upsert replaces the row that has the key now, even if a commit after the earlier run wrote it.
 Versions 1 and 2 of the format do not record which commit wrote a row. So in every version the check
-looks for two things: files of later commits that may have rows with the same keys, and commits that
-removed files of the earlier run.
+looks for three things: files of later commits that may have rows with the same keys, later deletes
+of rows of the earlier run, and commits that removed its files.
 """
 
 from __future__ import annotations

@@ -52,7 +52,10 @@ _TARGET, _TARGET_BYTES = "write.target-file-size-bytes", 512 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRequest:
-    """The arguments of a caller, except the rows; wrong values raise ``InvalidRequestError``."""
+    """The arguments of a caller, except the rows.
+
+    Raise ``InvalidRequestError`` if ``on_progress`` is not a function.
+    """
 
     operation: RowOperation
     commit: CommitId | None = None

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of staged results: ``_lake/staged/<uuid>/staged-<name>`` in the table's directory.
+"""The files of staged results: ``staged/<uuid>/staged-<name>`` among the branch's files in
+``_lake``.
 
 ``<uuid>`` is the UUID of the table. So the results of a dropped table that had the same directory
 are not found.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets a stream write each batch exactly once; the log of its batches is in ``_lake/stream/``."""
+"""Lets a stream write each batch exactly once; the log of its batches is in ``_lake``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The consumers of a branch: ``_lake/consumer/consumer-<id>`` stores the position of a consumer.
+"""The consumers of a branch: a file ``consumer-<id>`` stores the position of a consumer.
 
 An expiry by another program ignores these files. So it may remove snapshots that a consumer has not
 read yet.

@@ -161,7 +161,7 @@ def partition_count(entries: Iterable[pa.Table]) -> int:
 
 
 def _plain(values: pa.Array) -> list[Any]:
-    """Return partition values as Python objects; dates after the year 9999 remain numbers."""
+    """Return partition values as Python objects, with dates and times as numbers."""
     if pa.types.is_temporal(values.type):
         values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
     plain: list[Any] = values.to_pylist()

@@ -87,8 +87,8 @@ def pack(sizes: Sequence[int], target: int) -> list[range]:
 def pending(entries: pa.Table, snapshot_id: int) -> pa.Table:
     """Return the entries of a manifest as they must be in a manifest of a new snapshot.
 
-    Files that earlier snapshots added are marked as existing, and deleted files are left out. Files
-    that this snapshot adds inherit its sequence number, unless they have one already.
+    Files that earlier snapshots added are marked as existing; files that they deleted are left out.
+    Files that this snapshot adds inherit its sequence number, unless they have one already.
     """
     is_own = pc.equal(entries.column("snapshot_id"), snapshot_id)
     kept = entries.filter(pc.or_(is_own, pc.not_equal(entries.column("status"), DELETED)))

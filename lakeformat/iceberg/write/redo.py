@@ -129,7 +129,7 @@ def files_replaced(loaded: LoadedMetadata, head: Snapshot, snapshot_id: int) -> 
 
 
 def has_newer_deletes(loaded: LoadedMetadata, manifests: pa.Table, own: Sequence[pa.Table]) -> bool:
-    """Return True if a delete file of the snapshot may apply to one of the data files ``own``."""
+    """Return True if a delete file in ``manifests`` may apply to one of the data files ``own``."""
     oldest = [pc.min(each["sequence_number"]).as_py() for each in own if len(each)]
     if not oldest:
         return False

@@ -49,8 +49,8 @@ _VERSION = 2
 """The format version of base stores that this library merges changes into."""
 
 LoadState = Callable[[], tuple[LoadedPair, MixedState, LastRuns]]
-"""A function that returns the newest metadata of both stores, its state, and the times of the
-newest runs.
+"""A function that returns the newest metadata of both stores, the state of the table, and the times
+of the newest runs.
 """
 
 
@@ -176,7 +176,9 @@ class MixedCompactPlan:
 
     @property
     def waiting(self) -> str | None:
-        """A sentence about changes that are not merged now; None if no change waits."""
+        """A sentence about changes that wait for an open batch, or that a property blocks; None if
+        there is neither.
+        """
         if self.waits_for is None:
             return self.obstacle
         places = self.state.base.places
@@ -184,7 +186,9 @@ class MixedCompactPlan:
 
     @property
     def obstacle(self) -> str | None:
-        """A sentence about the property that blocks every change; None if no property does."""
+        """A sentence about the property that blocks every change; None if no property does, or
+        while a batch is open.
+        """
         if not self.blocked or self.waits_for is not None:
             return None
         return (

@@ -72,8 +72,8 @@ def expire_mixed(
 ) -> MixedExpireReport:
     """Expire snapshots of both stores, and remove merged changes that are old enough.
 
-    ``load`` returns the newest metadata of both stores, and its state. Raise ``UnsupportedError``
-    if the property ``gc.enabled`` of a store is false.
+    ``load`` returns the newest metadata of both stores, and the state of the table. Raise
+    ``UnsupportedError`` if the property ``gc.enabled`` of a store is false.
     """
     loaded, state = load()
     for each in (loaded.base, loaded.change):
