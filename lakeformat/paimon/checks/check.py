@@ -118,7 +118,7 @@ class _Check:
         if self.staged is not None and engine in _WRITES_PARTS_OF_ROWS and not is_key:
             raise UnsupportedError(
                 f"not_null({name}) cannot check staged rows of {self.handle.uri}: with "
-                f"'merge-engine' = '{engine}' a null leaves the value in the table unchanged. "
+                f"'merge-engine' = '{engine}' a null may leave the value in the table unchanged. "
                 "Check the published table instead: leave out 'staged'"
             )
 
