@@ -218,8 +218,8 @@ class MixedHistory:
     def at_time(self, as_of: Moment) -> MixedSnapshot:
         """Return the newest snapshot that the table had at a time.
 
-        Raise ``NotFoundError`` if the table had no snapshot then, or if one of its stores'
-        snapshots has expired.
+        Raise ``NotFoundError`` if the table had no snapshot then, or if the snapshot that one of
+        its stores had then has expired.
         """
         millis = to_millis(as_of)
         found = [each for each in self.snapshots if each.time_millis <= millis]

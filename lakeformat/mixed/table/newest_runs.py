@@ -26,13 +26,15 @@ def last_runs(history: MixedHistory) -> LastRuns:
 
 
 def newest_runs(pair: StorePair) -> tuple[LoadedPair, MixedState, LastRuns]:
-    """Return the newest metadata of both stores, its state, and the times of the newest runs."""
+    """Return the newest metadata of both stores, the state of the table, and the times of the
+    newest runs.
+    """
     loaded, state, history = newest_state(pair)
     return loaded, state, last_runs(history)
 
 
 def newest_state(pair: StorePair) -> tuple[LoadedPair, MixedState, MixedHistory]:
-    """Return the newest metadata of both stores, its state and its history."""
+    """Return the newest metadata of both stores, and the state and the history of the table."""
     loaded = pair.load()
     history = mixed_history(loaded)
     return loaded, find_state(loaded, history), history

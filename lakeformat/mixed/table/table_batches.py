@@ -192,8 +192,8 @@ class TableBatches(TableUpkeep):
         """Begin the batch of a write with these arguments; None if the write needs no batch.
 
         Writers in other processes get its transaction, and ``batch.commit`` publishes their files.
-        With ``where`` the rows that meet a condition on partition columns are overwritten.
-        Raise ``InvalidRequestError`` if the rows to overwrite are not those of whole partitions.
+        With ``where`` the rows that meet a condition on partition columns are overwritten. Raise
+        ``UnsupportedError`` for a condition on other columns.
         """
         from lakeformat.mixed.batch.conflict import require_transaction_order
         from lakeformat.mixed.batch.overwrite import Replaced
