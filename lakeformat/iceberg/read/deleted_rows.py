@@ -238,8 +238,8 @@ def _require_rows(vector: DeletionVector, delete: DeleteFile, file: DataFile) ->
     count, positions = file.record_count, vector.positions
     if count is not None and positions and positions.max() >= count:
         raise CorruptTableError(
-            f"{delete.path} deletes row {positions.max()} of {file.path}, which has {count} rows; "
-            f"{_REMEDY}"
+            f"{delete.path} deletes row {positions.max()} of {file.path}, which has {count} rows "
+            f"(rows count from 0); {_REMEDY}"
         )
 
 

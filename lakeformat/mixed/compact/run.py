@@ -132,12 +132,13 @@ class MergeWork:
         """
         metadata = self.base.metadata
         found = {*partition_paths(metadata, entries)} if len(entries) else {unit.partition}
-        if found != {unit.partition}:
+        others = found - {unit.partition}
+        if others:
             raise UnsupportedError(
                 f"rows of the partition {unit.partition or 'without values'!r} of "
-                f"{self.state.base.places.uri} belong to {min(found)!r} by the current partition "
-                "spec, so their changes cannot be recorded as merged: run a full optimizing with "
-                "Amoro, which writes all files with the current spec"
+                f"{self.state.base.places.uri} belong to {min(others) or 'without values'!r} by "
+                "the current partition spec, so their changes cannot be recorded as merged: run "
+                "a full optimizing with Amoro, which writes all files with the current spec"
             )
 
 

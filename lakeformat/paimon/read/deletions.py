@@ -93,7 +93,7 @@ class DeletedRows:
         if vector is not None and vector.positions and vector.positions.max() >= rows:
             raise CorruptTableError(
                 f"{self._source} deletes row {vector.positions.max()} of {name}, "
-                f"which has {rows} rows; {_RESTORE}"
+                f"which has {rows} rows (rows count from 0); {_RESTORE}"
             )
         return vector
 
