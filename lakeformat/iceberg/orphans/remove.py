@@ -96,7 +96,7 @@ class OrphanSearch:
     unknown: int = 0
 
     def is_needed(self, file: FileInfo) -> bool:
-        """Return True if the metadata of one of the tables refers to a file."""
+        """Return True if one of the tables refers to a file."""
         if self.references.has(file.path):
             return True
         uri = self.references.current.places.storage.uri(file.path)

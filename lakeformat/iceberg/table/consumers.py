@@ -87,7 +87,7 @@ def consumers_of_branches(handle: TableHandle) -> ConsumersOfTable:
 
 
 def _existing(history: BranchHistory, consumer_id: str, position: Position) -> Position:
-    """Return the position with the identity of its snapshot.
+    """Return the position, with the identity of its snapshot if the branch still has it.
 
     Raise ``InvalidRequestError`` if changes cannot be read from there.
     """

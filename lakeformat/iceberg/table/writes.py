@@ -168,8 +168,9 @@ class TableWrites(TableHistory):
     def find_commit(self, commit: CommitId) -> WriteReport | None:
         """Return the report of an earlier commit to this branch; None if it is not published.
 
-        Raise ``CommitUndecidableError`` if snapshots since its first attempt have expired, and
-        ``InvalidRequestError`` if its user has already published a higher identifier.
+        Raise ``CommitUndecidableError`` if it is not found and snapshots since its first attempt
+        have expired. Raise ``InvalidRequestError`` if it is not found, but a higher identifier of
+        its user is.
         """
         from lakeformat.iceberg.write.append import earlier_commit
         from lakeformat.iceberg.write.report import write_report

@@ -36,8 +36,9 @@ class FollowedFiles:
     def through(self, later: Sequence[Snapshot]) -> Snapshot | None:
         """Update ``paths`` for the snapshots ``later``, given newest first.
 
-        Stop at the first snapshot that changed the rows, and return it. Unless ``may_mix`` is set,
-        a snapshot that mixed the rows with other rows counts, too. None means that there is no such
+        Stop at the first snapshot that removed one of the files, and return it. A compaction that
+        wrote the same rows again does not count; unless ``may_mix`` is set, it counts if it mixed
+        them with other rows. Delete files are not searched. None means that there is no such
         snapshot.
         """
         for snapshot in reversed(later):

@@ -130,7 +130,7 @@ def plan_detachment(pair: StorePair, name: str, *, may_merge: bool = False) -> D
 def mark_change_store(planned: Detachment, name: str) -> None:
     """Record in the change store that no changes may follow.
 
-    Raise ``CommitConflictError`` if the change store has changed since the check.
+    Raise ``CommitConflictError`` if its rows or columns have changed since the check.
     """
     checked = planned.loaded.change.metadata
 
@@ -147,7 +147,7 @@ def release_base(base: TableHandle, checked: LoadedMetadata, name: str) -> None:
     """Make the base store an ordinary Iceberg table, with its earlier properties and optional
     columns.
 
-    Raise ``CommitConflictError`` if the base store has changed since ``checked`` was loaded.
+    Raise ``CommitConflictError`` if its rows or columns have changed since ``checked`` was loaded.
     """
 
     def change(found: LoadedMetadata) -> TableMetadata:

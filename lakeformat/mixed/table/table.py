@@ -279,8 +279,9 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
     def find_commit(self, commit: CommitId) -> WriteReport | None:
         """Return the report of an earlier write with this identity; None if it is not found.
 
-        Raise ``CommitUndecidableError`` if snapshots since its first attempt have expired, and
-        ``InvalidRequestError`` if its user has already published a higher identifier.
+        Raise ``CommitUndecidableError`` if it is not found and snapshots since its first attempt
+        have expired. Raise ``InvalidRequestError`` if it is not found, but a higher identifier of
+        its user is.
         """
         from lakeformat.mixed.batch.batch import find_write
 
