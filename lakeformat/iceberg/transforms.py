@@ -67,7 +67,7 @@ class Transform:
     @property
     def keeps_order(self) -> bool:
         """True for ``identity``, ``truncate`` and times: a larger value never gives a smaller
-        result.
+        result, unless ``truncate`` of a very small number overflows.
         """
         return self.kind in (TransformKind.IDENTITY, TransformKind.TRUNCATE, *_IN_TIME)
 

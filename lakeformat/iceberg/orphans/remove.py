@@ -63,8 +63,8 @@ class OrphanOptions:
             raise InvalidRequestError(f"max_share must be above 0 and at most 1, got {share!r}")
 
     def floor(self, now_millis: int) -> AgeFloor:
-        """Return the age limit: ``older_than``, or else the earlier of three days ago and
-        ``running_since``.
+        """Return the age limit: ``older_than``, or else the earlier of three days ago and 5 minutes
+        before ``running_since``.
 
         Raise ``InvalidRequestError`` for a limit that needs ``allow_younger=True``.
         """

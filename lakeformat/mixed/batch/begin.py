@@ -59,7 +59,8 @@ class BegunBatch:
         """Raise an error if this batch may no longer commit.
 
         It is ``LockUnavailableError`` if the batch has lost its lease, or if the change store
-        records its end. It is ``TableReplacedError`` if the change store was created again.
+        records its end. It is ``TableReplacedError`` if the change store was created again, and
+        ``CommitConflictError`` if the table is being detached.
         """
         if not self._began_in(change):
             raise TableReplacedError(
