@@ -335,7 +335,7 @@ class _Rules:
         if not necessary:
             return "nothing is due"
         if kind is OptimizingType.FULL:
-            return "the interval of full optimizing is over"
+            return "a full optimizing is due, by its interval or on request"
         if kind is OptimizingType.MINOR:
             return minor or ""
         if counts.rewritten:
