@@ -161,7 +161,7 @@ class IcebergPublication:
             return withdrawal_of(handle, self.targets)
         except LakeError as reason:
             _log.warning(
-                "the Iceberg metadata of %s is not removed with the table: %s. Remove it by hand",
+                "the Iceberg metadata of %s is not removed: %s. Remove it by hand",
                 *(handle.uri, reason),
             )
             return None

@@ -3,8 +3,8 @@
 
 Each change is a metadata file with the next number, and only one publication can create it. So a
 repeated call publishes nothing twice, and calls at the same time continue each other's work. If the
-published history differs from the history of the table, the table is published from scratch. Then
-the newest snapshot and the older snapshots that the table still has are published.
+published history differs from the history of the table, the table is published from scratch:
+the newest snapshot, and as many older ones as ``iceberg.publish-history`` allows.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class _Publication:
             lost += made is None
             if lost > _MOST_LOST:
                 raise CommitConflictError(
-                    f"other publications of {handle.uri} were first in each of {lost} attempts; "
+                    f"other publications of {handle.uri} were first in {lost} attempts; "
                     f"run `lake publish {handle.argument}` again"
                 )
         return self._report(None)
@@ -190,7 +190,7 @@ class _Publication:
     def _publish(
         self, found: Newest, base: LoadedMetadata | None, head: Snapshot
     ) -> LoadedMetadata | None:
-        """Publish the snapshot after ``base``, or all kept snapshots if ``base`` is None.
+        """Publish the snapshot after ``base``, or publish from scratch if ``base`` is None.
 
         If ``base`` has a later snapshot than ``head``, publish the rollback to ``head``. Return
         None if another publication was first.
@@ -242,7 +242,7 @@ class _Publication:
         return made
 
     def _rebuild(self, found: Newest, head: Snapshot) -> LoadedMetadata | None:
-        """Publish the newest snapshot and the older ones that the table has, without the earlier
+        """Publish the newest snapshot and older ones that the table has, without the earlier
         metadata.
 
         Return None if another publication was first.
@@ -279,7 +279,7 @@ class _Publication:
         """Publish changed tags, snapshots or another format version; None if another publication
         was first.
 
-        After the publication, delete the manifests that no snapshot needs any more.
+        After the publication, delete the files that no snapshot needs any more.
         """
         self._followers.show()  # a catalog that does not answer keeps the files it needs
         unneeded = unneeded_files(current, kept)

@@ -47,9 +47,10 @@ def require_publishable(schema: TableSchema) -> None:
     options = schema.table_options
     formats = {options.file_format, *options.file_format_per_level.values()}
     if formats != {"parquet"}:
+        by_level = "remove 'file.format.per.level', " if options.file_format_per_level else ""
         raise UnsupportedError(
             f"the table's data files are written as {', '.join(sorted(formats))}, but only "
-            f"Parquet files are published: {WRITE_PARQUET}"
+            f"Parquet files are published: {by_level}{WRITE_PARQUET}"
         )
     iceberg_schema(schema, options.iceberg_format_version)
 

@@ -33,7 +33,7 @@ INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(4)
 KIND_NAMES = ["+I", "-U", "+U", "-D"]
 """The name of each kind; its index is the byte."""
 _NAMES = "'+I', '-U', '+U' or '-D'"
-_FORMS = f"{_NAMES}, or the bytes 0 to 3 that stand for them"
+_FORMS = f"{_NAMES}, or the numbers 0 to 3 that stand for them"
 
 
 def is_retract(kinds: Kinds) -> Mask:

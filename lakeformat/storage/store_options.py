@@ -107,7 +107,9 @@ STORE_OPTIONS = (
         "s3.secret-key", "secret_access_key", "Secret key.", _text, True, ("s3.secret.key",)
     ),
     StoreOption("s3.session.token", "session_token", "Token of a temporary key.", _text, True),
-    StoreOption("s3.region", "region", "Region; us-east-1.", synonyms=("s3.endpoint.region",)),
+    StoreOption(
+        "s3.region", "region", "Region; default: us-east-1.", synonyms=("s3.endpoint.region",)
+    ),
     StoreOption(
         "s3.path.style.access",
         "path_style",

@@ -167,7 +167,8 @@ def _reason(plan: RollbackPlan, count: int, dry_run: bool, objection: str | None
     said += [f"{deleted}: tags {', '.join(map(repr, plan.tags))}"] if plan.tags else []
     if plan.consumers:
         names = ", ".join(repr(consumer.id) for consumer in plan.consumers)
-        said.append(f"consumers {names} read snapshot {number + 1} next")
+        read = "would read" if dry_run else "read"
+        said.append(f"consumers {names} {read} snapshot {number + 1} next")
     if plan.branches:
         said.append(
             f"branches {', '.join(map(repr, plan.branches))} began at newer snapshots and are kept"

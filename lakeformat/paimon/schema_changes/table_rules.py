@@ -133,20 +133,27 @@ def _check_row_numbers(schema: TableSchema) -> None:
 def check_bucket_key(schema: TableSchema, keys: tuple[str, ...]) -> None:
     """Raise InvalidRequestError if a column of the bucket key cannot determine a bucket."""
     by_name = {field.name: field for field in schema.fields}
+    allowed = [
+        field.name
+        for field in schema.fields
+        if field.name not in schema.partition_keys
+        and (not schema.primary_keys or field.name in schema.primary_keys)
+        and isinstance(field.type, AtomicType)
+    ]
     for name in keys:
+        if name in allowed:
+            continue
         if name not in by_name:
             reason = "the table has no such column"
         elif name in schema.partition_keys:
             reason = "it is a partition column"
         elif schema.primary_keys and name not in schema.primary_keys:
             reason = f"it is not in the primary key {_listed(schema.primary_keys)}"
-        elif not isinstance(by_name[name].type, AtomicType):
-            reason = f"it is {type_to_sql(by_name[name].type)}"
         else:
-            continue
+            reason = f"it is {type_to_sql(by_name[name].type)}"
         raise InvalidRequestError(
             f"option 'bucket-key' names {name!r}, but {reason}; choose from the columns "
-            f"{', '.join(schema.column_names)}"
+            f"{', '.join(allowed) or '(none: the table has no column for a bucket key)'}"
         )
 
 

@@ -145,24 +145,24 @@ class Table(
 
 
 def _only_reads(shown: type[_Shown]) -> type[_Shown]:
-    """Replace the methods that change a table by refusals, including methods added to ``Table``
-    later.
+    """Replace the methods that a system table lacks by refusals, including methods added to
+    ``Table`` later.
     """
     rows_of_its_own = {"changes", "stream", "state_scan"}
     contract = {*dir(AnyTable), *AnyTable.__annotations__}
     readable = ({*dir(TableReads)} | contract - OPERATIONS) - rows_of_its_own
     for name in dir(Table):
         if not name.startswith("_") and name not in readable:
-            setattr(shown, name, _refusal(getattr(Table, name)))
+            setattr(shown, name, _refusal(name, getattr(Table, name)))
     return shown
 
 
-def _refusal(member: object) -> object:
+def _refusal(name: str, member: object) -> object:
     def refuse(self: ReadOnlyTable, *_: Any, **__: Any) -> NoReturn:
-        """Raise UnsupportedError: only the table behind a system table can be changed."""
+        """Raise UnsupportedError: only the table behind a system table has this method."""
         raise UnsupportedError(
-            f"${self._name} of {self.location} is a system table, which is read-only: use the "
-            "table itself"
+            f"${self._name} of {self.location} is a system table, which is read-only: scan() "
+            f"returns its rows. Use the table itself for {name!r}"
         )
 
     return property(refuse) if isinstance(member, property) else refuse

@@ -44,6 +44,8 @@ def expire(
     if before is not None:
         why += f" or {'they are' if many else 'it is'} older than {moment_text(before)}"
         none += f" or is older than {moment_text(before)}"
+    if any(map(is_protection, chosen)):
+        why += f" or no rollback needs {'them' if many else 'it'} any more"
     if over:
         none = f"kept {counted(len(over), 'expired tag')} for branches that began there"
     return delete(

@@ -267,8 +267,9 @@ def _text_of(base: Snapshot | None) -> str:
 
 
 def _expired(handle: TableHandle, read: int, number: int) -> CommitConflictError:
+    base = f"snapshot {read}" if read else "the empty table"
     return final(
-        f"this batch was computed from snapshot {read} of {handle.uri}, but snapshot {number} has "
+        f"this batch on {handle.uri} was computed from {base}, but snapshot {number} has "
         "expired, so the keys that changed since are not known. Nothing was published; read again "
         "and repeat the work, and keep the snapshots while the batch runs: use "
         "'with table.begin() as position', or increase 'snapshot.time-retained'"

@@ -43,9 +43,8 @@ def wrong_files(handle: TableHandle, newest: LoadedMetadata, snapshot: Snapshot)
     missing = expected.filter(pc.invert(pc.is_in(expected, data))).to_pylist()
     found = []
     if added:
-        found.append(
-            f"names {counted(len(added), 'file')} that no publication wrote, such as {added[0]}"
-        )
+        files = counted(len(added), "file")
+        found.append(f"names {files} that the table does not publish, such as {added[0]}")
     if missing:
         files = counted(len(missing), "published file")
         found.append(f"does not name {files}, such as {missing[0]}")

@@ -119,7 +119,7 @@ REFUSED = [
     ),
     (
         {"primary_key": ["id"], **options(bucket="4", bucket_key="note")},
-        r"names 'note', but it is not in the primary key \(id\)",
+        r"names 'note', but it is not in the primary key \(id\); choose from the columns id$",
     ),
     (
         options(bucket="4", bucket_key="note", bucket_function__type="mod"),

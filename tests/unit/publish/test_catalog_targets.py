@@ -211,7 +211,7 @@ def test_a_publication_without_a_connection_warns_about_the_entries(published: P
     table = published.table()
     write(table, 1)
     assert IcebergPublication().withdrawal(table._handle) is None
-    assert "is not removed with the table: " in caplog.text
+    assert "is not removed: " in caplog.text
     assert "open it with open_table or a catalog" in caplog.text
 
 
@@ -224,7 +224,7 @@ def test_a_table_beside_metadata_of_another_program_is_dropped_with_a_warning(
     file.with_name("v2147483647.metadata.json").write_text("{}")
     published.catalog().drop_table("shop.orders")
     assert published.catalog().list_tables("shop") == []
-    assert "shop.db/orders is not removed with the table: " in caplog.text
+    assert "shop.db/orders is not removed: " in caplog.text
 
 
 def test_the_entry_of_another_table_is_kept_when_one_is_dropped(published: Published):

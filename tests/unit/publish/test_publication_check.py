@@ -153,7 +153,9 @@ def test_a_file_that_no_publication_wrote_and_a_missing_one_are_named(storage):
     writer = ManifestWriter(loaded.metadata, loaded.metadata.partition_specs[0], of_deletes=False)
     storage.overwrite(loaded.places.place(manifest)[1], writer.encode(forged))
     [problem] = check_publication(table, ()).failed
-    assert "names 1 file that no publication wrote, such as s3://other/data.parquet" in problem
+    assert (
+        "names 1 file that the table does not publish, such as s3://other/data.parquet" in problem
+    )
     assert "does not name 1 published file, such as memory://" in problem
     assert "then run `lake publish shop.orders`" in problem
 

@@ -84,12 +84,13 @@ def test_a_column_that_readers_cannot_read_is_refused_before_the_first_commit(st
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"file.format": "orc"}, "only Parquet files"),
+        ({"file.format": "orc"}, "only Parquet files are published: set 'file.format'"),
+        ({"file.format.per.level": "0:orc"}, "published: remove 'file.format.per.level', set"),
     ],
 )
 def test_an_option_that_cannot_be_published_is_refused(storage, options, named):
     with pytest.raises(lake.UnsupportedError, match=named):
-        published_table(storage, [("id", "INT")], options=options)
+        published_table(storage, [("id", "INT")], options=options, primary_key=["id"])
 
 
 def test_a_table_of_one_orc_file_is_published_by_the_advice_of_the_refusal(storage):

@@ -246,7 +246,11 @@ def test_the_protection_of_a_rollback_goes_once_every_older_snapshot_has_expired
     rows.clock.millis += 3_600_000
     rows.commit(("+I", 1, "more"))
     table.expire_snapshots(**EXPIRE)
-    assert len(table.tags.expire().deleted) == 1
+    expired = table.tags.expire()
+    assert len(expired.deleted) == 1
+    assert (
+        "because its retention time has passed or no rollback needs it any more" in expired.reason
+    )
     assert (missing(table), unneeded(table)) == (set(), set())
 
 
