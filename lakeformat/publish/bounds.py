@@ -73,7 +73,7 @@ class FileStatistics:
         return _maps(found, len(rows), _BOUNDS)
 
     def _primitives(self) -> list[tuple[int, DataField]]:
-        """Return each published column that is not nested, after its index in ``covered``.
+        """Return each published column that is not nested, with its index in ``covered``.
 
         Only these columns have bounds and null counts.
         """

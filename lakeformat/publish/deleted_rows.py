@@ -120,8 +120,8 @@ class _Addresses:
         self.places = files_by_place(known)
 
     def of(self, place: Place, name: str) -> str | None:
-        """Return the URI of a data file; None for a file that is in an external path and not live
-        any more.
+        """Return the URI of a data file; None if the table has external paths and the file is not
+        live any more.
         """
         row = self.places.get(place, {}).get(name)
         if row is not None:

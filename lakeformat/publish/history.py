@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selects the snapshots that a publication from scratch publishes: those that the table still
-has.
-"""
+"""Selects the snapshots that a publication from scratch publishes."""
 
 from __future__ import annotations
 

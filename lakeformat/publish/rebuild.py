@@ -49,7 +49,7 @@ class Rebuild:
         """Return the metadata of all snapshots in ``history``, which are oldest first.
 
         If an older snapshot cannot be published, for example because it expires meanwhile, the
-        history begins after it, with a warning. If the newest one cannot be published, raise its
+        history begins later, with a warning. If the newest one cannot be published, raise its
         error: ``CorruptTableError``, ``NotFoundError`` or ``UnsupportedError``.
         """
         rest = history

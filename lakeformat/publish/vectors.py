@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the deletion vectors of a Paimon snapshot that are not published yet.
 
-Index files never change. So only index files that one of two snapshots lacks are read, one bucket
-after the other.
+Index files never change. So an index file that is in the published snapshot, too, is read only if
+data files were added.
 """
 
 from __future__ import annotations

@@ -70,7 +70,9 @@ class VisibleChanges:
         return live.filter(np.isin(together[len(changes) :], together[: len(changes)]))
 
     def _before(self, after: ManifestColumns, changes: ManifestColumns) -> ManifestColumns:
-        """Return the files above level 0 that the same buckets had before the commit."""
+        """Return the files of the same buckets before the commit; those of level 0, which readers
+        do not see, may differ.
+        """
         added, removed = changes.filter(~changes.is_delete), changes.filter(changes.is_delete)
         is_new = pc.is_in(self._identities(after), self._identities(added))
         kept = after.filter(_to_mask(pc.invert(is_new)))

@@ -151,9 +151,7 @@ def _out_of_bounds(condition: ColumnTest, bounds: Bounds, data_type: AtomicType)
 
 
 def _beyond_all(literals: tuple[Value, ...], bounds: Bounds, data_type: AtomicType) -> pa.Array:
-    """Return, for each file, True if its bounds exclude all ``literals``; False for unknown
-    bounds.
-    """
+    """Return, for each file, True if its bounds exclude all ``literals``."""
     ordered = _in_order(literals, data_type)
     if ordered is None:
         return _nowhere(bounds)

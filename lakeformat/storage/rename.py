@@ -127,7 +127,7 @@ class RenameStorage:
     def prove_creation(self, path: str) -> None:
         """Raise ``UnsupportedError`` unless the file system refuses to replace an existing file.
 
-        The file system is tested once per process.
+        The result of the test is kept in this process.
         """
         require_proof(_Raw(self), self._identity(path), path, self._ids)
 

@@ -3,7 +3,7 @@
 
 An operation describes itself as ``Steps``, and ``carry_out`` runs them: it plans units of work,
 works on each in an executor, and commits the results. If another commit has changed some of the
-units meanwhile, the loop pauses and plans them again, at most ``ATTEMPTS`` times in a row.
+units meanwhile, the loop pauses and plans them again, until ``Steps.attempts`` conflicts in a row.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class RowChangeReport(Report):
     None if the table has no snapshot, or if ``replayed``.
     """
     snapshot_id: int | None = None
-    """The id of the published snapshot; None if no row met the condition, and in a dry run."""
+    """The id of the published snapshot; None if none was published, as in a dry run."""
     rows: int | None = 0
     """The number of rows that met the condition.
 
@@ -65,7 +65,9 @@ class RowChangeReport(Report):
     files_added: int = 0
     bytes_added: int = 0
     attempts: int = 1
-    """The number of attempts: 1, plus 1 for each conflict with another commit."""
+    """The number of attempts: 1, plus 1 for each conflict with another commit; 0 if no attempt was
+    needed.
+    """
     replayed: bool = False
     """True if an earlier attempt with the same commit identity published the change."""
     millis: int = 0

@@ -24,7 +24,9 @@ _Field = TypeVar("_Field", bound=_Named)
 
 
 def columns_named(columns: object) -> list[str]:
-    """Return the names of columns as a list; an empty list if the argument is not a list of str."""
+    """Return the names of columns as a list; an empty list if the argument is a single str, or no
+    iterable of str.
+    """
     if not isinstance(columns, Iterable) or isinstance(columns, str | bytes):
         return []
     names = list(columns)

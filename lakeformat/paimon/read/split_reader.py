@@ -71,7 +71,7 @@ class SplitReader:
         yield from meeting(rows, self.filters)
 
     def _joined(self, group: tuple[ManifestEntry, ...]) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of a group of files that have the same rows but different columns."""
+        """Stream the rows of a group of files that hold columns of the same rows."""
         if len(group) == 1:
             yield from self._as_stored(group[0])
         else:

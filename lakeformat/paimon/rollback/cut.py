@@ -139,7 +139,7 @@ def _remove_behind(
 
 
 def _require_awake(handle: TableHandle, number: int, began: int) -> None:
-    """Raise CommitConflictError if the rollback was suspended so long that an expiry ignores its
+    """Raise CommitConflictError if half of the time has passed after which an expiry ignores the
     fence.
     """
     if handle.environment.now_millis() - began > ABANDONED_MILLIS // 2:

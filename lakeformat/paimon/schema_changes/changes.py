@@ -229,7 +229,7 @@ def rename_column(column: ColumnPath, new_name: str) -> SchemaChange:
 def update_column_type(column: ColumnPath, type: str | pa.DataType) -> SchemaChange:
     """Return the change of a column's type; values in old files are cast when they are read.
 
-    The nullability does not change; see ``update_column_nullability``.
+    A type without NOT NULL does not change the nullability; see ``update_column_nullability``.
     """
     return UpdateColumnType(_path(column), _type(type))
 

@@ -26,7 +26,7 @@ class SequenceGroup:
 def sequence_groups(schema: TableSchema) -> tuple[SequenceGroup, ...]:
     """Return the sequence groups of a table, sorted by option key.
 
-    Raise InvalidRequestError if two groups name the same column.
+    Raise InvalidRequestError if the groups name a column twice.
     """
     start, end = TableOptions.sequence_group.key.split("<column>")
     groups = tuple(

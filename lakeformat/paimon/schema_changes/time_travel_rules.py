@@ -62,7 +62,7 @@ def named_state(options: TableOptions) -> NamedState | None:
     """Return the option that chooses the snapshot for scans; None for the newest snapshot.
 
     Raise InvalidRequestError if two options contradict each other, or if ``scan.mode`` lacks its
-    option. Paimon's Java code refuses the same options.
+    option.
     """
     given = [each for each in _DEFAULT_MODES if options.text(each[0])]
     if len(given) > 1:

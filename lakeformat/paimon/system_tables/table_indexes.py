@@ -44,8 +44,8 @@ class _Indexes(list[IndexManifestEntry]):
         return [None if meta is None else get(meta) for meta in metas]
 
     def field_names(self) -> list[str | None]:
-        """Return the indexed columns of each file as text; None for other files or a dropped
-        column.
+        """Return the columns of each global index as text; None for other index files, or if a
+        column was dropped.
         """
         by_id = {field.id: field.name for field in self.schema.fields}
         found: list[str | None] = self.of_global(

@@ -42,9 +42,8 @@ class Timeline:
     def due(self, snapshots: Iterable[Timed], taken: Iterable[str] = ()) -> list[DueTag]:
         """Return the tags to create for ``snapshots``, which are ascending.
 
-        The tag of a period names the first snapshot whose time is at least ``delay`` after the end
-        of the period: no later snapshot belongs to the period. ``taken`` are names of existing
-        tags.
+        A tag names a snapshot whose time is not before the end of the tag's period. ``taken`` are
+        names of existing tags.
         """
         found, names, upcoming = [], set(taken), self.next_start
         for each in snapshots:

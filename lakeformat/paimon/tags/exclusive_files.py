@@ -46,8 +46,8 @@ class Lost:
     additions: Sequence[Snapshot] = ()
     """Snapshots whose added files are deleted; their other files are kept."""
     changelogs: Sequence[Snapshot] = ()
-    """Long-lived changelogs whose files are deleted with the tag: their changelog files or, if they
-    have none, the data files that their commit added.
+    """Long-lived changelogs whose files are deleted: their changelog files or, if they have none,
+    the data files that their commit added.
     """
     with_changes: bool = False
     """True if the changelog files of ``states`` and ``additions`` are deleted, too."""

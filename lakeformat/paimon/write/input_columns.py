@@ -129,7 +129,9 @@ def _default_value(field: DataField, text: str) -> pa.Scalar:
 
 
 def _in_full(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with plain texts and full decimals in place of dictionaries and numbers."""
+    """Return the schema with plain texts and full decimals in place of dictionaries and 64-bit
+    decimals.
+    """
     for number, field in enumerate(schema):
         if field.type == TEXTS_AS_NUMBERS or pa.types.is_decimal64(field.type):
             schema = schema.set(number, field.with_type(in_full(field.type)))

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Postponed buckets: rows are written unmerged, to files that batch reads skip.
-
-A compaction assigns their buckets later.
-"""
+"""Postponed buckets: rows are written unmerged, and a compaction assigns their buckets later."""
 
 from __future__ import annotations
 

@@ -165,7 +165,9 @@ class PredicateFilter:
         return [Alternatives(tuple(branches))]
 
     def _fixed(self, part: Predicate) -> dict[str, list[Value]]:
-        """Return, by column, the values to which a part of an OR limits it with ``=`` or IN."""
+        """Return, by column, the values to which a part of an OR limits the column with ``=`` or
+        IN.
+        """
         found: dict[str, list[Value]] = {}
         for each in _conjuncts(part):
             match each:

@@ -142,7 +142,7 @@ class _PredicateReader:
         return Compare(self._column(left), op, self._value(right))
 
     def _is(self, node: exp.Expr) -> Predicate:
-        """Return the condition of ``IS NULL`` or ``IS TRUE``.
+        """Return the condition of ``IS NULL``, ``IS TRUE`` or ``IS FALSE``.
 
         For a null, ``IS TRUE`` is false but ``= TRUE`` is unknown.
         """

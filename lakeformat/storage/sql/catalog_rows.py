@@ -46,12 +46,12 @@ class CatalogRows:
         self._key = catalog_key
 
     def catalogs(self, connection: Connection) -> set[str]:
-        """Return the key of every catalog that any row names."""
+        """Return the key of every catalog in which a database has a property, a table or a view."""
         questions = (select(each.c.catalog_key) for each in (TABLES, DATABASE_PROPERTIES, VIEWS))
         return {*connection.scalars(union(*questions))}
 
     def databases(self, connection: Connection) -> list[str]:
-        """Return every database that at least one row names."""
+        """Return every database that has a property, a table or a view."""
         names: set[str] = set()
         for table in (TABLES, DATABASE_PROPERTIES, VIEWS):
             question = select(table.c.database_name).where(table.c.catalog_key == self._key)
@@ -59,7 +59,7 @@ class CatalogRows:
         return sorted(names)
 
     def has_database(self, connection: Connection, database: str) -> bool:
-        """Return True if any row names the database."""
+        """Return True if the database has a property, a table or a view."""
         questions = (
             select(table.c.database_name).where(self._here(table, database)).limit(1)
             for table in (DATABASE_PROPERTIES, TABLES, VIEWS)
@@ -136,7 +136,9 @@ class CatalogRows:
         return self._insert(connection, TABLES, database_name=database, table_name=name)
 
     def remove_table(self, connection: Connection, database: str, name: str) -> bool:
-        """Delete the rows of a table and its properties; return False if it was not listed."""
+        """Delete the rows of a table and its properties, except marks; return False if it was not
+        listed.
+        """
         self.replace_properties(connection, database, name, {})
         rows = delete(TABLES).where(self._here(TABLES, database, name))
         return connection.execute(rows).rowcount == 1

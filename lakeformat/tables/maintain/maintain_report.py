@@ -71,7 +71,7 @@ class StepReport(Report):
     """The report of the step's operation; the last report if the operation ran several times."""
     error: LakeError | None = None
     advice: str | None = None
-    """The command for the remaining work; None if the step did all of its work."""
+    """The command for the remaining work; None if none is left, or if the step failed."""
     files_in: int = 0
     files_out: int = 0
     snapshots: int = 0
@@ -173,7 +173,7 @@ class MaintainReport(Report):
 
     @property
     def is_idle(self) -> bool:
-        """True if no step did any work."""
+        """True if no step was needed."""
         return all(step.outcome is StepOutcome.NOT_NEEDED for step in self.steps)
 
     @property

@@ -57,7 +57,7 @@ class CheckReport(Report):
 
     @property
     def warned(self) -> tuple[CheckResult, ...]:
-        """The checks that found bad rows and only warn."""
+        """The checks that found a problem and only warn."""
         return tuple(each for each in self.checks if each.outcome == "warned")
 
     @property
