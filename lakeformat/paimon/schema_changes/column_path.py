@@ -34,7 +34,7 @@ def edit_siblings(fields: Fields, path: Path, edit: Callable[[Fields], Fields]) 
         if not isinstance(data_type, RowType):
             raise InvalidRequestError(
                 f"{shown(path)} cannot exist: {shown(path[:-1])} is {_named(data_type)}, which "
-                "has no fields"
+                "has no fields; name a column, or a field of a ROW"
             )
         return replace(data_type, fields=edit(data_type.fields))
 

@@ -82,10 +82,14 @@ def _check_deletes(schema: TableSchema, groups: tuple[SequenceGroup, ...]) -> No
     sequences = {name for group in groups for name in group.sequence}
     for name in by_group:
         if name not in sequences:
-            raise InvalidRequestError(
-                f"option {_REMOVE_BY_GROUP!r} names {name!r}, but the sequence columns of the "
-                f"groups are {', '.join(sorted(sequences)) or 'none'}; name one of these"
+            there = (
+                f"the sequence columns of the groups are {', '.join(sorted(sequences))}; name one "
+                "of these"
+                if sequences
+                else f"the table has no sequence group; add 'fields.{name}.sequence-group', or "
+                "remove the option"
             )
+            raise InvalidRequestError(f"option {_REMOVE_BY_GROUP!r} names {name!r}, but {there}")
 
 
 def _check_functions(schema: TableSchema, groups: tuple[SequenceGroup, ...]) -> None:

@@ -204,9 +204,11 @@ def check_external_paths(options: TableOptions) -> None:
     wanted = options.data_file_external_paths_specific_fs
     schemes = [path.partition(":")[0].lower() for path in options.data_file_external_paths]
     if strategy == "specific-fs" and wanted not in schemes:
+        key = TableOptions.data_file_external_paths_specific_fs.key
+        why = f"no path of 'data-file.external-paths' has the scheme {wanted!r}"
+        why = why if wanted else f"{key!r} is not set"
         raise InvalidRequestError(
-            f"option {setting!r} is 'specific-fs', but no path of 'data-file.external-paths' has "
-            f"the scheme {wanted!r}; name a path's scheme in 'data-file.external-paths.specific-fs'"
+            f"option {setting!r} is 'specific-fs', but {why}; name a path's scheme in {key!r}"
         )
 
 

@@ -148,7 +148,7 @@ def test_a_strategy_that_leaves_no_path_writes_nothing_into_the_table_instead():
     options = TableOptions(
         {"data-file.external-paths": "s3://b", STRATEGY: "specific-fs"}  # of another writer
     )
-    with pytest.raises(lake.InvalidRequestError, match="no path of 'data-file"):
+    with pytest.raises(lake.InvalidRequestError, match="specific-fs' is not set"):
         external_paths(options, "bucket-0", place_of_table("s3://b"), lambda: 0.0)
 
 

@@ -161,7 +161,7 @@ REFUSED = [
     ),
     (
         {**PARTIAL, "partial-update.remove-record-on-sequence-group": "g"},
-        "names 'g', but the sequence columns of the groups are none",
+        "names 'g', but the table has no sequence group; add 'fields\\.g\\.sequence-group'",
     ),
     (
         {
