@@ -40,7 +40,7 @@ def cut_history(
     """Delete the snapshots, tags and changelogs of the plan, and set its consumers back.
 
     Return the numbers of the deleted snapshots. Raise CommitConflictError if the target is being
-    deleted, or if the process was suspended so long that the target may have expired.
+    deleted, or if the rollback takes so long that the target might expire.
     """
     storage, layout, target = handle.storage, handle.layout, plan.target
     number = target.snapshot.id
@@ -139,9 +139,7 @@ def _remove_behind(
 
 
 def _require_awake(handle: TableHandle, number: int, began: int) -> None:
-    """Raise CommitConflictError if half of the time has passed after which an expiry ignores the
-    fence.
-    """
+    """Raise CommitConflictError after half of the time for which an expiry respects the fence."""
     if handle.environment.now_millis() - began > ABANDONED_MILLIS // 2:
         raise CommitConflictError(
             f"the rollback of {handle.uri} to snapshot {number} was suspended for so long that its "

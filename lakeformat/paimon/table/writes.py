@@ -82,8 +82,8 @@ def commit_options(
 def replacement(handle: TableHandle, overwrite: object) -> Replaced:
     """Return the partitions that the argument ``overwrite`` replaces; None for an append.
 
-    DYNAMIC stands for the partitions that get rows. Raise InvalidRequestError for any other
-    argument.
+    DYNAMIC stands for the partitions that get rows. Raise InvalidRequestError for an argument that
+    names no partitions.
     """
     if overwrite is None:
         return None

@@ -50,7 +50,7 @@ RENEWALS_PER_DEADLINE = 3
 def elapsed_seconds() -> float:
     """Return the seconds of a clock that is never set back or forward.
 
-    If the system has such a clock, it also counts while the machine sleeps.
+    If the system has ``CLOCK_BOOTTIME``, the clock also counts while the machine sleeps.
     """
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
