@@ -21,8 +21,8 @@ __all__ = ["needed_files"]
 def needed_files(handle: TableHandle) -> ObservedFiles:
     """Return the metadata directory with the names of its files that Iceberg readers need.
 
-    All other files in the directory are orphan files of interrupted publications. Earlier metadata
-    files are needed as long as the newest metadata log names them, for slow readers.
+    All other files in the directory are orphan files. Earlier metadata files are needed as long as
+    the newest metadata log names them, for slow readers.
     """
     versions = versions_of(handle)
     newest = versions.newest()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns as unsigned 64-bit words with the same order as their values, to sort rows quickly.
 
-Words are computed on demand, for the requested rows only: usually the first words decide the order,
-and the remaining bytes of long texts are never read.
+Words are computed one after the other, when they are needed: usually the first words decide the
+order, and the remaining bytes of long texts are never read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the conditions of a scan with known bounds of values, to skip files.
 
-A file is skipped only if the bounds prove that no row matches. A file without bounds is kept.
+A file is skipped only if it is certain that no row matches.
 """
 
 from __future__ import annotations

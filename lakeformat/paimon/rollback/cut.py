@@ -124,7 +124,7 @@ def _remove_behind(
 
     Snapshots that were committed meanwhile on top of a deleted snapshot get a fence and are
     deleted, too. Only commits on top of the target ``number`` remain. Raise CommitConflictError if
-    the process was suspended for too long.
+    the rollback takes too long.
     """
     storage, layout, gone = handle.storage, handle.layout, list[int]()
     while strays:

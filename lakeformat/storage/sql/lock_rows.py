@@ -61,7 +61,7 @@ def new_token(now: str) -> str:
     """Return the text for the time column of a row: ``now``, random digits, and the mark of this
     library.
 
-    The random digits distinguish rows of the same millisecond.
+    The random digits distinguish most rows of the same second.
     """
     return f"{now}.{_chance.randrange(1000):03}{OUR_MARK}"
 
