@@ -142,9 +142,8 @@ def _require_awake(handle: TableHandle, number: int, began: int) -> None:
     """Raise CommitConflictError after half of the time for which an expiry respects the fence."""
     if handle.environment.now_millis() - began > ABANDONED_MILLIS // 2:
         raise CommitConflictError(
-            f"the rollback of {handle.uri} to snapshot {number} was suspended for so long that its "
-            "target may have expired meanwhile: check that the snapshot exists, and repeat the "
-            "rollback"
+            f"the rollback of {handle.uri} to snapshot {number} took so long that its target may "
+            "have expired meanwhile: check that the snapshot exists, and repeat the rollback"
         )
 
 

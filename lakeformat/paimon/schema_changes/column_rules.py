@@ -51,9 +51,7 @@ def check_rename(schema: TableSchema, path: Path) -> None:
 
 
 def check_renamed_type(field: DataField, path: Path) -> None:
-    """Raise InvalidRequestError for a BLOB column: the names of its files contain the name of the
-    column.
-    """
+    """Raise InvalidRequestError for a BLOB column: its files are found by the column's name."""
     if isinstance(field.type, AtomicType) and field.type.name is TypeName.BLOB:
         raise InvalidRequestError(
             f"column {shown(path)} is a BLOB, which cannot be renamed, because files are found by "

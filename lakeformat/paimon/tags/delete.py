@@ -148,7 +148,10 @@ class _Deletion:
     def _remove_files(self, tag: Tag) -> None:
         handle = self.handle
         if not self.dry_run:
-            _log.info("deleted tag %r of %s; removing files only it needed", tag.name, handle.uri)
+            _log.info(
+                "deleted tag %r of %s; files that only this tag needed are deleted next",
+                *(tag.name, handle.uri),
+            )
         if look_again(handle, lambda: self._remove_exclusive(tag)) and not self.dry_run:
             handle.storage.delete(handle.layout.deleted_tag(tag.name))
 

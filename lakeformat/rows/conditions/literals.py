@@ -183,7 +183,7 @@ def _exact(value: Any) -> Decimal:
 def _integer(value: Any, data_type: AtomicType) -> int:
     exact = _exact(value)
     if not exact.is_finite() or exact != exact.to_integral_value():
-        raise _Unfit("it is not a whole number; give a whole number next to it")
+        raise _Unfit("write a whole number")
     bits = _INTEGERS[data_type.name]
     if not -(1 << bits - 1) <= exact < 1 << bits - 1:
         raise _Unfit(f"write a number from -2^{bits - 1} to 2^{bits - 1}-1")
