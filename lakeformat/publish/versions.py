@@ -49,7 +49,7 @@ _log = logging.getLogger(__name__)
 FIRST_NUMBER = 1_000_000_001
 """The lowest number of a file; no table has so many snapshots."""
 _LAST_NUMBER = (1 << 31) - 1
-"""Some readers store the number in 32 bits."""
+"""The highest number of a file: some readers store the number in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,4 +22,4 @@ class CompactProgress:
 
 
 OnUnit = Callable[[CompactProgress], None]
-"""Called after each completed unit of a compaction."""
+"""Called with the progress of a compaction, DELETE or UPDATE while it runs."""

@@ -69,7 +69,7 @@ class Removal:
         return self.storage.uri(self.path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the file, its kind and the reason as a dict, ready for JSON."""
+        """Return the members as a dict, ready for JSON; the key ``path`` has the URI."""
         return {
             "path": self.uri,
             "kind": str(self.kind),

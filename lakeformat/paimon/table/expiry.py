@@ -18,7 +18,7 @@ __all__ = ["TableExpiry"]
 
 
 class TableExpiry(TableReads):
-    """The methods of ``Table`` that expire snapshots."""
+    """The methods of ``Table`` that expire snapshots, and the consumers that keep snapshots."""
 
     @renamed_argument("tell", "on_progress")
     def expire_snapshots(

@@ -26,7 +26,7 @@ __all__ = ["TableOrphans"]
 
 
 class TableOrphans(TableReads):
-    """The methods of ``Table`` that clean up files."""
+    """The methods of ``Table`` that remove orphan files and missing files, and repair hints."""
 
     @renamed_argument("tell", "on_progress")
     def remove_orphans(

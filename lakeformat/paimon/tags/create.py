@@ -199,7 +199,7 @@ def publish_tag(handle: TableHandle, tag: Tag, origin: Origin) -> bool:
 
 
 def retention(handle: TableHandle, retain: Retain | None) -> timedelta | None:
-    """Return the time a tag is kept, from the call or ``tag.default-time-retained``; None
+    """Return how long a tag is kept, by the call or by ``tag.default-time-retained``; None means
     for ever.
     """
     if retain is None:

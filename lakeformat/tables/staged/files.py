@@ -155,7 +155,9 @@ class StagedFiles(Generic[MessageT]):
         return self._create(self.path(name), content)
 
     def delete(self, name: str) -> None:
-        """Delete a staged result, then its claims and discards. Its data files are kept."""
+        """Delete a staged result, then its claims and the marks of its discards. Its data files are
+        kept.
+        """
         self.storage.delete(self.path(name))
         for each in (*self._beside(_CLAIM, name), *self._beside(_DISCARD, name)):
             self.release(each.path)
