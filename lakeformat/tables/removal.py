@@ -69,7 +69,7 @@ class Removal:
         return self.storage.uri(self.path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the members as a dict, ready for JSON; the key ``path`` has the URI."""
+        """Return the URI (key ``path``), kind, size and reason as a dict, ready for JSON."""
         return {
             "path": self.uri,
             "kind": str(self.kind),
