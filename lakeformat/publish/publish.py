@@ -344,7 +344,7 @@ class _Publication:
         if self._rebuilt:
             reason += f"; its history was made from scratch, from snapshot {published[0]} on"
         if self._updated:
-            reason += "; deleted snapshots and tags were brought up to date"
+            reason += "; a change of tags, an expiry or a rollback was published"
         if self._upgraded:
             reason += f"; its format version is now {self._version}"
         if self._followers.moved:

@@ -197,12 +197,12 @@ def _local(millis: int, zone: tzinfo) -> datetime:
 
 
 def _reason(made: Sequence[DueTag], gone: Sequence[str], dry_run: bool) -> str:
-    verb = "would be " if dry_run else ""
     if not made and not gone:
         return "no tag is due"
-    names = [f"{each.name!r} of snapshot {each.snapshot_id}" for each in made]
-    parts = [f"{verb}created {', '.join(names)}"] if made else []
+    verb = "would be" if dry_run else "is"
+    parts = [f"tag {each.name!r} {verb} snapshot {each.snapshot_id}" for each in made]
     if gone:
+        deleted = "would delete" if dry_run else "deleted"
         oldest = ", ".join(map(repr, gone))
-        parts.append(f"{verb}deleted {oldest}, the oldest beyond 'tag.num-retained-max'")
+        parts.append(f"{deleted} {oldest}, because of 'tag.num-retained-max'")
     return "; ".join(parts)

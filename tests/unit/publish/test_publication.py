@@ -242,7 +242,7 @@ def test_tags_of_other_engines_are_published_without_a_new_snapshot(storage):
     assert (report.published, report.updated) == ((), True)
     assert report.reason == (
         "the Iceberg metadata shows snapshot 1 already; "
-        "deleted snapshots and tags were brought up to date"
+        "a change of tags, an expiry or a rollback was published"
     )
     assert iceberg(table)._loaded().metadata.references["v1"].snapshot_id == 1
     assert lake.publish_table(table).updated is False
