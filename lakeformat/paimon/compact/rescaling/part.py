@@ -84,10 +84,10 @@ class Rewriting:
         After an error the new files are deleted.
         """
         entries = [entry for split in part.splits for entry in split.files]
-        instants_kept = rewriting_instants(self.handle, self.scan.snapshot, entries)
-        target = with_buckets(instants_kept, self.count)
+        target = with_buckets(self.handle, self.count)
         messages: list[CommitMessage] = []
         try:
+            target = rewriting_instants(target, self.scan.snapshot, entries)
             messages = self._rewritten(target, part)
             self._require_apart(part, messages)
         except LakeError as error:

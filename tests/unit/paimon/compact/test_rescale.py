@@ -15,8 +15,10 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
+from lakeformat.paimon.compact.rescaling import part as rewriting
 from lakeformat.paimon.compact.rescaling import rescale as rescaling
 from lakeformat.paimon.metadata.schema_file import create_schema
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
 
 COLUMNS = [("dt", "STRING"), ("id", "BIGINT"), ("note", "STRING")]
 
@@ -160,6 +162,22 @@ def test_rows_that_lie_in_a_wrong_bucket_are_not_spread(catalog, monkeypatch):
     live = table.system_table("files").scan(["file_path"]).to_arrow().num_rows
     assert len(data) == live
     assert table.rescale(bucket=3).snapshot_ids == (2,)
+
+
+def test_a_file_that_cannot_be_opened_is_the_error_of_its_part(catalog, monkeypatch):
+    table = by_day(catalog)
+    table.write(rows(range(20)))
+    handle, missing = table._handle, lake.NotFoundError("no such file")
+
+    def refused(*_):
+        raise missing
+
+    monkeypatch.setattr(rewriting, "rewriting_instants", refused)
+    scan = rewriting.scan_of(handle, read_snapshot(handle.storage, handle.layout, 1))
+    splits = tuple(scan.splits())
+    part = rewriting.Part(splits[0].partition, splits, 1, 0)
+
+    assert rewriting.Rewriting(handle, scan, 1, 3)(part) == (part, [], missing)
 
 
 @pytest.mark.parametrize("executor", ["serial", "threads"])
