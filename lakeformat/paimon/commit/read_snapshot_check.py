@@ -62,7 +62,7 @@ class ReadSnapshotCheck:
 
         Some commits ignore appended rows: see ``_conflicts_with_appends``. Also raise the error if
         a conflict cannot be excluded, because a later snapshot has expired or ``snapshot`` was
-        rolled back. Every snapshot is read once, also over several attempts.
+        rolled back. Later attempts check only the snapshots that are new.
         """
         newest = head.id if head else 0
         if newest < self.snapshot and self.was_read:
@@ -116,7 +116,7 @@ class ReadSnapshotCheck:
             what = described(self._handle, touched) if len(touched) else "their index files"
             raise CommitConflictError(
                 f"{self._who}, but {named(found)} has changed the same partitions since: {what}. "
-                "Nothing was published; read again and repeat the work"
+                f"Nothing was published; {self._advice}"
             )
 
     @property
@@ -142,10 +142,16 @@ class ReadSnapshotCheck:
         option = "'commit.strict-mode.last-safe-snapshot'"
         return f"{who} is limited to snapshot {self.snapshot} by {option} of {self._handle.uri}"
 
+    @property
+    def _advice(self) -> str:
+        if self.was_read:
+            return "read again and repeat the work"
+        return "check these changes, then set the option to the number of a newer snapshot"
+
     def _expired(self) -> CommitConflictError:
         return CommitConflictError(
             f"{self._who}, and a later snapshot has expired, which may have changed the same rows. "
-            "Nothing was published; read again, and keep snapshots longer than the job takes "
+            f"Nothing was published; {self._advice}. Keep snapshots longer than the job takes "
             "('snapshot.time-retained')"
         )
 

@@ -66,9 +66,7 @@ def _early_full(levels: Levels, settings: PickSettings) -> Pick | None:
         return None
     interval = settings.optimization_interval_millis
     if interval is not None and _is_due(levels, settings, interval):
-        return _whole(
-            levels, "the last full compaction is older than 'compaction.optimization-interval'"
-        )
+        return _whole(levels, "no full compaction within 'compaction.optimization-interval'")
     total = settings.total_size_threshold
     if total is not None and levels.size < total:
         return _whole(
@@ -148,7 +146,8 @@ def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> 
 def _from(levels: Levels, count: int, reason: str) -> Pick:
     """Pick the first ``count`` runs, and more if they would otherwise become files of level 0.
 
-    The output level is one below the level of the next run, or the highest level without one.
+    The output level is one below the level of the next run; after such an addition, the level of
+    the last run that was added; the highest level if all runs are picked.
     """
     runs = levels.runs
     output = max(runs[count].level - 1, 0) if count < len(runs) else levels.max_level

@@ -21,7 +21,7 @@ from lakeformat.files.nested_arrays import (
 )
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.casts import cast_array
-from lakeformat.types.type_text import type_to_json
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import (
     ArrayType,
     DataField,
@@ -58,11 +58,11 @@ def evolve_array(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Arra
         case ArrayType(element=before), ArrayType(element=after):
             return list_around(array, evolve_array(array.values, before, after), target)
         case MapType(key=key, value=before), MapType(key=new_key, value=after):
-            _require_same(key, new_key, stored, wanted)
+            _require_same("the keys of a map", key, new_key)
             keys, items = map_entries(array)
             return map_around(array, keys, evolve_array(items, before, after), target)
         case MultisetType(element=key), MultisetType(element=new_key):
-            _require_same(key, new_key, stored, wanted)
+            _require_same("the elements of a multiset", key, new_key)
             return array
     if with_nullability(stored, nullable=True) == with_nullability(wanted, nullable=True):
         return array
@@ -84,9 +84,9 @@ def _evolve_row(
     return struct_around(array, evolved, target)
 
 
-def _require_same(key: DataType, new_key: DataType, stored: DataType, wanted: DataType) -> None:
+def _require_same(parts: str, key: DataType, new_key: DataType) -> None:
     if with_nullability(key, nullable=True) != with_nullability(new_key, nullable=True):
         raise UnsupportedError(
-            f"the keys of {type_to_json(stored)} cannot become those of {type_to_json(wanted)}: "
+            f"{parts} of type {type_to_sql(key)} cannot become {type_to_sql(new_key)}: "
             "read only the other columns, or rewrite the files with another engine"
         )

@@ -58,12 +58,14 @@ class KeyOrder:
             keys, before = pa.concat_tables([self._last, keys]), 1
         position = _first_out_of_order(keys, self._keys)
         if position is not None:
-            raise InvalidRequestError(
-                f"row {start + position - before} of {uri} has the key "
-                f"{_shown(keys, position)}{_behind(keys, position)}; rows of this file must be "
-                f"in key order, {self._keys.value}: {_REMEDIES[self._keys]} before they are "
-                "written. The files written so far were deleted"
+            row = f"row {start + position - before} of {uri} has the key {_shown(keys, position)}"
+            why = (
+                f"{_behind(keys, position)}; rows of this file must be in key order, "
+                f"{self._keys.value}: {_REMEDIES[self._keys]} before they are written"
             )
+            if not all(column[position].is_valid for column in keys.columns):
+                why = ", and a key must not be null: replace the null before the rows are written"
+            raise InvalidRequestError(f"{row}{why}. The files written so far were deleted")
         self._last = keys.slice(keys.num_rows - 1)
 
 

@@ -29,6 +29,7 @@ from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.schema_changes.file_index_rules import indexed_columns
 from lakeformat.tables.driver import Round, Steps, carry_out
 from lakeformat.tables.kept_files import kept_if_published
+from lakeformat.types.count_text import counted
 
 __all__ = ["OnFiles", "rewrite_file_indexes"]
 
@@ -175,10 +176,10 @@ class _IndexRewrite:
     def report(self, *, dry_run: bool) -> FileIndexReport:
         sizes = {each.unit.entry.file.file_name: each.index_bytes for each in self.published}
         units = self.units if dry_run else [each.unit for each in self.published]
-        would = "would get" if dry_run else "got"
+        would = "would change" if dry_run else "were changed"
         wanted = indexed_columns(self.handle.options)
         if units:
-            reason = f"{len(units)} of {self.files} files {would} other indexes"
+            reason = f"the indexes of {len(units)} of {counted(self.files, 'file')} {would}"
         elif wanted:
             reason = f"all {self.files} files have all indexes that can be built for them"
         else:

@@ -52,7 +52,8 @@ def history_reasons(
     if storage.unknown is not None and storage.unknown.old_files:
         yield Reason(
             f"nothing refers to {counted(storage.unknown.old_files, 'file')} with "
-            f"{size(storage.unknown.old_bytes)}, unchanged for a day: a writer that died left them",
+            f"{size(storage.unknown.old_bytes)}, unchanged for a day: probably a writer that died "
+            "left them",
             f"lake orphans {handle.argument} --remove",
         )
 
@@ -135,21 +136,28 @@ def _is_much(undeleted: int, files: FileFacts, storage: StorageFacts) -> bool:
 def _of_bytes(
     handle: TableHandle, snapshots: SnapshotFacts, storage: StorageFacts, overdue: Overdue
 ) -> Reason:
-    """Return a reason about branches or about overdue snapshots, whichever keep more bytes."""
+    """Return a reason about branches and overdue snapshots, with advice about those that keep more
+    bytes.
+    """
     table, of_branches = handle.argument, storage.branch_bytes or 0
     undeleted = _undeleted_bytes(storage, overdue)
     more = f"more than {_MUCH_HISTORY} times the {size(storage.live_bytes)} of the newest snapshot"
+    branches = counted(snapshots.branches, "branch", "branches") if of_branches else ""
+    overdue_count = _overdue_count(overdue) if of_branches < undeleted else ""
+    kept_for = " and ".join(filter(None, [branches, overdue_count]))
+    what = f"{size(undeleted)} are kept only for {kept_for}"
     if 2 * of_branches >= undeleted:
         found = [each for each in snapshots.holders if each.what.startswith("branch ")]
         oldest = f"; the oldest is {found[0]}" if found else ""
-        branches = counted(snapshots.branches, "branch", "branches")
         return Reason(
-            f"{size(of_branches)} are kept only for {branches}, {more}{oldest}",
+            f"{what}, {more}{oldest}",
             f"lake branch list {table} shows them; lake branch delete {table} NAME deletes one "
             "with the files that only it needs",
         )
-    overdue_count = counted(overdue.snapshots.expirable, "snapshot")
-    return Reason(
-        f"{size(undeleted)} are kept only for {overdue_count} beyond the retention, {more}",
-        f"lake expire {table}",
-    )
+    return Reason(f"{what}, {more}", f"lake expire {table}")
+
+
+def _overdue_count(overdue: Overdue) -> str:
+    if overdue.snapshots.expirable:
+        return f"{counted(overdue.snapshots.expirable, 'snapshot')} beyond the retention"
+    return f"{counted(overdue.changelogs.expirable, 'changelog')} beyond the retention"

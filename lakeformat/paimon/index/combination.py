@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
@@ -88,12 +89,13 @@ def _replace_buckets(
     """
     buckets = [_bucket_of(entry) for entry in added]
     if len(set(buckets)) < len(buckets):
-        names = ", ".join(entry.file_name for entry in added)
+        [(twice, count)] = Counter(buckets).most_common(1)
+        names = ", ".join(entry.file_name for entry in added if _bucket_of(entry) == twice)
         raise InvalidRequestError(
-            f"a commit adds two {added[0].index_type} files for one bucket ({names}), but a bucket "
-            "can have only one: two writers wrote to it. Nothing was published. Commit the "
-            "messages of one writer; discard those of the other with Table.abort, and write their "
-            "rows again"
+            f"a commit adds {count} {twice[2]} files for one bucket ({names}), but a bucket "
+            "can have only one: several writers wrote to it. Nothing was published. Commit the "
+            "messages of one writer; discard those of the other writers with Table.abort, and "
+            "write their rows again"
         )
     touched = {*buckets, *map(_bucket_of, removed)}
     return [entry for entry in state if _bucket_of(entry) not in touched] + added
@@ -197,8 +199,8 @@ def _new_names(
     for entry in added:
         if (entry.index_type, entry.file_name) in taken:
             raise CommitConflictError(
-                f"cannot add the {entry.index_type} index file {entry.file_name}: the snapshot "
-                "has it already, so this commit was published already: do not repeat it"
+                f"cannot add the {entry.index_type} index file {entry.file_name}: the snapshot, "
+                "or another message of this commit, has it already: do not commit a message twice"
             )
         taken.add((entry.index_type, entry.file_name))
     return added

@@ -90,7 +90,8 @@ def check_branch_name(name: str) -> None:
     """
     if name == MAIN_BRANCH:
         raise InvalidRequestError(
-            f"the branch {MAIN_BRANCH!r} is the table itself: leave the branch out of the name"
+            f"the branch {MAIN_BRANCH!r} is the table itself: use the table's name without a "
+            "branch, or choose another branch"
         )
     if not isinstance(name, str):
         raise InvalidRequestError(

@@ -52,7 +52,9 @@ class MissingManifestsReport(Report):
     checked_manifests: int
     missing_manifests: tuple[str, ...]
     missing_files: int
-    """The number of data files that only the missing manifests name; their rows are lost."""
+    """The number of data files that the missing manifests added; the rows of those that were still
+    live are lost.
+    """
     rows_before: int
     rows_after: int
     """The number of rows in the remaining files, including rows that other files replace or
@@ -80,7 +82,7 @@ def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingMa
     removed = counted(len(report.missing_manifests), "missing manifest")
     reason = f"removed {removed}: published as snapshot {number}"
     lost = report.missing_files
-    _log.warning("%s: lost %d data files; %s", handle.uri, lost, reason)
+    _log.warning("%s: lost at most %d data files; %s", handle.uri, lost, reason)
     return replace(report, published=number, reason=reason)
 
 

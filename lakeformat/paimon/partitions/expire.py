@@ -102,8 +102,9 @@ class ExpireRequest:
                 found = timedelta.max
         if found <= timedelta(0):
             shown = exact_duration(found // timedelta(milliseconds=1))
+            name = "option 'partition.expiration-time'" if asked is None else "expiration_time"
             raise InvalidRequestError(
-                f"expiration_time is {shown}, but must be above zero, because otherwise every "
+                f"{name} is {shown}, but must be above zero, because otherwise every "
                 "partition would expire. Use drop_partitions to delete some of them, or truncate() "
                 "to delete all rows"
             )
@@ -115,7 +116,8 @@ def expire_partitions(
 ) -> ExpirePartitionsReport:
     """Delete the rows of expired partitions; with ``dry_run`` only list them.
 
-    Raise InvalidRequestError if the table has no partitions, or if no expiration time is set.
+    Raise InvalidRequestError if the table has no partition columns, or if no expiration time is
+    set.
     """
     rules = request.rules(handle)
     if not dry_run:

@@ -69,6 +69,8 @@ def _reason(
     partitions: Sequence[RescaledPartition], bucket: int, option: int, *, dry_run: bool
 ) -> str:
     moved = [each for each in partitions if each.outcome in ("rescaled", "planned")]
+    if not partitions:
+        return "nothing to do: the chosen partitions have no data file in a bucket"
     if not moved:
         return f"nothing to do: every chosen partition has {counted(bucket, 'bucket')}"
     said = "would be rescaled" if dry_run else "rescaled"

@@ -13,7 +13,7 @@ import pyarrow as pa
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.file_index_types import DATES_AND_TIMES
 from lakeformat.types.arrow_types import to_arrow_type
-from lakeformat.types.type_text import type_to_json
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import AtomicType, DataType, TypeName
 
 __all__ = [
@@ -39,7 +39,7 @@ def require_type(
     """Return the type; raise UnsupportedError if the index cannot hold it."""
     if not isinstance(data_type, AtomicType) or data_type.name not in supported:
         raise UnsupportedError(
-            f"a {index_type} index cannot hold {type_to_json(data_type)}; "
+            f"a {index_type} index cannot hold {type_to_sql(data_type)}; "
             f"it accepts {', '.join(sorted(supported))}"
         )
     return data_type
@@ -67,7 +67,7 @@ def as_column(values: Column, data_type: AtomicType) -> pa.Array:
         values = values.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
         raise InvalidRequestError(
-            f"values of Arrow type {values.type} are not {type_to_json(data_type)}: {reason}"
+            f"values of Arrow type {values.type} are not {type_to_sql(data_type)}: {reason}"
         ) from None
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
@@ -82,7 +82,7 @@ def as_literals(values: Sequence[object], data_type: AtomicType) -> pa.Array:
         literals = pa.array(values, target)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as reason:
         raise InvalidRequestError(
-            f"{values!r} are not all {type_to_json(data_type)}: {reason}; "
+            f"{values!r} are not all {type_to_sql(data_type)}: {reason}; "
             "cast them to the type of the column"
         ) from None
     _refuse_rounding(values, literals)

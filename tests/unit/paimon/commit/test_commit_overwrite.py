@@ -241,8 +241,9 @@ class TestPinned:
         days = paper_table(partitioned=True, options=option)
         commit(days, message(days, A, dt="1"), user="one")
         commit(days, message(days, B, dt="1"), user="two")
-        with pytest.raises(lake.CommitConflictError, match="is limited to snapshot 1"):
+        with pytest.raises(lake.CommitConflictError, match="is limited to snapshot 1") as error:
             commit(days, overwrite={})
+        assert "then set the option to the number of a newer snapshot" in str(error.value)
 
     def test_the_option_of_the_table_lets_rows_be_added_beside_others(self):
         option = {"commit.strict-mode.last-safe-snapshot": "1"}

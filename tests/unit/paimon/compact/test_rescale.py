@@ -77,6 +77,11 @@ def test_every_partition_gets_the_number_of_the_option(catalog, keyed, executor)
     )
 
 
+def test_a_table_without_rows_has_nothing_to_rescale(catalog):
+    report = by_day(catalog).rescale(bucket=3)
+    assert report.reason == "nothing to do: the chosen partitions have no data file in a bucket"
+
+
 def test_a_dry_run_says_what_would_be_done_and_does_nothing(catalog):
     table = by_day(catalog)
     table.write(pa.concat_tables([rows(range(20)), rows(range(5), dt="tue")]))

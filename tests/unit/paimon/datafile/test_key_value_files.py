@@ -236,4 +236,5 @@ def test_a_null_in_a_key_is_refused_by_its_row():
     fields = columns(("k", "INT"), ("v", "STRING"))
     bucket = Bucket(fields=fields)
     refused(bucket, bucket.files.new_run(0), [{"k": 1}, {"k": None}], match=r"row 1 .*\(None\)")
-    refused(bucket, bucket.files.new_run(0), [{"k": None}], match=r"row 0 .*\(None\)")
+    told = r"row 0 .*\(None\), and a key must not be null"
+    refused(bucket, bucket.files.new_run(0), [{"k": None}], match=told)

@@ -272,6 +272,23 @@ def test_a_branch_that_keeps_much_is_named(shop):
     assert (of_branch.reasons, of_branch.storage.branch_bytes) == ((), 0)
 
 
+def test_a_branch_and_overdue_snapshots_that_keep_much_together_are_both_named(shop):
+    orders = shop.orders(**{"target-file-size": "1 b", "snapshot.num-retained.min": "1"})
+    orders.write(pa.table({"id": range(300)}))
+    orders.tags.create("start")
+    orders.branches.create("dev", tag="start")
+    orders.write(pa.table({"id": range(400)}), overwrite={})
+    orders.write(pa.table({"id": [1]}), overwrite={})
+    shop.ahead = 2 * HOUR
+
+    report = orders.health()
+
+    storage = report.storage
+    assert 0 < storage.branch_bytes < storage.time_travel_bytes
+    [finding] = [each.finding for each in report.reasons if "are kept only for" in each.finding]
+    assert "are kept only for 1 branch and 2 snapshots beyond the retention, more than" in finding
+
+
 def test_the_command_for_a_branch_can_be_copied_into_a_shell(shop):
     """Unquoted, a shell would read ``$branch_dev`` as an empty variable, and act on main."""
     orders = shop.orders()

@@ -69,8 +69,14 @@ def test_removing_what_a_bucket_does_not_have_changes_nothing():
 
 
 def test_two_files_for_one_bucket_in_one_commit_are_refused():
-    with pytest.raises(InvalidRequestError, match=r"two HASH files .*index-u-0, other.*abort"):
+    with pytest.raises(InvalidRequestError, match=r"2 HASH files .*index-u-0, other.*abort"):
         combine([], added=[HASHES, replace(HASHES, file_name="other")])
+
+
+def test_only_the_files_of_the_bucket_with_several_are_named():
+    elsewhere = replace(HASHES, file_name="alone", bucket=HASHES.bucket + 1)
+    with pytest.raises(InvalidRequestError, match=r"2 HASH files .*\(index-u-0, other\)"):
+        combine([], added=[elsewhere, HASHES, replace(HASHES, file_name="other")])
 
 
 def test_a_table_without_buckets_has_any_number_of_vector_files():
@@ -87,7 +93,7 @@ def test_a_vector_moves_to_another_file_when_its_old_file_goes():
 @pytest.mark.parametrize(
     ("removed", "added", "reason"),
     [
-        ([], [vectors("a", "f9")], "index file a: the snapshot has it already"),
+        ([], [vectors("a", "f9")], "index file a: the snapshot, or another message of this"),
         ([], [vectors("b", "f1")], "cannot add b: the data file f1 already has a deletion vector"),
         ([], [vectors("b", "f2"), vectors("c", "f2")], "cannot add c: the data file f2"),
         ([vectors("z")], [], "index file z: the snapshot does not have it"),
