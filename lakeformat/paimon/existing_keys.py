@@ -34,7 +34,7 @@ def find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) ->
     """Return the partition and bucket that each of ``keys`` has in ``snapshot``.
 
     ``keys`` are distinct framed binary rows of the primary key. ``snapshot`` None stands for an
-    empty table. Raise CorruptTableError if two rows of the snapshot have the same key.
+    empty table. Raise CorruptTableError if one of ``keys`` has two rows.
     """
     by_name = {field.name: field for field in handle.schema.fields}
     types = [by_name[name].type for name in handle.schema.primary_keys]
@@ -86,7 +86,7 @@ class _Found:
     def among(self, keys: pa.Array) -> FoundKeys:
         """Return the partition and bucket of each of ``keys``; ``NOWHERE`` for a key without a row.
 
-        Raise CorruptTableError if two rows have the same key.
+        Raise CorruptTableError if one of ``keys`` has two rows.
         """
         partition_of = np.full(len(keys), NOWHERE, np.int64)
         bucket_of = np.full(len(keys), NOWHERE, np.int32)

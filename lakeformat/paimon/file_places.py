@@ -7,8 +7,8 @@ A file outside of a table is used only if all of this holds:
   the partition, bucket and file name of its manifest entry, and maybe with the directories of
   ``entropy-inject`` before the name; or, in an append table without buckets, as a migrated
   directory has it, ``[<key>=<value>/…]<file name>``;
-- the address without this ending is one of the ``data-file.external-paths`` of the branch's newest
-  schema;
+- the address without this ending is one of the ``data-file.external-paths``, in the handle or in
+  the branch's newest schema;
 - the caller allows it with ``external-roots``.
 """
 
@@ -138,8 +138,8 @@ def _plain_depth(handle: TableHandle, found: Location, name: str) -> int | None:
 
 
 def _is_named(handle: TableHandle, root: Location) -> bool:
-    """Return True if ``data-file.external-paths`` contains ``root``, in the handle's schema or the
-    newest.
+    """Return True if ``data-file.external-paths`` contains ``root``, in the handle or in the newest
+    schema.
     """
     known = handle.external_paths
     if root in _named(handle.options.text(_OPTION) if known is None else known):

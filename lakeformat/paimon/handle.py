@@ -56,7 +56,7 @@ _OBSERVED = frozenset(Operation) - {Operation.READ, Operation.CHANGES}
 
 @dataclass(frozen=True, slots=True)
 class TableHandle:
-    """An opened table or branch, with the schema that was the newest when it was opened."""
+    """An opened table or branch, with one of its schemas."""
 
     storage: Storage
     layout: TableLayout

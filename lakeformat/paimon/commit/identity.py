@@ -20,7 +20,7 @@ __all__ = ["EarlierCommits", "require_same", "takes_rows_out"]
 
 
 class EarlierCommits:
-    """Searches the snapshots of a table for one ``CommitId``, and reads each snapshot once."""
+    """Searches the snapshots of a table for one ``CommitId``."""
 
     def __init__(
         self,
@@ -45,10 +45,11 @@ class EarlierCommits:
     def find(self, head: Snapshot | None) -> Snapshot | None:
         """Return the snapshot that the commit published earlier, or None.
 
-        Only snapshots up to ``head`` that were not searched before are read. Pass the snapshot that
-        the commit builds on: then no other attempt with the same identity can publish in between.
+        Reads the snapshots up to ``head``. An earlier call's snapshots are read again only after a
+        rollback. Pass the snapshot that the commit builds on: then no other attempt with the same
+        identity can publish in between.
 
-        Raise InvalidRequestError if the user has published a greater identifier. Raise
+        Raise InvalidRequestError if instead a greater identifier of the user is found. Raise
         CommitUndecidableError if the identity has ``first_try_millis``, and a snapshot that may be
         the commit has expired.
         """

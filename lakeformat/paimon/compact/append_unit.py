@@ -26,7 +26,7 @@ __all__ = ["compact_append_files"]
 def compact_append_files(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
     """Copy the rows that are not deleted into new files; return the message to commit.
 
-    After any error the new files are deleted.
+    If reading or writing fails, the new files are deleted.
     """
     directory, external = bucket_places(handle, Place(unit.partition, unit.bucket))
     names = DataFileNames(handle.options, handle.environment.new_id())

@@ -52,7 +52,7 @@ class FileJoiner:
         self._started: list[str] = []
 
     def join(self, step: Rewrite, origin: FileOrigin) -> list[DataFileMeta] | None:
-        """Join the files of a step; return the manifest entries of the new files.
+        """Join the files of a step; return the metadata of the new files.
 
         Return None, without a new file, if the rows must be decoded.
         """

@@ -96,7 +96,9 @@ class _UnitRows(Protocol):
         ...
 
     def move(self, step: Upgrade) -> None:
-        """Process a file that only changes its level: write its changelog if the unit makes one."""
+        """Process a file that only changes its level: write its changelog, and find the rows that
+        it replaces, if the unit needs them.
+        """
         ...
 
 

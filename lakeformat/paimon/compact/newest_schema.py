@@ -13,8 +13,8 @@ __all__ = ["newest_schema", "under_schema"]
 
 
 def newest_schema(handle: TableHandle) -> TableHandle:
-    """Return the handle with the newest schema; raise NotFoundError if the table does not exist any
-    more.
+    """Return the handle with the newest schema; raise NotFoundError if the table is missing or was
+    created again.
 
     Call this after you read a snapshot: then no file of the snapshot has a newer schema.
     """

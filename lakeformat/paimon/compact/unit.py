@@ -213,7 +213,9 @@ class CompactPlan:
         }
 
     def __str__(self) -> str:
-        """Return one line for each unit and each bucket that was not chosen."""
+        """Return a heading, a line for each unit and each bucket that was not chosen, and the
+        warning of another compactor.
+        """
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:

@@ -28,7 +28,7 @@ __all__ = ["TableConsumers", "expire_consumers", "files_of"]
 
 @offer_arguments
 class TableConsumers(AnyTableConsumers[int]):
-    """The consumers of one table; snapshots that a consumer has not read do not expire."""
+    """The consumers of one table; changes that a consumer has not read do not expire."""
 
     _next_snapshot = "the number of the snapshot"
 

@@ -15,7 +15,9 @@ _KEY_ID_START = 1_073_741_823
 SEQUENCE_NUMBER = DataField(
     2_147_483_646, "_SEQUENCE_NUMBER", atomic(TypeName.BIGINT, nullable=False)
 )
-"""The column by which the newer of two rows with one key is found: it has the larger number."""
+"""The column by which the newer of two rows with one key is found, unless ``sequence.field``
+decides: it has the larger number.
+"""
 
 VALUE_KIND = DataField(2_147_483_645, "_VALUE_KIND", atomic(TypeName.TINYINT, nullable=False))
 """The kind of a row: 0 insert, 1 update before, 2 update after, 3 delete."""

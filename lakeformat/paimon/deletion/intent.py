@@ -134,10 +134,11 @@ def read_intents(handle: TableHandle, *, changelogs: bool = False) -> list[Inten
 
 
 def refuse_if_expiring(handle: TableHandle, snapshot_id: int, what: str) -> None:
-    """Raise CommitConflictError if a snapshot is expiring or has expired.
+    """Raise CommitConflictError if a snapshot has expired or is expiring.
 
-    Call it after you have written a tag, branch or consumer that needs the snapshot. If it raises,
-    delete the written file again. ``what`` names the tag, branch or consumer in the message.
+    An expiry that was interrupted more than a day ago does not count. Call this after you have
+    written a tag, branch or consumer that needs the snapshot. If it raises, delete the written file
+    again. ``what`` names the tag, branch or consumer in the message.
     """
     if _is_expiring(handle, snapshot_id) and not _is_abandoned(handle, snapshot_id):
         raise CommitConflictError(

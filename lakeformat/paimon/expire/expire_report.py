@@ -63,7 +63,9 @@ class ExpireReport(AnyExpireReport):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """One line for each change that the expiry made or, in a dry run, would make."""
+        """The report as lines of text: the changes that the expiry made or, in a dry run, would
+        make, and what it kept.
+        """
         return tuple(_lines(self))
 
     def advice(self, table: str) -> list[str]:

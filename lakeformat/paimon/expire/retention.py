@@ -50,7 +50,7 @@ class Selection:
     count: int
     reason: str
     limited: bool = False
-    """True if only ``Retention.limit`` prevents further expiry."""
+    """True if ``Retention.limit`` ended the selection."""
 
 
 def is_decoupled(options: TableOptions) -> bool:

@@ -164,7 +164,9 @@ class StorageFacts(StorageNumbers):
     ``time_travel``.
     """
     branch_bytes: int | None = None
-    """The bytes that only other branches need; None without ``time_travel``."""
+    """The bytes that only other branches need, if the table is main, else 0; None without
+    ``time_travel``.
+    """
     unknown: UnknownFiles | None = None
     """The files to which nothing refers; None without ``unknown``."""
     lost_files: tuple[str, ...] | None = None

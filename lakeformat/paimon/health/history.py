@@ -52,7 +52,7 @@ class KeptFor(IntEnum):
     OVERDUE = 0
     """For snapshots and changelogs that an expiry would delete now."""
     BRANCH = 1
-    """For another branch."""
+    """For another branch, if the table is main; on a branch, such files count as ``RETENTION``."""
     RETENTION = 2
     """For tags, and for snapshots and changelogs within their retention or needed by a consumer."""
     NEWEST = 3

@@ -74,7 +74,7 @@ class _Aggregation:
     """The merge of one table of rows.
 
     Keys whose rows are all adds are reduced at once. Keys with retracts are merged row by row,
-    unless the function can reduce retracts, too.
+    unless the function can reduce retracts, too, and a DELETE does not remove the row.
     """
 
     engine: Aggregation

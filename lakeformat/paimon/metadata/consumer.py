@@ -31,8 +31,8 @@ _MEMBERS = (Member("nextSnapshot", "next_snapshot", int, required=True),)
 class Consumer:
     """The progress of a reader of changes.
 
-    ``next_snapshot`` is the snapshot that the reader reads next: this snapshot and all later ones
-    must not expire.
+    ``next_snapshot`` is the snapshot that the reader reads next: the changes of this snapshot and
+    of all later ones must not expire.
     """
 
     id: str

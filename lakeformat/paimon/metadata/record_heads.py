@@ -32,7 +32,7 @@ _VERSION = "_VERSION"
 _FIRST_BYTES = 96
 """The number of first bytes by which a known equal record is found.
 
-In an index manifest these bytes include the name of the index file.
+In an index manifest these bytes usually include the name of the index file.
 """
 
 

@@ -95,7 +95,7 @@ def remove_missing_files(
 
     The rows of these files are lost already; afterwards the table can be read again. Raise
     InvalidRequestError if more than ``max_share`` of all files are missing; a dry run reports this
-    instead. If a compaction changed the files meanwhile, the search is repeated.
+    instead. If another commit changes the files meanwhile, the search is repeated.
     """
     share: object = max_share
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:

@@ -60,7 +60,7 @@ class ExpirePartitionsReport(Report):
 
     @property
     def warning(self) -> str | None:
-        """One sentence about partitions of unknown age, with the remedy; None if there are none."""
+        """One sentence about partitions of unknown age; None if there are none."""
         if not self.unknown:
             return None
         path, why = self.unknown[0]

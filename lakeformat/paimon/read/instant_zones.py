@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chooses the file format of a rewrite by the time zones in which ORC files were written.
 
-ORC stores instants in the time zone of its writer. If a JVM outside UTC would misread instants of
-new ORC files, the rewrite writes Parquet.
+By default, ORC files have instants in the time zone of their writer. If a JVM outside UTC would
+misread instants of new ORC files, the rewrite writes Parquet.
 """
 
 from __future__ import annotations

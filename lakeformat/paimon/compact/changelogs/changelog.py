@@ -26,7 +26,7 @@ class Merged:
     """The rows to write and the changelog rows of one merge."""
 
     rows: pa.Table
-    """The merged rows, one for each key, in key order; rows of kind DELETE are included."""
+    """The merged rows, at most one for each key, in key order; rows of kind DELETE are included."""
     changelog: pa.Table
     """Changelog rows, in key order."""
     superseded: Positions | None = None

@@ -73,7 +73,12 @@ def trivial_groups(rows: pa.Table) -> KeyGroups:
 
 
 def without_ignored(engine: MergeEngine, rows: pa.Table, groups: KeyGroups) -> KeyGroups:
-    """Return the groups without keys that only have deletes which ``ignore-delete`` drops."""
+    """Return the groups without the deletes that ``ignore-delete`` drops, and without keys that
+    have no other row.
+
+    Only for the engines ``deduplicate`` and ``first-row``; the groups of other engines are
+    unchanged.
+    """
     if isinstance(engine, Deduplicate | FirstRow) and engine.ignore_delete:
         return without(groups, meeting_retracts(rows, groups))
     return groups

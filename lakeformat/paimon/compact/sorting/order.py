@@ -38,8 +38,8 @@ class RowOrder:
     """The number of leading bytes of a text that count on a curve."""
 
     def positions(self, rows: pa.Table) -> Positions:
-        """Return the indexes of the rows in this order, nulls first; equal rows keep their
-        order.
+        """Return the indexes of the rows in this order; nulls count as the smallest values, and
+        equal rows keep their order.
         """
         columns = [rows.column(name).combine_chunks() for name in self.columns]
         if self.strategy == "order":

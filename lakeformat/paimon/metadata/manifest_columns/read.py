@@ -148,8 +148,8 @@ def _from_record(record: Mapping[str, Any]) -> ManifestEntry:
 
 
 def _check_fields(found: Mapping[str, FieldShape]) -> None:
-    """Raise NotPlainError if the schema of the file lacks a field of manifests; newer fields are
-    ignored.
+    """Raise NotPlainError if the schema of the file lacks a field that every manifest has, or if a
+    field has another type; newer fields are ignored.
     """
     for path, ours in MANIFEST_SHAPE.items():
         theirs = found.get(path)
