@@ -291,10 +291,11 @@ def require_writable(handle: TableHandle) -> None:
             "a new table with 'bucket' = '-1', or with the partition columns in its primary key"
         )
     elif crosses_partitions(handle) and handle.options.keeps_moved_rows:
+        option, given = TableOptions.ignore_delete, handle.options.to_dict()
+        key = next(key for key in (option.key, *option.older_keys) if key in given)
         raise UnsupportedError(
-            f"{handle.uri} sets 'ignore-delete', so a row that moves to another partition is not "
-            "deleted in the old one: its key would appear twice. Remove the option. Nothing was "
-            "written"
+            f"{handle.uri} sets {key!r}, so a row that moves to another partition is not deleted "
+            "in the old one: its key would appear twice. Remove the option. Nothing was written"
         )
     require_allowed(handle, Operation.WRITE)
 

@@ -72,7 +72,9 @@ class EarlierCommits:
         return None
 
     def _is_replaced(self, head: Snapshot) -> bool:
-        """Return True if a rollback has replaced the newest snapshot of the last search."""
+        """Return True if ``head`` shows that a rollback replaced the newest snapshot of the last
+        search.
+        """
         if self._head is None or head.id > self._head.id:
             return False
         return head.identity != self._head.identity

@@ -110,7 +110,7 @@ def run_plans(
     _log.info("%s compaction of %s ends: %s", strategy, handle.uri, report.reason)
     if run.failures:
         first = run.failures[0]
-        error = type(first)(f"{sentence(first)} {_also(len(run.failures) - 1, report)}")
+        error = type(first)(f"{sentence(first)} {_also(report)}")
         error.report = report
         raise error from first
     return report
@@ -292,6 +292,8 @@ def _place(unit: CompactUnit) -> tuple[bytes, int]:
     return (unit.partition, unit.bucket)
 
 
-def _also(more: int, report: CompactReport) -> str:
+def _also(report: CompactReport) -> str:
+    failed = {(each.partition, each.bucket) for each in report.buckets if each.outcome == "failed"}
+    more = len(failed) - 1
     others = f"{counted(more, 'more bucket')} failed; " if more else ""
     return f"In all: {others}{report.reason}"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from lakeformat.errors import LakeError
@@ -119,9 +120,9 @@ def report_of(
 def _reason(buckets: Sequence[BucketOutcome], snapshots: Sequence[int]) -> str:
     if not buckets:
         return "nothing to do: the chosen buckets have no data file"
-    counts = {each.outcome: 0 for each in buckets}
-    for each in buckets:
-        counts[each.outcome] += 1
+    # A bucket of an append table has an outcome for each group of files.
+    places = {(each.outcome, each.partition, each.bucket) for each in buckets}
+    counts = Counter(outcome for outcome, *_ in places)
     if counts.keys() == {"not chosen"}:
         reasons = [*dict.fromkeys(each.reason for each in buckets)]
         more = "; …" if len(reasons) > _SHOWN_REASONS else ""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chooses the buckets to compact, with a reason for each bucket that is left out.
 
-Planning reads metadata only.
+Planning reads no data file.
 """
 
 from __future__ import annotations

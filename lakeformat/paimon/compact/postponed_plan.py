@@ -10,6 +10,7 @@ from lakeformat.paimon.compact.steps import Rewrite
 from lakeformat.paimon.compact.unit import CompactUnit
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.options.table import TableOptions
 from lakeformat.types.byte_size import size
 
 __all__ = ["plan_postponed"]
@@ -45,10 +46,12 @@ def _bucket_count(handle: TableHandle, live: Sequence[ManifestEntry]) -> tuple[i
     waiting = [entry.file for entry in live]
     if (rows := options.postpone_target_row_num) is not None:
         needed = -(-sum(file.row_count for file in waiting) // rows)
-        what = f"{rows} rows for each"
+        what = f"up to {rows} rows for each"
     else:
         target = options.postpone_target_size_bytes
         needed = -(-sum(file.file_size for file in waiting) // target)
-        what = f"{size(target)} for each"
+        what = f"up to {size(target)} for each"
     count = min(max(needed, 1), most)
+    if needed > most:
+        what = f"the most that {TableOptions.postpone_max_buckets.key!r} allows"
     return count, f"{count} new bucket{'s' if count > 1 else ''}, {what}"

@@ -174,7 +174,7 @@ class NotChosen:
 class CompactPlan:
     """The plan of a compaction: units of work, and buckets that are left out.
 
-    Planning reads metadata only and changes nothing.
+    Planning reads no data file and changes nothing.
     """
 
     table: str

@@ -181,10 +181,10 @@ class _KeptSnapshots:
         self._changelogs = changelog_ids(handle.storage, handle.layout)
 
     def by(self, number: int) -> str | None:
-        """Return ``snapshot`` or ``changelog``, the kind of file that is kept only for the
-        consumer.
+        """Return ``snapshot`` or ``changelog``, the kind of file that would expire without
+        consumers.
 
-        ``number`` is the consumer's next snapshot. Return None if nothing is kept only for it.
+        ``number`` is the consumer's next snapshot. Return None if neither would expire.
         """
         if number < min([*self._changelogs, *self._snapshots], default=0):
             return None  # The changes that the consumer would read next have expired.

@@ -172,12 +172,12 @@ class StorageFacts(StorageNumbers):
     lost_files: tuple[str, ...] | None = None
     """The addresses of missing or truncated files that the newest snapshot needs.
 
-    None without ``unknown``, or if external files cannot be checked.
+    None without ``unknown``, without a snapshot, or if external files cannot be checked.
     """
     lost_changelog_files: tuple[str, ...] | None = None
     """The addresses of missing or truncated changelog files.
 
-    None without ``unknown``, or if external files cannot be checked.
+    None without ``unknown``, without a snapshot, or if external files cannot be checked.
     """
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of functions that join values, such as ``collect``, instead of choosing one value.
 
-An add is only recorded. Before any other operation, and at the end, all recorded values are joined
-at once. So a merge that has only adds needs one reduction.
+An add is only recorded. All recorded values are joined at once at the end, or before another
+operation on one of their keys. So a merge that has only adds needs one reduction.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gathers values by key, which is the first step of every reduction."""
+"""Gathers values by key, the first step of a reduction."""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.paimon.compact.compact_report import BucketOutcome
+from lakeformat.paimon.compact.outcomes import _reason
 from lakeformat.paimon.compact.plan import plan_compaction
 from lakeformat.paimon.compact.run import run_unit
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
@@ -346,6 +348,12 @@ def test_a_report_says_what_was_done_and_what_was_not():
     assert report.write_amplification == pytest.approx(report.bytes_out / report.bytes_in, abs=1e-3)
     assert [(each.done, each.units) for each in heard] == [(0, 1), (1, 1)]
     json.dumps(report.to_dict())
+
+
+def test_a_bucket_with_several_groups_of_files_counts_once():
+    done = [BucketOutcome(partition="", bucket=0, outcome="compacted", reason="") for _ in "ab"]
+    left = BucketOutcome(partition="", bucket=1, outcome="failed", reason="")
+    assert _reason([*done, left], [3]) == "1 bucket compacted, 1 failed, published as snapshot 3"
 
 
 @pytest.mark.parametrize("executor", ["serial", "threads"])

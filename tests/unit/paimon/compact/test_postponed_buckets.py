@@ -109,19 +109,23 @@ def test_later_rows_win_whatever_they_met_before(catalog):
 
 
 @pytest.mark.parametrize(
-    ("options", "count"),
+    ("options", "count", "why"),
     [
-        ({}, 1),
-        ({"postpone.target-row-num-per-bucket": "7"}, 3),
-        ({"postpone.target-size-per-bucket": "1 b"}, 4),
-        ({"postpone.target-row-num-per-bucket": "7", "postpone.default-bucket-num": "5"}, 5),
+        ({}, 1, "1 new bucket, up to 1.0 GiB for each"),
+        ({"postpone.target-row-num-per-bucket": "7"}, 3, "3 new buckets, up to 7 rows for each"),
+        ({"postpone.target-size-per-bucket": "1 b"}, 4, "4 new buckets, the most that"),
+        (
+            {"postpone.target-row-num-per-bucket": "7", "postpone.default-bucket-num": "5"},
+            5,
+            "'postpone.default-bucket-num' is 5",
+        ),
     ],
 )
-def test_a_new_partition_gets_as_many_buckets_as_the_options_say(catalog, options, count):
+def test_a_new_partition_gets_as_many_buckets_as_the_options_say(catalog, options, count, why):
     most = {"postpone.batch-write-fixed-bucket.max-parallelism": "4"}
     table = postponed(catalog, **options, **most)
     table.write(rows(range(20)))
-    table.compact()
+    assert why in table.compact().buckets[0].reason
     partitions = table.system_table("partitions").scan(["total_buckets"]).to_arrow()
     assert partitions["total_buckets"].to_pylist() == [count]
 

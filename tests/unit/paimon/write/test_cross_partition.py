@@ -288,6 +288,10 @@ def test_rows_do_not_move_where_deletes_are_ignored(catalog):
     handle = replace(table._handle, schema=of_another_writer)
     with pytest.raises(lake.UnsupportedError, match="its key would appear twice"):
         lake.Table(handle).write(rows(("tue", 1, 0, "b")))
+    older = {**table.schema.options, "deduplicate.ignore-delete": "true"}
+    handle = replace(table._handle, schema=replace(table.schema, options=older))
+    with pytest.raises(lake.UnsupportedError, match=r"sets 'deduplicate\.ignore-delete'"):
+        lake.Table(handle).write(rows(("tue", 1, 0, "b")))
     assert content(table) == [("mon", 1, 0, "a")]
 
 
