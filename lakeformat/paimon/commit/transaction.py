@@ -169,8 +169,8 @@ def _outcome_unknown(attempts: Attempts) -> CommitOutcomeUnknownError:
 
 
 def wait_to_retry(handle: TableHandle, failures: int) -> None:
-    """Sleep between ``commit.min-retry-wait`` and ``commit.max-retry-wait``, longer after more
-    failures.
+    """Sleep for about ``commit.min-retry-wait``; longer after more failures, up to about
+    ``commit.max-retry-wait``.
     """
     handle.environment.back_off(
         failures,
