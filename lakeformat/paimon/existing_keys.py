@@ -2,8 +2,8 @@
 """Finds the partitions and buckets in which a snapshot has given keys, by one scan of all its
 files.
 
-Only the key columns of each file are read. The hashes of the wanted keys, sorted, select candidate
-rows. Only these candidates are kept and compared with the keys.
+Only the key columns, and the columns that the merge needs, are read. The hashes of the wanted keys,
+sorted, select candidate rows. Only these candidates are kept and compared with the keys.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ __all__ = ["FileRuns", "Rewrite", "Step", "Upgrade", "steps_of"]
 FileRuns: TypeAlias = tuple[tuple[DataFileMeta, ...], ...]
 """The sorted runs of a section, oldest first.
 
-A section is a group of files with overlapping key ranges. No file outside of the group overlaps
-them.
+In a primary-key table, a section is a group of files with overlapping key ranges. No file outside
+of the group overlaps them.
 """
 
 

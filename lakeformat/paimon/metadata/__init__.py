@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metadata files of a table: one module reads and writes one kind of file."""
+"""Reads and writes the metadata files of a table."""
