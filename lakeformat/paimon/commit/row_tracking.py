@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row ids: each row of a table with row tracking gets a unique number that is never reused."""
+"""Row ids: each row of a table with row tracking has a number that no other row has."""
 
 from __future__ import annotations
 

@@ -45,8 +45,9 @@ def publish_once(
 ) -> CommitReport:
     """Publish a change, or find the snapshot by which an earlier attempt published it.
 
-    CommitOutcomeUnknownError means that the change may be published. After any other error, it is
-    not published.
+    CommitOutcomeUnknownError means that this call may have published the change,
+    CommitUndecidableError that an earlier attempt may have. After any other error, this call has
+    not published it.
     """
     attempts = Attempts(handle, intent)
     report = _published(attempts, earlier)

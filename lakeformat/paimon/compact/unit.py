@@ -24,7 +24,7 @@ __all__ = ["CompactPlan", "CompactUnit", "NotChosen"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactUnit:
-    """One unit of work: a bucket of a primary-key table, or files of an append table to join.
+    """One unit of work: a bucket of a primary-key table, or files of an append table.
 
     It can be pickled and run in another process. Its commit conflicts if one of its files is not
     live any more.

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deletes files of a table: finds what refers to a file and what still needs it, then deletes it.
 
-Every deletion follows these steps, so that a crash at any moment damages no snapshot, tag or branch
-that is kept:
+An expiry, and the deletion of a tag or branch, follow these steps, so that a crash at any moment
+damages no snapshot, tag or branch that is kept:
 
-1. ``announce`` writes an ``Intent`` (``intent.py``): the snapshots that will become unreachable.
-   Creating a tag, branch or consumer writes its file first and then calls ``refuse_if_expiring``.
+1. For an expiry, ``announce`` writes an ``Intent`` (``intent.py``): the snapshots that will become
+   unreachable. Creating a tag, branch or consumer writes its file first and then calls
+   ``refuse_if_expiring``.
 2. ``Protection`` (``protection.py``) finds everything that is kept: other tags, other branches, and
    the other snapshots of this branch. ``Candidates`` (``candidates.py``) are the files to delete;
    ``spare`` removes from them the files that are still needed.
 3. Make the snapshot, tag or branch unreachable: delete its file.
 4. ``Deleter.remove`` (``tables/deleter.py``) deletes the files: data and index files before the
    manifests that name them, manifests before their lists. So after a crash the next run can find
-   the remaining files. Then ``remove_empty_directories`` is called, and ``withdraw`` deletes the
-   intent.
+   the remaining files. Then ``remove_empty_directories`` is called if the option
+   ``snapshot.clean-empty-directories`` is set, and ``withdraw`` deletes the intent of an expiry.
 
 ``metadata_of`` (``reachable_files.py``) returns the manifests, lists, index files and statistics of
 a snapshot, ``metadata_removals`` the ones to delete. ``add_candidates`` adds the data or changelog

@@ -141,7 +141,7 @@ class SnapshotFacts(HistoryNumbers):
 
 @dataclass(frozen=True, slots=True)
 class UnknownFiles:
-    """The files in the table's directories to which no snapshot, tag or branch refers.
+    """The files in the table's directories to which no metadata of the table refers.
 
     Some belong to running writes, which may still commit them.
     """

@@ -86,7 +86,5 @@ def write_consumer(storage: Storage, layout: TableLayout, consumer: Consumer) ->
 
 
 def delete_consumer(storage: Storage, layout: TableLayout, consumer_id: str) -> None:
-    """Delete the file of a consumer; the snapshots that were kept for the consumer can then
-    expire.
-    """
+    """Delete the file of a consumer, so that no snapshot is kept for it any more."""
     consumer_files(storage, layout).delete(consumer_id)

@@ -35,7 +35,7 @@ __all__ = [
 ABANDONED_MILLIS = 24 * 60 * 60 * 1000
 """The age in milliseconds at which an unfinished rollback counts as crashed."""
 KEPT_MILLIS = 7 * 24 * 60 * 60 * 1000
-"""The age in milliseconds at which a fence is deleted; no commit takes this long."""
+"""The age in milliseconds at which a fence is deleted: longer than a commit should ever take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,7 @@ def is_fenced(
 
 
 def remove_old_fences(storage: Storage, layout: TableLayout, now_millis: int) -> None:
-    """Delete the fences that are older than ``KEPT_MILLIS``: no commit that needs them can be
-    running.
-    """
+    """Delete the fences that are older than ``KEPT_MILLIS``."""
     for info in storage.list(layout.snapshot_directory):
         if suffixed(info.name, FENCE) and info.modified_millis < now_millis - KEPT_MILLIS:
             storage.delete(info.path)

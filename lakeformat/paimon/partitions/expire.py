@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expires partitions: deletes their rows, in commits of a few partitions each.
+"""Expires partitions: deletes their rows, in one or more commits.
 
 The files are deleted when the snapshots that name them expire. One snapshot decides which
-partitions expire. With the strategy ``update-time``, a partition that gets rows meanwhile is
-checked again.
+partitions expire; after a conflict, a newer snapshot decides about the remaining ones. With the
+strategy ``update-time``, it is a conflict if another commit changes a partition meanwhile.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class ExpirePartitionsReport(Report):
     expired: tuple[ExpiredPartition, ...]
     """The expired partitions, in the order of their deletion."""
     left: int
-    """The number of expired partitions beyond the limit of one call; the next call deletes them."""
+    """The number of expired partitions beyond the limit of one call: repeat the call."""
     kept: int
     """The number of partitions that are too young to expire."""
     unknown: tuple[tuple[str, str], ...]

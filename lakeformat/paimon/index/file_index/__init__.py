@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file index of one data file: for each indexed column, the rows in which a value may be."""
+"""The file index of one data file: for each indexed column, the values that it may have, or
+the rows of each value.
+"""
 
 from __future__ import annotations
 
