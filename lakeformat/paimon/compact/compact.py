@@ -57,7 +57,7 @@ def compact(
     Buckets that another commit changed meanwhile are planned again. A bucket that gets postponed
     rows is planned, too. If a unit fails, the other units still run; then the first LakeError is
     raised, with the report in its attribute ``report``. A retry with the same ``commit`` does not
-    repeat the work that an earlier attempt has published.
+    repeat the work that the existing snapshots of earlier attempts contain.
     """
 
     def plan(newest: TableHandle, places: Places | None) -> CompactPlan:

@@ -96,7 +96,7 @@ class CompactIdentity:
 def find_earlier_tries(handle: TableHandle, commit: CommitId) -> CompactIdentity:
     """Return the identity of a compaction, with the snapshots of its earlier attempts.
 
-    If one of these snapshots has expired, the compaction does its work again, which changes no row.
+    The work of an expired snapshot may be done again, which changes no row.
     """
     require_commit_id(commit)
     head = latest_snapshot(handle.storage, handle.layout)

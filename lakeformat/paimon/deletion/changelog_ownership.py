@@ -19,7 +19,7 @@ NO_PRODUCER = "none"
 
 
 class ChangelogOwnership:
-    """Decides which changelogs of one branch need files; reads each schema once."""
+    """Decides which changelogs of one branch need files."""
 
     def __init__(self, storage: Storage, layout: TableLayout) -> None:
         self._had_producer = cache(lambda number: _has_producer(storage, layout, number))

@@ -57,7 +57,7 @@ class TableOptions(DeclaredOptions):
 
     @property
     def publishes_iceberg(self) -> bool:
-        """True if each commit is published as Iceberg metadata."""
+        """True if the table is published as Iceberg metadata."""
         return self.iceberg_storage in _PUBLISHED
 
     @property
