@@ -208,7 +208,7 @@ class _CompactionPlanner:
             picks = pick_queue(metas, settings, deletions=deletions, full=self.full)
         if not picks:
             small = sum(file.file_size < settings.small_bytes for file in metas)
-            return _too_few_small(small, len(metas))
+            return _too_few_small(small, len(metas), in_order=not is_unaware(self.handle))
         self._taken += sum(len(pick.files) for pick in picks)
         return [self._append_unit(files, pick, deletions, settings) for pick in picks]
 
@@ -258,13 +258,14 @@ class _CompactionPlanner:
         return partition_name(self.handle.schema, partition)
 
 
-def _too_few_small(small: int, files: int) -> str:
+def _too_few_small(small: int, files: int, *, in_order: bool) -> str:
     if files == 1:
         return "there is one file only"
     if small == 0:
         return f"none of {files} files is small"
     verb = "is" if small == 1 else "are"
-    return f"{small} of {files} files {verb} small, too few for a compaction"
+    few = "too few of them beside each other" if in_order and small > 1 else "too few"
+    return f"{small} of {files} files {verb} small, {few} for a compaction"
 
 
 def _all_bytes(unit: CompactUnit) -> int:

@@ -190,7 +190,8 @@ class _Ends:
             return snapshot_number(self._handle, name, end)
         if not is_whole_number(end) or end < 0:
             raise InvalidRequestError(
-                f"{name} must be a snapshot number, a tag name or a datetime, got {end!r}"
+                f"{name} must be a snapshot number, a tag name, a datetime or a position, "
+                f"got {end!r}"
             )
         return end
 

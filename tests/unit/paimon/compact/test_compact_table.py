@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import random
 from dataclasses import replace
 from datetime import timedelta
 
@@ -191,6 +192,16 @@ def test_it_is_said_why_files_of_an_append_table_are_left_alone(count, said):
     for number in range(count):
         rows.commit(("+I", number, "a"))
     assert rows.table.compact(strategy="minor").reason == f"nothing to do: {said}"
+
+
+def test_small_files_between_large_ones_are_left_alone():
+    rows = KeyedRows({"bucket": "1", "bucket-key": "k", "target-file-size": "20 kb"}, keyed=False)
+    large = random.Random(7).randbytes(60_000).hex()
+    for number in range(6):
+        rows.commit(("+I", number, "a" if number % 2 else large))
+    assert rows.table.compact(strategy="minor").reason == (
+        "nothing to do: 3 of 6 files are small, too few of them beside each other for a compaction"
+    )
 
 
 def test_a_long_queue_is_written_once():
