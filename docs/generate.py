@@ -240,8 +240,8 @@ def command_line_page() -> str:
         "Give the options of this table before the command: `lake --format iceberg tables`.",
         "`--warehouse` may also follow the command. `lake COMMAND --help` has more details.",
         "",
-        "Tables of one format lack some commands and options of other formats. Such a command is",
-        "refused, and the error names what to use instead.",
+        "Tables of one format lack some commands and options of other formats. Such a command or",
+        "option is refused, and the error names what to use instead.",
     ]
     lines += ["", *_parameters(group, context)]
     lines += _command_lines(group, context)

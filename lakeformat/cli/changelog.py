@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from lakeformat.cli.arguments import TableArgument
+from lakeformat.cli.arguments import PartitionsWhereOption, TableArgument
 from lakeformat.cli.compact import (
     ExecutorOption,
     IdleOption,
-    WhereOption,
     YesOption,
     compacted,
     goes_on_beside,
@@ -35,7 +34,7 @@ def register(app: typer.Typer) -> None:
 def changelog(
     context: typer.Context,
     table: TableArgument,
-    where: WhereOption = None,
+    where: PartitionsWhereOption = None,
     idle: IdleOption = None,
     executor: ExecutorOption = "threads",
     yes: YesOption = False,

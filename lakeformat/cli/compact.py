@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ExecutorOption",
     "IdleOption",
-    "WhereOption",
     "YesOption",
     "compacted",
     "goes_on_beside",
@@ -47,6 +46,10 @@ StrategyOption = Annotated[
         help="full: compact every bucket completely; minor: only what is due. Iceberg tables also: "
         "sort and zorder, which sort the files that are due."
     ),
+]
+DatabaseStrategyOption = Annotated[
+    str,
+    typer.Option(help="full: compact every bucket completely; minor: only what is due."),
 ]
 WhereOption = Annotated[
     str | None,
@@ -241,7 +244,7 @@ def compact_database(
     excluding: Annotated[
         str | None, typer.Option(metavar="REGEX", help="Leave out tables that match.")
     ] = None,
-    strategy: StrategyOption = "full",
+    strategy: DatabaseStrategyOption = "full",
     where: WhereOption = None,
     idle: IdleOption = None,
     executor: ExecutorOption = "threads",

@@ -44,7 +44,8 @@ OlderThanOption = Annotated[
     typer.Option(
         metavar="TIME|AGE",
         help="Within --retain-min and --retain-max: expire snapshots replaced before "
-        "'2024-01-31 10:00', in UTC, or '7 d' ago.",
+        "'2024-01-31 10:00', in UTC, or '7 d' ago. Iceberg and Mixed tables: those committed "
+        "before.",
     ),
 ]
 LimitOption = Annotated[

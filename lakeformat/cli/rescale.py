@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakeformat.cli.arguments import DryRun, TableArgument
-from lakeformat.cli.compact import WhereOption
+from lakeformat.cli.arguments import DryRun, PartitionsWhereOption, TableArgument
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.cli.wording import in_words_of_commands
@@ -43,7 +42,7 @@ def rescale(
     context: typer.Context,
     table: TableArgument,
     bucket: BucketOption = None,
-    where: WhereOption = None,
+    where: PartitionsWhereOption = None,
     dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,

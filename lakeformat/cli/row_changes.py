@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakeformat.cli.arguments import (
-    ConflictOption,
-    ReadSnapshotOption,
-    TableArgument,
-)
+from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.compact import progressing
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
@@ -27,6 +23,22 @@ __all__ = ["register"]
 WhereOption = Annotated[
     str,
     typer.Option(metavar="SQL", help="""The rows, such as "id = 7 AND note IS NULL"."""),
+]
+ReadSnapshotOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="POSITION",
+        help="Search the rows in this snapshot, such as 7, and keep those whose key other commits "
+        "changed since. Only for Paimon tables, with --conflict.",
+    ),
+]
+ConflictOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOW",
+        help="With --read-snapshot: transaction-order, the only value. Default: the table option "
+        "write.conflict. A Mixed table always uses this order, without --read-snapshot.",
+    ),
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Only count the rows, and the files that have these rows.")

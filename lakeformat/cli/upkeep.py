@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lakeformat.cli.arguments import DryRun, TableArgument
+from lakeformat.cli.arguments import DryRun, PartitionsWhereOption, TableArgument
 from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_report, print_rows
 from lakeformat.cli.progress import counting_rows, files_done, progress_line
@@ -29,10 +29,6 @@ AllColumns = Annotated[
     typer.Option(
         "--all-columns", help="Count the values of every column whose type has statistics."
     ),
-]
-WhereOption = Annotated[
-    str | None,
-    typer.Option(metavar="SQL", help="""Only these partitions, such as "dt >= '2024-01-31'"."""),
 ]
 PartitionsOption = Annotated[
     bool,
@@ -181,7 +177,7 @@ def compact_deletes(
 def rewrite_file_index(
     context: typer.Context,
     table: TableArgument,
-    where: WhereOption = None,
+    where: PartitionsWhereOption = None,
     force: ForceOption = False,
     dry_run: DryRun = False,
     warehouse: WarehouseOption = None,

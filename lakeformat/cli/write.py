@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import lakeformat as lake
-from lakeformat.cli.arguments import (
-    ConflictOption,
-    ReadSnapshotOption,
-    TableArgument,
-    order_of,
-)
+from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import (
     WarehouseOption,
@@ -57,11 +52,29 @@ OverwriteOption = Annotated[
         "get rows) or a partition such as dt=2024-01-31.",
     ),
 ]
+ReadSnapshotOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="POSITION",
+        help="The snapshot from which the change was computed, such as 7. If other commits "
+        "changed the table since, --conflict decides. Only for Paimon tables.",
+    ),
+]
+ConflictOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOW",
+        help="With --read-snapshot: transaction-order commits, and keeps the rows that other "
+        "commits changed since; optimistic fails if they changed the same partitions. Default: "
+        "the table option write.conflict. For a Mixed table only transaction-order, without "
+        "--read-snapshot.",
+    ),
+]
 UpsertByOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="Iceberg tables: replace the stored rows with the same key. Repeatable.",
+        help="Iceberg and Mixed tables: replace the stored rows with the same key. Repeatable.",
     ),
 ]
 ColumnsOption = Annotated[
@@ -162,7 +175,8 @@ def write(
     if upsert_by:  # so that deletes are no error
         schema = replace(schema, primary_keys=tuple(upsert_by))
     rows = read_rows(inputs, schema, kinds, form, dialect, _mapping(columns, casts))
-    order = order_of(read_snapshot, conflict)
+    given = {"read_snapshot": read_snapshot, "conflict": conflict}
+    order = {name: value for name, value in given.items() if value is not None}
     report = _written(found, progressing(rows, "writing"), kinds, overwrite, upsert_by, order)
     if as_json:
         print_json([report.to_dict()])
