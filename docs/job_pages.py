@@ -60,12 +60,13 @@ the work was done. The result has these members:
 | `job`, `table` or `database` | the operation and its target |
 | `skipped` | true if there was nothing to do |
 | `reason` | one sentence for the log: the result, or why there was nothing to do |
-| `snapshot_id` | the last snapshot that the job published; null if it published none, and \
-for a job on databases |
+| `snapshot_id` | the last snapshot that the job published, or to which `rollback` set the branch \
+of an Iceberg table; null if there is none, and for a job on databases |
 | `previous_snapshot_id` | the snapshot before the first published one; if none was published, the \
 newest; null if there is none, and for a job on databases |
 | `replayed` | true if an earlier attempt with the same \
-[commit identity](#keys-of-jobs-that-commit) had published the commit |
+[commit identity](#keys-of-jobs-that-commit) had published the commit; for `analyze` of an Iceberg \
+table also if its newest snapshot had these statistics already |
 | `seconds` | the duration |
 | `report` | the library's own report; of a long list it has the first 100 members, and `left_out` \
 has the number of omitted ones |
