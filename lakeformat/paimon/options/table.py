@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.options.commit import AT_TABLE
+from lakeformat.paimon.options.commit import AT_TABLE, PUBLISHED_PREFIX
 from lakeformat.paimon.options.declared import (
     DeclaredOptions,
     declared_options,
@@ -31,6 +31,7 @@ __all__ = ["TableOptions"]
 
 T = TypeVar("T")
 _PUBLISHED = (AT_TABLE, "hadoop-catalog", "hive-catalog", "rest-catalog")
+_OF_REST_CATALOG = f"{PUBLISHED_PREFIX}rest."
 
 _TARGET_OF_LEVELS = "128 mb"
 """The default of ``target-file-size`` for primary-key tables."""
@@ -195,9 +196,15 @@ class TableOptions(DeclaredOptions):
     def unknown(self) -> list[str]:
         """Return the keys that this library does not know; they are kept for the engine that set
         them.
+
+        The keys for the REST catalog of a published table are known: a publication reads them.
         """
         return sorted(
-            key for key in self._raw if find_option(key) is None and find_foreign(key) is None
+            key
+            for key in self._raw
+            if not key.startswith(_OF_REST_CATALOG)
+            and find_option(key) is None
+            and find_foreign(key) is None
         )
 
     def ignored_layout(self) -> list[str]:

@@ -327,3 +327,10 @@ def test_health_notes_what_is_ignored_and_what_is_refused_and_judges_by_neither(
         plain.reasons,
     )
     assert plain.notes == ()
+
+
+def test_health_knows_the_options_of_the_rest_catalog_in_which_a_table_is_published(with_options):
+    address = {"metadata.iceberg.rest.uri": "http://catalog", "metadata.iceberg.other": "1"}
+    assert with_options("keyed", address).health().notes == (
+        "unknown options, kept for the engine that set them: 'metadata.iceberg.other'",
+    )
