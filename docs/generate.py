@@ -159,6 +159,7 @@ def options_page() -> str:
         "listed is stored, too. A key that differs from a listed one by a few letters is refused,",
         "and the error names the listed key. A table of another engine may have any key:",
         "[the last three sections](#ignored-for-other-engines) explain the effect here.",
+        "[Publishing](../publish.md#catalogs) explains the keys `metadata.iceberg.rest.…`.",
     ]
     for group in Group:
         lines += ["", f"## {group.capitalize()}", ""]
@@ -171,7 +172,7 @@ def _theirs() -> list[str]:
     return [
         *("", "## Ignored, for other engines", ""),
         "These concern only jobs of other engines. They affect neither the rows of a table nor its",
-        "files, and refuse nothing. A key that is not on this page is treated the same way, and",
+        "files. A key that is not on this page is treated the same way, and",
         "`health` names it in a note; [the last section](#refused-operation-by-operation) has",
         "exceptions.",
         *("", "| option | concerns |", "|---|---|"),

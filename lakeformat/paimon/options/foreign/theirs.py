@@ -283,11 +283,13 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "metadata.iceberg.delete-after-commit.enabled",
         "metadata.iceberg.glue.skip-archive",
         "metadata.iceberg.hadoop-conf-dir",
-        "metadata.iceberg.hive-client-class",
         "metadata.iceberg.hive-skip-update-stats",
         "metadata.iceberg.manifest-compression",
         "metadata.iceberg.manifest-legacy-version",
         "metadata.iceberg.previous-versions-max",
+    ),
+    "the Java client of a Hive metastore; commits are refused if it reaches another service": (
+        "metadata.iceberg.hive-client-class",
     ),
     "what a Hive metastore knows of the table; its own catalog keeps that up to date": (
         "metastore.partitioned-table",
@@ -305,10 +307,12 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "partition.mark-done.recover-from-state",
         "partition.time-interval",
     ),
-    "keys and location as SQL gave them; the schema and the catalog store them permanently": (
+    "keys of a new table, as SQL gives them; create_table stores them in the schema": (
         "partition",
-        "path",
         "primary-key",
+    ),
+    "key and location as SQL gave them; the schema and the catalog store them permanently": (
+        "path",
         "upsert-key",
     ),
 }
