@@ -15,7 +15,7 @@ __all__ = ["api_pages"]
 
 _KINDS = ("hooks", "operators", "sensors", "triggers")
 _OTHER_NAMES = (
-    "These are the classes and decorators that the provider lists to Airflow.",
+    "These are the hooks, operators, sensors, triggers, decorators and notifiers of the provider.",
     "[Templates](../templates.md) and [assets](../assets.md) describe the other names, such as",
     "`lake_dags` and `lake_asset`.",
 )

@@ -50,7 +50,12 @@ OPTIONS = (
         "The columns to read, such as `id, note`. Without this option all columns are read, "
         "also those that the query does not use.",
     ),
-    SourceOption("where", _READS, "A SQL condition on rows; files without such rows are not read."),
+    SourceOption(
+        "where",
+        _READS,
+        "A SQL condition on rows. Files that cannot have such rows, by their partition, statistics "
+        "or file index, are not read.",
+    ),
     SourceOption(
         "rowkind",
         _READS,

@@ -62,7 +62,8 @@ class ChangelogOptions:
         OPTIONAL_NUMBER,
         "",
         "Number of commits after which writers of other engines compact a bucket in full. Writers "
-        "of this library never compact: run compactions with strategy 'full' instead.",
+        "of this library never compact: run compactions with strategy 'full' instead. Reads with "
+        "scan.mode = compacted-full look for a compaction of such a commit.",
         group=Group.PERFORMANCE,
     )
     deletion_vectors_bitmap64 = Option(
