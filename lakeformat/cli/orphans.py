@@ -61,7 +61,9 @@ AllowYoungerOption = Annotated[
 MaxShareOption = Annotated[
     float,
     typer.Option(
-        metavar="PART", help="Refuse to delete more than this share of a table's files or bytes."
+        metavar="PART",
+        help="Refuse to delete more than 100 files if they are more than this share of a table's "
+        "files or bytes.",
     ),
 ]
 ExternalPathsOption = Annotated[

@@ -101,8 +101,9 @@ class CommitKeys:
     While this snapshot exists, the expiry of older snapshots does not make a retry fail.
     """
     commit_replaces: int | None = None
-    """For ``ingest`` and ``commit``, but not for Mixed tables: the number of the snapshot in which
-    the same ``commit_user`` published an earlier version of these rows, with a lower identifier.
+    """For ``ingest`` and ``commit``, but not for Mixed tables: the number of the snapshot (in an
+    Iceberg table its id) in which the same ``commit_user`` published an earlier version of these
+    rows, with a lower identifier.
     This commit replaces that version: rows without a key are deleted, rows with a key are replaced
     by key. If that is not possible, the job fails and publishes nothing. An overwrite ignores this
     key.

@@ -32,7 +32,9 @@ class RemoveOrphansRequest(TableRequest):
     first.
     """
     max_share: Share = 0.5
-    """Refuse to delete more than this share of the table's files or bytes."""
+    """Refuse to delete more than 100 files if they are more than this share of the table's files or
+    bytes.
+    """
     external_paths: bool = False
     """Also delete orphans in the external paths of the table; no other table may use these paths.
     Only for Paimon tables.
