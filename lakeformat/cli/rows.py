@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.output import listed
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 from lakeformat.errors import InvalidRequestError
@@ -24,7 +25,7 @@ __all__ = ["register"]
 SHOWN_ROWS = 100
 """The number of rows that are printed as a table without --limit."""
 
-TableArgument = Annotated[
+ScannedTableArgument = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
@@ -65,7 +66,7 @@ def register(app: typer.Typer) -> None:
 
 def scan(
     context: typer.Context,
-    table: TableArgument,
+    table: ScannedTableArgument,
     columns: ColumnsOption = None,
     where: WhereOption = None,
     snapshot: Annotated[int | None, typer.Option(help="Rows of this snapshot.")] = None,

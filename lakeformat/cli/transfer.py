@@ -146,7 +146,7 @@ def clone(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy a table to another name or warehouse, file by file. Default: its newest state.
+    """Copy a table to another name or warehouse. Default: its newest state.
 
     Of a Mixed table, the merged rows of one state become a new Mixed table. To resume an
     interrupted clone, run the command again.
