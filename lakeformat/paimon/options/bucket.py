@@ -59,8 +59,9 @@ class BucketOptions:
         "postpone.target-size-per-bucket",
         SIZE,
         "1 gb",
-        "With 'bucket' = '-2' and no postpone.default-bucket-num: a new partition gets one bucket "
-        "for this many bytes of postponed rows.",
+        "With 'bucket' = '-2', no postpone.default-bucket-num and no "
+        "postpone.target-row-num-per-bucket: a new partition gets one bucket for this many bytes "
+        "of postponed rows.",
     )
     postpone_merge_on_read = Option(
         "postpone.merge-on-read",

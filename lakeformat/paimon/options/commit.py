@@ -97,8 +97,9 @@ class CommittingOptions:
         "commit.strict-mode.last-safe-snapshot",
         OPTIONAL_SNAPSHOT,
         "",
-        "Refuse a commit if another user changed its partitions after this snapshot (0: in the "
-        "whole history); empty: no check.",
+        "Refuse a commit if another user compacted or overwrote its partitions after this snapshot "
+        "(0: in the whole history), and an overwrite also if another user added rows to them; "
+        "empty: no check.",
     )
     manifest_compression = Option(
         "manifest.compression",

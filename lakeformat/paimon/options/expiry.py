@@ -50,7 +50,8 @@ class ExpiryOptions:
         "snapshot.clean-empty-directories",
         BOOLEAN,
         "false",
-        "An expiry deletes the directories of buckets and partitions that it empties.",
+        "An expiry, a removal of orphan files and a deletion of tags also delete the directories "
+        "of buckets and partitions that they empty.",
         older_keys=("snapshot.expire.clean-empty-directories",),
     )
     changelog_num_retained_min = Option(

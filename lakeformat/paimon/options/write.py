@@ -73,7 +73,9 @@ class WriteOptions:
         whole_number(0, 1_000_000),
         "10",
         "Number of buckets of an append table for which a writer keeps files open; with more "
-        "buckets, further rows are held in the buffer and written bucket by bucket.",
+        "buckets, further rows are held in the buffer and written bucket by bucket. With 'bucket' "
+        "= '-2': number of partitions; with more, all files are closed each time the buffer is "
+        "full.",
         group=Group.PERFORMANCE,
     )
     spill_compression = Option(
