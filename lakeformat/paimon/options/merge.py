@@ -150,7 +150,8 @@ class MergeOptions(AggregateOptions):
         "partial-update.remove-record-on-delete",
         BOOLEAN,
         "false",
-        "A delete removes the row of its key; if false, deletes are refused.",
+        "A delete removes the row of its key; if false, deletes are refused in tables with neither "
+        "a sequence group nor ignore-delete.",
         mutable=False,
     )
     remove_record_on_sequence_group = Option(

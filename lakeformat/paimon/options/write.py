@@ -112,6 +112,7 @@ class WriteOptions:
         "overwrite-upgrade",
         BOOLEAN,
         "true",
-        "Files that overwrite a primary-key table are added to the highest level.",
+        "Files that overwrite a primary-key table are added to the highest level, if no two of "
+        "them in one bucket have overlapping keys.",
         group=Group.PERFORMANCE,
     )
