@@ -67,7 +67,8 @@ OPTIONS = (
     SourceOption(
         "scan.snapshot-id",
         _READS,
-        "The snapshot to read, or the snapshot at which a stream starts (see `scan.mode`).",
+        "The snapshot to read, or the snapshot at which a stream starts (see `scan.mode`): of a "
+        "Paimon table its number, of other tables its id.",
     ),
     SourceOption("scan.tag-name", (Use.READ,), "The tag to read. Mixed tables have no tags."),
     SourceOption(
