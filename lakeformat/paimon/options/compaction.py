@@ -34,8 +34,8 @@ class CompactionOptions:
         "num-sorted-run.compaction-trigger",
         whole_number(1, 1_000_000),
         "5",
-        "Number of sorted runs of a bucket that starts a compaction; fewer runs are faster to "
-        "read.",
+        "Number of sorted runs of a bucket from which a compaction may be due, by their sizes; "
+        "more runs are always compacted. Fewer runs are faster to read.",
         group=Group.PERFORMANCE,
     )
     stop_trigger = Option(
@@ -58,8 +58,9 @@ class CompactionOptions:
         "compaction.max-size-amplification-percent",
         whole_number(0, 1_000_000),
         "200",
-        "All runs of a bucket are compacted into one if the runs before the last one together "
-        "exceed this percentage of the size of the last one.",
+        "All runs of a bucket are compacted into one if there are at least "
+        "num-sorted-run.compaction-trigger, and the runs before the last one together exceed this "
+        "percentage of the size of the last one.",
         group=Group.PERFORMANCE,
     )
     compaction_size_ratio = Option(
@@ -131,15 +132,16 @@ class CompactionOptions:
         "compaction.small-file-ratio",
         RATIO,
         "0.7",
-        "Files smaller than this fraction of the target size count as small: they are merged with "
-        "their neighbours.",
+        "Files smaller than this fraction of the target size count as small: a compaction merges "
+        "them with other files.",
         group=Group.PERFORMANCE,
     )
     compaction_min_file_num = Option(
         "compaction.min.file-num",
         whole_number(2, 1_000_000),
         "5",
-        "Number of small files of an append table that starts a compaction.",
+        "Number of small files of an append table that starts a compaction; without buckets, fewer "
+        "are enough if they fill a new file.",
         group=Group.PERFORMANCE,
     )
     compaction_file_num_limit = Option(
