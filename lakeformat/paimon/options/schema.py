@@ -19,9 +19,9 @@ class SchemaOptions:
         "deletion-vectors.enabled",
         BOOLEAN,
         "false",
-        "In a primary-key table a compaction marks replaced rows, so that reads need no merge; rows "
-        "that are not compacted yet are then invisible. In an append table deletes and updates "
-        "mark rows, and do not rewrite their files.",
+        "In a primary-key table a compaction marks replaced rows, so that reads need no merge; "
+        "rows that are not compacted yet are then invisible. In an append table deletes and "
+        "updates mark rows, and do not rewrite their files.",
         mutable=False,
     )
     deletion_vectors_merge_on_read = Option(
