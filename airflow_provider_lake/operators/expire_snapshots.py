@@ -19,8 +19,9 @@ class LakeExpireSnapshotsOperator(LakeJobOperator):
     All snapshots and files that a tag, a branch or a consumer needs are kept. If the task is
     killed, the next run finishes its work.
 
-    :param retain_max: keep at most this many of the newest snapshots. Default: the table option
-        ``snapshot.num-retained.max``. Only for Paimon tables
+    :param retain_max: keep at most this many of the newest snapshots. If the table option
+        ``snapshot.num-retained.min`` (10 by default) is larger, also give ``retain_min``. Default:
+        the table option ``snapshot.num-retained.max``. Only for Paimon tables
     :param retain_min: keep at least this many of the newest snapshots, of any age. Default: the
         table option ``snapshot.num-retained.min``; of an Iceberg table
         ``history.expire.min-snapshots-to-keep``; of a Mixed table ``snapshot.keep.min-count``

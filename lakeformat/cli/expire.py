@@ -32,7 +32,9 @@ RetainMaxOption = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Keep at most this many of the newest snapshots. Only for Paimon tables.",
+        help="Keep at most this many of the newest snapshots. If the table option "
+        "snapshot.num-retained.min (10 by default) is larger, also give --retain-min. Only for "
+        "Paimon tables.",
     ),
 ]
 RetainMinOption = Annotated[

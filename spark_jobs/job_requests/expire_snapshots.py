@@ -19,8 +19,9 @@ class ExpireSnapshotsRequest(TableRequest):
     """
 
     retain_max: Numbered | None = None
-    """Keep at most this many of the newest snapshots. Default: the table option
-    ``snapshot.num-retained.max``. Only for Paimon tables.
+    """Keep at most this many of the newest snapshots. If the table option
+    ``snapshot.num-retained.min`` (10 by default) is larger, also give ``retain_min``. Default: the
+    table option ``snapshot.num-retained.max``. Only for Paimon tables.
     """
     retain_min: Numbered | None = None
     """Keep at least this many of the newest snapshots, of any age. Default: the table option

@@ -31,7 +31,8 @@ class ExpiryOptions:
         "snapshot.num-retained.max",
         whole_number(1, 2**31 - 1),
         str(2**31 - 1),
-        "The most snapshots that an expiry keeps, however young they are.",
+        "The most snapshots that an expiry keeps, however young they are. If it is below "
+        "snapshot.num-retained.min, expiries fail: lower that option, too.",
     )
     snapshot_time_retained_millis = Option(
         "snapshot.time-retained",
