@@ -39,7 +39,10 @@ ColumnsOption = Annotated[
 WhereOption = Annotated[
     str | None, typer.Option(metavar="SQL", help="""A condition, such as "amount > 10".""")
 ]
-LimitOption = Annotated[int | None, typer.Option(min=0, help="At most this many rows.")]
+LimitOption = Annotated[
+    int | None,
+    typer.Option(min=0, help="At most this many rows. Default: all; printed as a table, 100."),
+]
 FormatOption = Annotated[
     str | None,
     typer.Option(
