@@ -42,7 +42,7 @@ def changelog(
     as_json: AsJson = False,
 ) -> None:
     """Compact the files that the changelog of a table does not cover yet. The compaction adds their
-    changes to the changelog.
+    changes to the changelog. Only with 'changelog-producer' = 'lookup' or 'full-compaction'.
 
     An example: lake changelog shop.orders --where "dt >= '2024-01-31'"
     """

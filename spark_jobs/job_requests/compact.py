@@ -140,7 +140,9 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangelogRequest(CommitRequest, PartitionsRequest):
-    """Compact the files whose rows are not in the changelog of a table yet."""
+    """Compact the files whose rows are not in the changelog of a table yet. The table option
+    ``changelog-producer`` must be ``lookup`` or ``full-compaction``.
+    """
 
     idle: Duration | None = None
     """Only partitions whose newest file is older than this, such as ``"1 h"``."""
