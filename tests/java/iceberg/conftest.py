@@ -13,7 +13,8 @@ import pytest
 import lakeformat as lake
 
 HERE = Path(__file__).parent
-JARS = ("iceberg-spark-runtime", "sqlite-jdbc")
+# A Java process keeps the jars of its first session, so it also gets those of later tests.
+JARS = ("iceberg-spark-runtime", "sqlite-jdbc", "postgresql")
 CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 
 
