@@ -172,7 +172,7 @@ class TableTags:
         """
         return expire_tags(self._handle, older_than=older_than, dry_run=dry_run)
 
-    def create_due(self, **_options: Any) -> NoReturn:
+    def create_due(self, *, dry_run: bool = False, on_progress: object = None) -> NoReturn:
         """Raise ``UnsupportedError``: Iceberg tables have no option for automatic tags."""
         raise UnsupportedError(
             f"{self._handle.uri} is an Iceberg table, and these have no automatic tags: create "
