@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,15 @@ import pyarrow.compute as pc
 
 import lakeformat as lake
 
-__all__ = ["MessageChanges", "Positions", "SourceTable", "arranged", "field_of", "updates_of"]
+__all__ = [
+    "MessageChanges",
+    "Positions",
+    "SourceTable",
+    "arranged",
+    "field_of",
+    "joined_names",
+    "updates_of",
+]
 
 Positions = npt.NDArray[np.int64]
 
@@ -41,8 +50,8 @@ def arranged(parts: Iterable[MessageChanges]) -> tuple[pa.Array, pa.StructArray]
 
 
 def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
-    """Return the member ``name`` of all messages as one array; None if no message has a value for
-    it.
+    """Return the member ``name`` of all messages as one array; None if it is missing or of Arrow's
+    type ``null``.
     """
     if isinstance(table, pa.Table):
         if name not in table.schema.names:
@@ -53,6 +62,20 @@ def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
         return None
     found = pc.struct_field(table, name)
     return None if pa.types.is_null(found.type) else found
+
+
+def joined_names(parts: Sequence[pa.Array | None]) -> pa.Array | None:
+    """Return the parts of each message's table name with dots between them, without parts that are
+    null; null if all are null. None if all ``parts`` are None.
+    """
+    found = [part for part in parts if part is not None]
+    if not found:
+        return None
+    has_name = reduce(pc.or_, map(pc.is_valid, found))
+    # Arrow would leave out a row whose parts are all null.
+    first = pc.if_else(has_name, found[0], "")
+    names = pc.binary_join_element_wise(first, *found[1:], ".", null_handling="skip")
+    return pc.if_else(has_name, names, None)
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 import lakeformat as lake
 from lakeformat.types.types import BYTES, STRING, AtomicType, TypeName, atomic
-from spark_jobs.cdc.changes import MessageChanges, SourceTable, field_of
+from spark_jobs.cdc.changes import MessageChanges, SourceTable, field_of, joined_names
 from spark_jobs.cdc.declared import Declared, Decoding, declared_of
 
 __all__ = ["Debezium"]
@@ -93,7 +93,7 @@ class Debezium:
 
     def tables(self, messages: pa.Table) -> pa.Array | None:
         """Return the name of each message's source table, null for a message without one; None if
-        no message has one.
+        Arrow found one in no message.
         """
         return _source_names(_body(messages))
 
@@ -174,10 +174,7 @@ def _source_names(body: pa.Table | pa.StructArray) -> pa.Array | None:
     source = field_of(body, "source")
     if source is None:
         return None
-    parts = [part for name in _SOURCE if (part := field_of(source, name)) is not None]
-    if not parts:
-        return None
-    return pc.binary_join_element_wise(*parts, ".", null_handling="skip")
+    return joined_names([field_of(source, name) for name in _SOURCE])
 
 
 def _declared(field: dict[str, object]) -> Declared:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
-from spark_jobs.cdc.changes import MessageChanges, SourceTable, field_of, updates_of
+from spark_jobs.cdc.changes import MessageChanges, SourceTable, field_of, joined_names, updates_of
 from spark_jobs.cdc.declared import Declared
 
 __all__ = ["Maxwell", "TypedMessages", "keys_of", "row_changes"]
@@ -44,11 +44,9 @@ class TypedMessages:
 
     def tables(self, messages: pa.Table) -> pa.Array | None:
         """Return each message's source table as ``database.table``, null for a message without
-        these names; None if no message has them.
+        these names; None if Arrow found them in no message.
         """
-        parts = [field_of(messages, name) for name in _TABLE_NAMES.names]
-        found = [part for part in parts if part is not None]
-        return pc.binary_join_element_wise(*found, ".", null_handling="skip") if found else None
+        return joined_names([field_of(messages, name) for name in _TABLE_NAMES.names])
 
     def _kinds(self, messages: pa.Table, path: str) -> pa.Array:
         """Return the ``type`` of each message; raise ``InvalidRequestError`` if a message has

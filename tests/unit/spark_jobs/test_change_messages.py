@@ -564,3 +564,21 @@ def test_blocks_end_with_lines(catalog, stock, ingest, monkeypatch):
     monkeypatch.setattr("lakeformat.files.foreign.json_lines._BLOCK_BYTES", 100)
     ingest("debezium", *ONE_STORY["debezium"])
     assert rows(catalog) == [("date", 9), ("pear", 5)]
+
+
+@pytest.mark.parametrize("form", ["debezium", "maxwell"])
+def test_a_message_without_a_table_does_not_hide_the_messages_of_others(
+    catalog, stock, ingest, form
+):
+    message, nameless = {
+        "debezium": (
+            debezium("c", after=item("pear", 1)),
+            {"op": "c", "after": item("no", 2)},
+        ),
+        "maxwell": (
+            maxwell("insert", item("pear", 1)),
+            {"type": "insert", "data": item("no", 2)},
+        ),
+    }[form]
+    ingest(form, message, nameless, messages_of="shop.stock")
+    assert rows(catalog) == [("pear", 1)]
