@@ -8,7 +8,7 @@ or on a cluster.
     orders = spark_jobs.read_table(spark, "shop.orders")
     spark_jobs.write_table(orders.where("paid"), "shop.paid_orders")
 
-Importing this package, or a job, loads neither pyspark nor pyarrow; using it does.
+Importing this package, or a job, loads neither pyspark nor pyarrow.
 """
 
 from importlib import import_module

@@ -42,9 +42,7 @@ OnReport: TypeAlias = Callable[[dict[str, Any]], object]
 
 
 class AnyTaskArguments(TypedDict, total=False):
-    """Airflow's arguments of every task; Airflow's class ``BaseOperator`` documents each
-    argument.
-    """
+    """Airflow's arguments of every task; Airflow's class ``BaseOperator`` documents most of them."""
 
     owner: str
     email: str | Sequence[str] | None
@@ -112,7 +110,7 @@ class TaskArguments(AnyTaskArguments, _OutputArguments):
 
 
 class SparkArguments(TypedDict, total=False):
-    """The arguments of Airflow's ``SparkSubmitOperator``, which documents each argument."""
+    """The arguments of Airflow's ``SparkSubmitOperator``, which documents most of them."""
 
     application: str | None
     conf: Mapping[str, Any] | None
@@ -260,8 +258,8 @@ class TaskGroupArguments(TypedDict, total=False):
 
 
 class DagArguments(TypedDict, total=False):
-    """Airflow's arguments of a DAG, for a DAG from a policy; Airflow's class ``DAG`` documents each
-    argument.
+    """Airflow's arguments of a DAG, for a DAG from a policy; Airflow's class ``DAG`` documents most
+    of them.
     """
 
     description: str | None

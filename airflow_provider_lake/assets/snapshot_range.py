@@ -45,7 +45,7 @@ class SnapshotRange:
 
     @property
     def is_empty(self) -> bool:
-        """True if there are no snapshots to read, because earlier runs have read all of them."""
+        """True if there are no snapshots to read."""
         return self.upto <= self.after and not self.rewound
 
     def open_table(self) -> Table:

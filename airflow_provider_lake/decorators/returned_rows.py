@@ -23,8 +23,8 @@ def readable_rows(returned: Any, table: Table | None, kinds: str | None, functio
     of ``table``.
 
     Raise ``InvalidRequestError``, which names ``function``, for None, a single value, a list of
-    other items, or values that do not fit. Any other object is returned unchanged. ``kinds`` is the
-    column with the kinds of rows.
+    single values or tuples, or values that do not fit. Any other object is returned unchanged.
+    ``kinds`` is the column with the kinds of rows.
     """
     from lakeformat import InvalidRequestError
 
@@ -40,9 +40,9 @@ def readable_rows(returned: Any, table: Table | None, kinds: str | None, functio
     if not isinstance(returned, list | tuple):
         return returned
     others = {type(row).__name__ for row in returned if not isinstance(row, Mapping)}
-    if others & {"tuple", "list", "str", "int", "float", "NoneType"}:
+    if wrong := others & {"tuple", "list", "str", "int", "float", "NoneType"}:
         raise InvalidRequestError(
-            f"function {function!r} returned a list with a value of type {min(others)}: "
+            f"function {function!r} returned a list with a value of type {min(wrong)}: "
             "return a list of dicts, [{'column': value}], because a row names its columns"
         )
     if others:

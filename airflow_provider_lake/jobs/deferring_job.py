@@ -119,8 +119,8 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
     def _deferral(self, request: JobRequest, context: Context) -> Deferral | None:
         """Return the deferral of the task; None if no trigger can wait, with the reason in the log.
 
-        The task defers at once if an earlier attempt has started a process for the same work that
-        still runs or has succeeded.
+        Unless ``durable`` is False, the task defers at once if an earlier attempt has started a
+        process for the same work that still runs or has succeeded.
         """
         if not self.deferrable or self._keeps_slot:
             return None

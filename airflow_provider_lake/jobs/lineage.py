@@ -140,7 +140,7 @@ def _columns(table: Table) -> Any:
 
 def _column(name: str, kind: DataType, description: str | None = None) -> Any:
     """Return a column with its type name; the fields inside nested columns have the names that
-    Spark gives them.
+    OpenLineage's Spark integration gives them.
     """
     from airflow.providers.common.compat.openlineage.facet import SchemaDatasetFacetFields
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts logical types to Arrow types, in which columns are in memory, and back."""
+"""Converts logical types to the Arrow types of columns in memory, and back."""
 
 from __future__ import annotations
 

@@ -38,9 +38,7 @@ class Declared:
 
 
 def type_text(type: DataType) -> str:
-    """Return a type as text for messages; for a nested type only ``ROW``, ``ARRAY``, ``MAP`` or
-    ``MULTISET``.
-    """
+    """Return a type as text for messages; for a nested type only its kind, such as ``ROW``."""
     described = type_to_json(with_nullability(type, nullable=True))
     return described if isinstance(described, str) else str(described["type"])
 

@@ -84,8 +84,8 @@ def in_order(
     """Return further arguments for the writers of a table; None if there are none.
 
     The writers of a ``batch`` get its transaction. The writers of a table with unique keys get
-    ``upsert_by``, because then its files replace the rows of their keys. ``read_snapshot`` is left
-    out for a format without this argument: the commit then raises ``UnsupportedError``.
+    ``upsert_by``, because their files replace the stored rows of each key. ``read_snapshot`` is
+    left out for a format without this argument: the commit then raises ``UnsupportedError``.
     """
     given: dict[str, Any] = {} if batch is None else {"transaction": batch.transaction}
     if upsert_by is not None and table.has_unique_keys:

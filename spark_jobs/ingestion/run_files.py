@@ -130,7 +130,7 @@ class RunFiles:
         if twice := sorted(beside.intersection(new)):
             _log.warning(
                 "also ingesting %s, which another map index of this run has ingested: clear all "
-                "map indexes of the task together, or its rows are in the table twice",
+                "map indexes of the task together, or these rows are in the table twice",
                 _shown(twice),
             )
         self._require_files(own or {}, found, new)

@@ -195,7 +195,7 @@ def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[s
     """Return the files that match a path or glob, sorted; names that begin with ``.`` or ``_``,
     such as ``_SUCCESS``, are ignored.
 
-    Raise ``NotFoundError`` if no file matches, and ``InvalidRequestError`` for a directory.
+    Raise ``NotFoundError`` if no file matches, and ``InvalidRequestError`` for a local directory.
     """
     if is_remote(pattern):
         return _data([*remote_files(pattern, options)], pattern, _NO_ADDRESS)

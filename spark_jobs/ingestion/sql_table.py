@@ -142,8 +142,8 @@ def find_sql_table(engine: Engine, name: str, mapping: ColumnMapping) -> SqlTabl
 
 
 def require_table_name(name: str) -> None:
-    """Raise ``NotFoundError`` unless the text is a table name, plain or quoted: Spark would run a
-    query with the rights of the login.
+    """Raise ``NotFoundError`` unless the text is a table name, plain or quoted: Spark would run
+    other text as a query, with the rights of the login.
     """
     if not _NAME.fullmatch(name):
         raise no_table(name)

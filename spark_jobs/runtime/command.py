@@ -102,14 +102,12 @@ def _run_request(
 
 
 def _kept(name: str, uri: str | None, result: JobResult, options: Mapping[str, str] | None) -> bool:
-    """Write the result to its URI; return False if that fails. The failure is only printed, because
-    the work is done.
-    """
+    """Write the result to its URI. If that fails, print the error and return False."""
     if uri is None:
         return True
     try:
         write_result(uri, result, options)
-    except Exception as error:  # noqa: BLE001 - as above
+    except Exception as error:  # noqa: BLE001 - printed, because the work is done
         _explain(name, error)
         return False
     return True

@@ -63,9 +63,7 @@ class LakeStreamReader(DataSourceStreamReader):
         self._asked = asked
         self._table = require_streamed(asked.table)
         self._schema = self._table.schema
-        """The schema when the stream began; ``self._table`` always has the newest if it is an
-        Iceberg table.
-        """
+        """The schema when the stream began; that of ``self._table`` may be newer."""
         self._options = options
         self._place = place
         self._name = name

@@ -44,8 +44,8 @@ def _name(commit: lake.CommitId) -> str:
 
 
 def _directory() -> Path | None:
-    """Return this user's directory of marks. If another user owns it or can enter it, log a warning
-    and return None.
+    """Return this user's directory of marks; None, with a warning in the log, if it cannot be
+    created, or if another user owns it or can enter it.
     """
     path = Path(tempfile.gettempdir(), f"lake-outcome-unknown-{os.getuid()}")
     try:
