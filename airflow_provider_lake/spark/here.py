@@ -22,8 +22,8 @@ __all__ = ["spark_here"]
 def spark_here(
     name: str, hook: LakeHook, conn_id: str | None, conf: Mapping[str, Any] | None
 ) -> Iterator[SparkSession]:
-    """Yield a Spark session with the lake as a catalog, and stop it after the block. This process
-    is the driver.
+    """Yield a Spark session in which the lake is registered, and stop it after the block. This
+    process is the driver.
 
     Raises ``AirflowFailException`` for a connection that cannot be used.
     """
