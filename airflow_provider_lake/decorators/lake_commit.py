@@ -52,7 +52,9 @@ class LakeFunctionCommit(BatchRequest):
     """The keys of the commit of the rows that a function returns."""
 
     kinds: str | None = None
-    """The column with the kind of each row: ``+I``, ``-U``, ``+U`` or ``-D``."""
+    """The column with the kind of each row: ``+I``, ``-U``, ``+U`` or ``-D``. Not for Iceberg
+    tables.
+    """
     overwrite: Overwrite | None = None
     """The rows to replace; None adds the rows."""
     create: bool = False
@@ -83,7 +85,8 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
     function again: see ``on_clear``. The result and the asset events are like those of
     ``LakeIngestOperator``.
 
-    :param kinds: the column with the kind of each row: ``+I``, ``-U``, ``+U`` or ``-D``
+    :param kinds: the column with the kind of each row: ``+I``, ``-U``, ``+U`` or ``-D``. Not for
+        Iceberg tables
     :param overwrite: replace rows: ``"table"`` replaces all rows, ``"partitions"`` those of the
         partitions that get rows, ``{"dt": "2024-01-01"}`` those of the partitions with these
         values. Default: add the rows

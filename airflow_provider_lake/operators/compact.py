@@ -20,7 +20,9 @@ class LakeCompactOperator(LakeJobOperator):
     Buckets are committed in groups: after a kill, committed buckets are kept and a retry compacts
     the rest. Writers can run at the same time. Two compactions of the same buckets conflict, so
     give all compactions of a table one pool with one slot. An Iceberg table has no buckets: by
-    default all new files are published in one commit, and ``idle`` and ``buckets`` are refused.
+    default all new files are published in one commit, and ``idle`` and ``buckets`` are refused. A
+    Mixed table also publishes all merged rows in one commit, and refuses ``idle``, ``buckets``,
+    ``where``, ``partitions``, ``order_by`` and ``max_commits``.
 
     :param strategy: ``full`` compacts every bucket completely, ``minor`` only the files that the
         options of the table select. In an Iceberg table ``full`` takes the files that are too

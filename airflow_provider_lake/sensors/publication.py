@@ -13,8 +13,8 @@ __all__ = ["LakePublicationSensor"]
 
 
 class LakePublicationSensor(LakeTableSensor):
-    """Waits until readers of Iceberg miss at most ``max_behind`` snapshots of a Paimon table, also
-    readers through an Iceberg catalog.
+    """Waits until readers of Iceberg, with or without an Iceberg catalog, miss at most
+    ``max_behind`` snapshots of a Paimon table.
 
     The table needs the option ``metadata.iceberg.storage``. Use the sensor before tasks of another
     engine that read the table as an Iceberg table.

@@ -37,7 +37,10 @@ OrderStrategy = Literal["order", "zorder", "hilbert"]
 
 @dataclass(frozen=True, kw_only=True)
 class CompactRequest(CommitRequest, PartitionsRequest):
-    """Merge the files of a table into fewer and larger ones; its rows do not change."""
+    """Merge the files of a table into fewer and larger ones; its rows do not change. Iceberg tables
+    refuse ``idle`` and ``buckets``; Mixed tables refuse these and ``where``, ``partitions``,
+    ``order_by`` and ``max_commits``.
+    """
 
     where: str | None = None
     """A SQL condition on partition columns. For an Iceberg table on any columns: only files that
