@@ -110,7 +110,7 @@ def _alone(asked: DemoRequest) -> Iterator[None]:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise lake.UnavailableError(f"another demo runs in {folder}: end it first") from None
+            raise lake.UnavailableError(f"another demo runs in {folder}") from None
         yield
 
 
@@ -142,8 +142,7 @@ def _remove(warehouse: Path) -> None:
         shutil.rmtree(warehouse)
     except OSError as error:  # the error names a file only by its last part
         raise lake.UnavailableError(
-            f"cannot delete {warehouse}, left by an earlier demo: {error.strerror}. Delete it "
-            "yourself, then run the same command again"
+            f"cannot delete {warehouse}, left by an earlier demo ({error.strerror})"
         ) from None
 
 

@@ -65,8 +65,8 @@ def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
 
 
 def joined_names(parts: Sequence[pa.Array | None]) -> pa.Array | None:
-    """Return the parts of each message's table name with dots between them, without parts that are
-    null; null if all are null. None if all ``parts`` are None.
+    """Return each message's table name: the parts that are not null, joined by dots; null without
+    such a part. None if all ``parts`` are None.
     """
     found = [part for part in parts if part is not None]
     if not found:
