@@ -88,12 +88,12 @@ def find_zone(name: str) -> tzinfo:
     name = name.strip()
     if name.upper() in _UTC:
         return UTC
-    if found := _OFFSET.fullmatch(name):
-        offset = timedelta(hours=int(found[2]), minutes=int(found[3] or 0))
-        return timezone(-offset if found[1] == "-" else offset)
     try:
+        if found := _OFFSET.fullmatch(name):
+            offset = timedelta(hours=int(found[2]), minutes=int(found[3] or 0))
+            return timezone(-offset if found[1] == "-" else offset)
         return ZoneInfo(_SHORT_NAMES.get(name, name))
-    except (ZoneInfoNotFoundError, OSError):
+    except (ZoneInfoNotFoundError, OSError, ValueError):
         raise ValueError(
             "there is no such time zone: write a name such as Europe/Berlin. If the name is right, "
             "this machine lacks the time zone database: install tzdata"
