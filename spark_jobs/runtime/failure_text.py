@@ -22,8 +22,8 @@ _DISK_ADVICE = (
 
 
 def failure_text(error: BaseException) -> str:
-    """Return the cause of an error in one line, followed by the line of code that raised it if the
-    text has a trace. If the disk is full, the line ends with advice.
+    """Return the cause of an error in one line. If the text has a trace, the line of code that
+    raised the error follows, and advice if the disk is full.
     """
     text = str(error)
     if _OF_PYTHON not in text and "\n\tat " not in text:
