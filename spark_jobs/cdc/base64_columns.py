@@ -34,7 +34,7 @@ def decoded(texts: pa.Array, column: str) -> pa.Array:
     """
     offsets, data = _buffers(texts)
     lengths = np.diff(offsets)
-    if (lengths % 4).any() or (_VALUES[data] == _STRANGE).any():
+    if (lengths % 4).any() or (_VALUES[data] == _STRANGE).any() or _has_early_pads(offsets, data):
         raise lake.InvalidRequestError(
             f"column {column!r} has a value that is not base64: let the source send base64, or "
             "leave the column out of the messages"
@@ -93,11 +93,16 @@ def _buffers(array: pa.Array) -> tuple[Numbers, Bytes]:
 def _pads(offsets: Numbers, data: Bytes) -> Numbers:
     """Return the number of padding characters at the end of each text."""
     lengths, ends = np.diff(offsets), offsets[1:]
-    last = np.zeros(len(ends), np.int64)
+    pads = np.zeros(len(ends), np.int64)
     there = lengths > 0
-    last[there] = (data[ends[there] - 1] == _PAD).astype(np.int64)
-    last[there] += (data[ends[there] - 2] == _PAD).astype(np.int64)
-    return last
+    is_last = data[ends[there] - 1] == _PAD
+    pads[there] = is_last.astype(np.int64) + (is_last & (data[ends[there] - 2] == _PAD))
+    return pads
+
+
+def _has_early_pads(offsets: Numbers, data: Bytes) -> bool:
+    """Return True if a text has a padding character before its end."""
+    return bool((data == _PAD).sum() != _pads(offsets, data).sum())
 
 
 def _large_binary(starts: Numbers, data: Bytes, like: pa.Array) -> pa.Array:

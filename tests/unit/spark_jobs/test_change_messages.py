@@ -387,6 +387,25 @@ def test_what_cannot_be_meant_is_refused(stock, ingest, form, message, words):
     assert stock.latest_snapshot() is None
 
 
+@pytest.mark.parametrize("text", ["abc", "ab!=", "a=bc", "ab=c", "====", "=abc"])
+def test_text_that_is_not_base64_is_refused(text):
+    import pyarrow as pa
+
+    from spark_jobs.cdc.base64_columns import decoded
+
+    with pytest.raises(lake.InvalidRequestError, match="'note' has a value that is not base64"):
+        decoded(pa.array(["YQ==", text, None, "YWI=", "YWJj", ""]), "note")
+
+
+def test_base64_texts_are_decoded():
+    import pyarrow as pa
+
+    from spark_jobs.cdc.base64_columns import decoded
+
+    found = decoded(pa.array(["YQ==", None, "YWI=", "YWJj", ""]), "note")
+    assert found.to_pylist() == [b"a", None, b"ab", b"abc", b""]
+
+
 def test_messages_of_several_tables_are_told_apart(catalog, stock, ingest):
     messages = [
         debezium("c", after=item("pear", 1)),
