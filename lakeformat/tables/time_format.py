@@ -72,8 +72,9 @@ def time_format(formatter: str) -> TimeFormat:
     missing = [name for name in _NEEDED if f"(?P<{name}>" not in pattern]
     try:
         shape = re.compile(pattern)
-    except re.error as reason:
-        raise _refused(formatter, f"its parts do not fit together ({reason})") from None
+    except re.error:
+        why = "a part such as the year appears twice, or a bracket has no partner"
+        raise _refused(formatter, why) from None
     if missing:
         raise _refused(formatter, f"it has no {missing[0]}, and a time needs one")
     return TimeFormat(shape)

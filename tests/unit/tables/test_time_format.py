@@ -62,8 +62,8 @@ def test_a_text_that_does_not_fit_says_none(formatter, text):
         ("HH:mm", "no year"),
         ("yyyy-MM-dd EEE", "'E'"),
         ("yyyy-MM-dd'T", "not closed"),
-        ("yyyy-MM-dd[ HH", "do not fit together"),
-        ("yyyy-MM-dd yyyy", "do not fit together"),
+        ("yyyy-MM-dd[ HH", "a bracket has no partner"),
+        ("yyyy-MM-dd yyyy", "appears twice"),
     ],
 )
 def test_a_formatter_without_meaning_is_refused_by_name(formatter, why):
