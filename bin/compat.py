@@ -1,7 +1,8 @@
-"""The environments of the group ``compat``: one for each supported version of Airflow.
+"""The environments of the group ``compat``: one for each supported version of Airflow, except the
+one in the project's own environment.
 
-``requirements/airflow-3.1.txt`` has only the packages that differ from ``requirements/tested.txt``.
-``bin/lock`` writes it with ``compat.py ALL TESTED``.
+The files ``requirements/airflow-*.txt`` have only the packages that differ from
+``requirements/tested.txt``. ``bin/lock`` writes them with ``compat.py ALL TESTED``.
 """
 
 from __future__ import annotations

@@ -200,7 +200,9 @@ class Table(ABC):
 
     @property
     def has_unique_keys(self) -> bool:
-        """True if a written row replaces the stored row of its key; False if rows are added."""
+        """True if a written row replaces the stored row of its key, or is merged with it; False if
+        rows are added.
+        """
         return False
 
     @property

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Canal's messages: each has several rows, with all values as text and with the types of MySQL."""
+"""Canal's messages: each may have several rows, with all values as text and with the types of
+MySQL.
+"""
 
 from __future__ import annotations
 
