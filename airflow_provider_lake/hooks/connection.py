@@ -76,8 +76,10 @@ def read_connection(connection: Connection) -> LakeConnection:
         if key in said_secret or _SECRET.search(key):
             _mask(value)
     warehouse, engine = given.get("warehouse"), given.get("engine", "auto")
-    if not isinstance(warehouse, str):
+    if warehouse is None:
         raise _refusal(f"{name} has no warehouse: set it to a path or URI")
+    if not isinstance(warehouse, str):
+        raise _refusal(f"{name} has a warehouse that is not a string: write it in quotes")
     if warehouse != warehouse.strip():  # such as a copied line end
         raise _refusal(f"{name} has spaces around its warehouse {warehouse!r}: remove them")
     if engine not in ENGINES:

@@ -72,6 +72,7 @@ def test_a_secrets_backend_that_fails_is_not_taken_for_one_that_knows_nothing(mo
         ),
         ({"conn_type": "lake", "extra": {}}, "has no warehouse"),
         ({"conn_type": "lake", "extra": {"warehouse": ""}}, "has no warehouse"),
+        ({"conn_type": "lake", "extra": {"warehouse": 7}}, "a warehouse that is not a string"),
         (
             {"conn_type": "lake", "extra": {"warehouse": "/w", "lock": "x"}},
             "sets 'lock', which a lake",
