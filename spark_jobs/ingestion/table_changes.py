@@ -98,10 +98,10 @@ def _ingest_changes(
         else:
             stream.acknowledge()
     if report.snapshot_id is None:
-        reason = (
-            f"no new changes in {wanted.source_table}, so nothing was written: consumer "
-            f"{wanted.consumer!r} reads snapshot {stream.next_snapshot} next"
-        )
+        why = f"consumer {wanted.consumer!r} reads snapshot {stream.next_snapshot} next"
+        if stream.next_snapshot is None:
+            why = "it has no snapshots"
+        reason = f"no new changes in {wanted.source_table}, so nothing was written: {why}"
         report = replace(report, reason=reason)
     return Outcome.of_commit(
         table, report, before, more={"next_snapshot": _position(source, wanted.consumer)}

@@ -92,6 +92,14 @@ def test_the_first_time_brings_all_and_later_what_changed(catalog, source, follo
     )
 
 
+def test_a_source_without_snapshots_brings_nothing_until_it_has_rows(catalog, source, follow):
+    assert follow()["reason"] == (
+        "no new changes in shop.source, so nothing was written: it has no snapshots"
+    )
+    put(source, "pear", 1)
+    assert (follow()["snapshot_id"], rows(catalog)) == (1, [("pear", 1)])
+
+
 def test_a_crash_between_commit_and_consumer_brings_nothing_twice(
     catalog, source, follow, monkeypatch
 ):
