@@ -200,9 +200,7 @@ class Table(ABC):
 
     @property
     def has_unique_keys(self) -> bool:
-        """True if a written row replaces the stored row of its key, or is merged with it; False if
-        rows are added.
-        """
+        """True if the table keeps one row of a key; False if every written row is added."""
         return False
 
     @property
