@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every error of the library, split by what the caller does next.
+"""The errors of the library, split by what the caller does next.
 
     LakeError
     ├── InvalidRequestError        the call is wrong: fix it and call again

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and writes files of rows in Parquet, ORC, Avro, CSV and JSON, independent of any table
-format.
+"""Reads and writes Parquet, ORC, Avro and Puffin files, and reads CSV and JSON files of other
+programs.
 """

@@ -68,8 +68,8 @@ def packed_part(name: str) -> PackedPart | None:
 
 
 def packed_address(address: str) -> str:
-    """Return the address of the packed file that contains ``address``; any other address is
-    returned unchanged.
+    """Return the address of the packed file that contains the part ``address``; any other address
+    is returned unchanged.
     """
     directory, _, name = address.rpartition("/")
     part = packed_part(name)

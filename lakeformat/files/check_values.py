@@ -2,7 +2,7 @@
 """Checks that decoded values are valid for their types.
 
 Arrow checks texts one by one. Most texts are ASCII, and one check of all their bytes is several
-times faster. So columns of ASCII texts are checked here, and other columns by Arrow.
+times faster. So columns of ASCII texts are checked here, and other texts by Arrow.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ COMPRESSIONS = tuple({name: None for codecs in CODECS.values() for name in codec
 
 
 _ALIKE = (("none", "uncompressed", "null"), ("lz4", "snappy"), ("gzip", "zlib", "deflate"))
-"""Groups of similar compressions: a format without a compression uses another of the same group."""
+"""Groups of similar compressions: a format that lacks one uses another of the same group."""
 
 
 @cache

@@ -19,7 +19,8 @@ WIDTH = 16
 def decimals_from_bytes(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Return binary values as decimals of the type ``wanted``.
 
-    Raise ``ValueError`` for a value with more bytes or digits than the type can hold.
+    Raise ``ValueError`` for a value of more than 16 bytes, and for one that ``check_decimals``
+    refuses.
     """
     starts, ends, content = _ranges(array)
     sizes = ends - starts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The format of a data file, which only the ending of its name shows."""
+"""The format of a data file, by the ending of its name."""
 
 from __future__ import annotations
 

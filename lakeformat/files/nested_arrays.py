@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes nested Arrow arrays apart, and builds them again with other children, without copies."""
+"""Takes nested Arrow arrays apart, and builds them again with other children."""
 
 from __future__ import annotations
 

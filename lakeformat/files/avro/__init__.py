@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and writes Avro files, with the schemas that Java declares in them."""
+"""Reads and writes Avro files."""

@@ -226,7 +226,7 @@ class RecordReader:
     ) -> Lists:
         """Read one list of every record, whose items are numbers or pairs of numbers.
 
-        Only pairs with a key in ``keys`` are decoded; None decodes all.
+        Only pairs with a key in ``keys`` are returned; None returns all.
         """
         window, width = self.window, len(shape.item)
         wanted = counts if width == 1 or keys is None or len(keys) else np.zeros_like(counts)
@@ -306,8 +306,8 @@ class RecordReader:
         kept: Numbers,
         read: list[tuple[Positions, Positions, Numbers, Positions, Positions]],
     ) -> Lists:
-        """Return the pairs list after list; ``read`` has the first pair of every list, then each
-        second pair.
+        """Return the pairs list after list; ``read`` has the first pairs of all lists, then the
+        second pairs, and so on.
 
         ``kept`` is the number of pairs of each list.
         """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of an Avro record in the order of their bytes, for decoders of many records at once.
 
-The types are those of metadata files: atoms (values that are neither record nor list), records,
-lists of atoms, and maps as lists of records with a key and a value. A field that is not a record
-may be null; an item of a list may not.
+The types are those of Iceberg's manifests: atoms (values that are neither record nor list),
+records, lists of numbers, and maps as lists of records with a key and a value. A field that is not
+a record may be null; an item of a list may not.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ Shape = AtomShape | ListShape
 
 
 def shapes_of(schema: Mapping[str, Any]) -> dict[str, Shape]:
-    """Return the fields of a schema that fastavro parsed, by path, such as ``_FILE._FILE_NAME``.
+    """Return the fields of a schema that fastavro parsed, by path, such as ``data_file.file_path``.
 
     Raise ``NotPlainError`` if only the general decoder can read records of this schema.
     """

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts the Avro schema of a data file to Arrow types and to a schema without logical types.
 
-A logical type describes the meaning of a number, not its storage. Java declares TIMESTAMP as
-``timestamp-…`` and TIMESTAMP_LTZ as ``local-timestamp-…``, so the declared meaning is wrong. Values
-are therefore read as they are stored, and the schema of the table gives their meaning. A map is
-stored and read as an array of pairs, as Arrow expects. The ids that Iceberg gives to fields,
-elements, keys and values become metadata of the Arrow fields.
+A logical type describes the meaning of a value, not its storage. Paimon's Java library declares
+TIMESTAMP as ``timestamp-…`` and TIMESTAMP_LTZ as ``local-timestamp-…``, so the declared meaning is
+wrong. Values are therefore read as they are stored, and the schema of the table gives their
+meaning. A map is stored and read as an array of pairs, as Arrow expects. The ids that Iceberg gives
+to fields, elements, keys and values become metadata of the Arrow fields.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def plain_record(columns: list[AvroColumn]) -> dict[str, Any]:
 
 
 class _Translation:
-    """Translates types; each nested record gets a new name, because a file may use one name
-    twice.
+    """Translates types; each nested record or fixed type gets a new name, because a file may use
+    one name twice.
     """
 
     def __init__(self) -> None:

@@ -152,10 +152,10 @@ def _has_no_cast(stored: DataType, wanted: DataType) -> bool:
 
 
 def _is_within(values: pa.Array, wanted: DataType) -> bool:
-    """Return False if a number is NaN, infinite, or so large that Java would wrap it to fit
+    """Return False if a number is NaN, infinite, or beyond the range of the integer type
     ``wanted``.
 
-    Values and types that are not numbers return True.
+    Values that are not numbers, and types that are not integers, return True.
     """
     if not isinstance(wanted, AtomicType) or wanted.name not in _BITS:
         return True

@@ -62,7 +62,7 @@ def infer_columns(
     Columns in ``to_cast`` may have any type that holds their values; in CSV files they are STRING.
     ``opener`` returns a function that opens the file, or None for a file on this machine. Raise
     ``InvalidRequestError`` if a CSV file has no header, if no value shows the type of a column, or
-    if types differ between files.
+    if the types of a column in several files have no common type.
     """
     if source_format == "csv" and not dialect.header:
         raise InvalidRequestError(
@@ -122,8 +122,8 @@ def with_shown_types(
 ) -> ColumnMapping:
     """Return ``mapping`` with the types that JSON files show for the columns to cast.
 
-    For other formats, return ``mapping`` unchanged. Raise ``InvalidRequestError`` if a column has
-    different types in different files.
+    For other formats, return ``mapping`` unchanged. Raise ``InvalidRequestError`` if the types of a
+    column in several files have no common type.
     """
     if source_format != "json" or not mapping.casts:
         return mapping

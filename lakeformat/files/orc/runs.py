@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the run-length encoded numbers of an ORC stream before Arrow's reader uses them.
 
-Only the minimum, the maximum and the sum of the numbers are kept. Most runs are bit-packed; they
-are unpacked together.
+Only the count, the sum, the minimum and the maximum of the numbers are kept. Most runs are
+bit-packed; they are unpacked together.
 """
 
 from __future__ import annotations
