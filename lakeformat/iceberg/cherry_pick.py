@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishes a snapshot that is not in the history of a branch, as Java's ``cherrypick`` does.
 
-The snapshot was staged with a ``wap.id``, or it belongs to another branch. If its parent is the
+For example, it was staged with a ``wap.id``, or it belongs to another branch. If its parent is the
 newest snapshot of the branch, the branch moves to it. Otherwise a new snapshot adds the files that
 the chosen snapshot appended.
 """

@@ -16,7 +16,8 @@ __all__ = ["Choice", "choose", "snapshot_id_of", "snapshot_text"]
 
 
 class Choice(TypedDict):
-    """The arguments of ``find_state`` that choose a snapshot; it refuses more than one."""
+    """The arguments of ``find_state`` that choose a snapshot; ``find_state`` refuses more than one.
+    """
 
     snapshot: int | None
     tag: str | None

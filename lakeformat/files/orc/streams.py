@@ -57,7 +57,7 @@ class _ByteRange:
 def check_streams(stream: IO[bytes], tail: OrcTail, columns: Sequence[str]) -> set[str]:
     """Check the streams of ``columns``; return the time zones that the stripes name.
 
-    ``ValueError`` is raised for lengths, scales or indexes that no valid file has.
+    ``ValueError`` is raised for lengths, scales or dictionary sizes that no valid file has.
     """
     wanted = [number for column in columns for number in tail.subtree(column)]
     zones: set[str] = set()

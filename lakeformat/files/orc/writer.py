@@ -26,8 +26,9 @@ __all__ = ["OrcFileWriter"]
 MAX_STRIPE_BYTES = 64 << 20
 MIN_STRIPE_BYTES = 64 << 10
 STRIPES_PER_FILE = 4
-"""The number of stripes in a file of the target size. The size of a file is known only between
-stripes, so several are needed to meet the target size.
+"""The number of stripes in a file of the target size, as far as the limits of a stripe's size
+allow. The size of a file is known only between stripes, so several are needed to meet the target
+size.
 """
 
 NANOS_PER_MILLI = 1_000_000

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joins the row groups of Parquet files into one file; pages are copied without decoding them.
 
-Only offsets change, in the footer and in page indexes. So a damaged page is copied unchanged, and
+Only the footer and the offsets in page indexes change. So a damaged page is copied unchanged, and
 its checksum still shows the damage.
 """
 

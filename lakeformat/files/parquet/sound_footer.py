@@ -22,8 +22,8 @@ _BUFFER = 4096
 
 
 def require_sound_footer(metadata: pq.FileMetaData, size: int) -> None:
-    """Raise ``OSError`` if the footer of a file of ``size`` bytes contradicts itself or the
-    size.
+    """Raise ``OSError`` or ``ArrowException`` if the footer of a file of ``size`` bytes contradicts
+    itself or the size.
     """
     _require_sound_chunks(metadata, size)
     require_sound_rows(metadata)

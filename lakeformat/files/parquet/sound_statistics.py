@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of column chunks, only if all bounds in a Parquet footer are complete.
+"""Statistics of the column chunks whose bounds in a Parquet footer are complete.
 
 pyarrow does not catch C++ exceptions when it decodes the bounds of a chunk, so a bound that is
 shorter than its type would end the process. This module first checks the lengths of all bounds, in

@@ -23,9 +23,9 @@ def write_catalog_file(
 ) -> tuple[str, LoadedMetadata]:
     """Write a metadata file ``<N>-<uuid>.metadata.json``; return its URI and its metadata.
 
-    N is one more than the number in the name of ``base_path``, the current metadata file. N is 0
-    for a new table, whose ``base_path`` is None. Raise ``UnavailableError`` if the file could not
-    be written.
+    N is one more than the number in the name of ``base_path``, the current metadata file. N is 0 if
+    the name has no number, and for a new table, whose ``base_path`` is None. Raise
+    ``UnavailableError`` if the file could not be written.
     """
     found = None if base_path is None else _NUMBER.match(base_path.rpartition("/")[2])
     number = 0 if found is None else int(found[1]) + 1

@@ -53,7 +53,8 @@ class GroupCommits:
     plan: CompactPlan
     commit: CommitId | None
     most: int | None
-    """The largest number of commits, for partial progress; None for a single commit of all groups.
+    """The largest number of commits without a conflict, for partial progress; None for a single
+    commit of all groups.
     """
     published: list[PublishedChange] = field(default_factory=list)
     done: list[RewrittenUnit] = field(default_factory=list)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers that control a compaction, with the names and defaults of Java's
-rewrite_data_files.
-"""
+"""The numbers that control a compaction, with the defaults of Java's rewrite_data_files."""
 
 from __future__ import annotations
 
@@ -38,7 +36,9 @@ class CompactSettings:
 
     @property
     def largest_bytes(self) -> int:
-        """The size at which a new file is closed: halfway between the target and ``max_bytes``."""
+        """The size at which a sorted new file is closed: halfway between the target and
+        ``max_bytes``.
+        """
         return self.target_bytes + (self.max_bytes - self.target_bytes) // 2
 
 

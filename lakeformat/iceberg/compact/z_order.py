@@ -137,7 +137,7 @@ def _of_truth_values(values: pa.Array) -> ByteRows:
 
 
 def _whole_characters(texts: ByteRows) -> ByteRows:
-    """Overwrite a character that was cut at the end of a text with zeros."""
+    """Replace with zeros a character that was cut at the end of a text."""
     size = texts.shape[1]
     for back, lead in enumerate(_LEAD_BYTES[:size], 1):
         cut = texts[:, size - back] >= lead

@@ -148,7 +148,8 @@ class _Choice:
     def _has_some(self, file: FileToChange) -> bool:
         """Return True if a data file has deletes to replace.
 
-        Its deletion vector is never replaced; an equality delete only with ``convert_equality``.
+        A deletion vector alone needs no replacement. An equality delete is replaced only with
+        ``convert_equality``.
         """
         kept = not self.convert_equality
         replaced = [each for each in file.split.deletes if not (kept and each.equality_ids)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the data files to which delete files apply, by partition and sequence number alone.
+"""Finds the data files to which delete files apply, from manifest entries alone.
 
 A position delete applies to data files of the same or a lower sequence number. A deletion vector
 replaces all position deletes of its data file. An equality delete applies to data files of a lower
