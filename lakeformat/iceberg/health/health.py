@@ -73,7 +73,7 @@ def check_health(
     reasons = in_order(*find_reasons(cures, settings, files, worst, deletes, of_manifests, history))
     verdict, points = judge(reasons, parts.total, is_empty=snapshot is None)
     return IcebergHealthReport(
-        table=cures.table,
+        table=loaded.places.uri,
         location=loaded.places.uri,
         snapshot_id=None if snapshot is None else snapshot.snapshot_id,
         verdict=verdict,

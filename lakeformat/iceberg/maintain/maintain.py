@@ -44,7 +44,7 @@ def maintain_by_steps(
     request.check(subject.environment.now_millis())
     if not request.dry_run:
         subject.require_writable()
-    table = subject.table
+    table, argument = subject.table, subject.argument
     request.begins(table, HEALTH)
     before = _figures(subject.health(time_travel=True))
     steps = StepRunner(table, table, subject, _log).run(of_table, request)
@@ -63,7 +63,7 @@ def maintain_by_steps(
         before=before,
         after=after,
         steps=tuple(steps),
-        obstacles=find_obstacles(subject.argument, steps, stalled, reasons),
+        obstacles=find_obstacles(argument, steps, stalled, reasons),
         note=note,
     )
     log_report(_log, report)

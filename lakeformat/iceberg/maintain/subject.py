@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,8 +48,8 @@ class Maintained(ABC):
 
     @property
     def argument(self) -> str:
-        """The URI of the table, quoted for a command line."""
-        return shlex.quote(self.table)
+        """The table as an argument of a command: its name in the catalog, else its URI."""
+        return self.handle.load().places.argument
 
     def require_writable(self) -> None:
         """Raise ``UnsupportedError`` if the table cannot be changed."""
@@ -83,7 +82,7 @@ class Maintained(ABC):
         if what is None:
             return None
         return (
-            f"{what}: their snapshots are kept by {self.kept_by}. Once these have expired, "
+            f"{what}: their snapshots are kept by {self.kept_by}. Once the snapshots have expired, "
             f"lake maintain {self.argument} deletes the files"
         )
 
@@ -109,7 +108,7 @@ class Subject(Maintained):
         return check_health(
             loaded,
             None if head is None else loaded.metadata.snapshot(head.snapshot_id),
-            Cures(self.handle.uri),
+            Cures(loaded.places.catalog_name or loaded.places.uri),
             self.handle.environment.now_millis(),
             time_travel=time_travel,
         )

@@ -46,14 +46,14 @@ class TableUpkeep(TableHistory):
         if unknown:
             raise UnsupportedError(
                 f"unknown=True does not work on {self.location}, an Iceberg table: "
-                f"`lake orphans {self.location}` or table.remove_orphans() lists the files that "
-                "nothing refers to"
+                f"`lake orphans {self._loaded().places.argument}` or table.remove_orphans() lists "
+                "the files that nothing refers to"
             )
-        newest = self.latest_snapshot()
+        loaded, newest = self._loaded(), self.latest_snapshot()
         return check_health(
-            self._loaded(),
+            loaded,
             None if newest is None else newest.snapshot,
-            Cures(self.location),
+            Cures(loaded.places.catalog_name or self.location),
             self._handle.environment.now_millis(),
             time_travel=time_travel,
         )

@@ -58,13 +58,14 @@ class MixedHealthReport(IcebergHealthReport):
 def check_mixed_health(
     pair: StorePair, load: LoadState, table: str, *, time_travel: bool
 ) -> MixedHealthReport:
-    """Return the health of the newest state of a table; ``table`` is its name in commands.
+    """Return the health of the newest state of a table; ``table`` is its URI.
 
     With ``time_travel`` the manifests of all older snapshots are read, and the metadata files are
     listed.
     """
     now_millis = pair.base.environment.now_millis()
     loaded, state, last = load()
+    name = loaded.base.places.catalog_name or table
     settings = OptimizingSettings.of(state.base.metadata.properties)
     live = LiveFiles.of(state, settings)
     plan: MixedCompactPlan | None = None
@@ -84,7 +85,7 @@ def check_mixed_health(
         overdue += len(expiry.base.select(loaded.base, now_millis).snapshots)
     stores = [
         check_health(
-            each, each.metadata.current_snapshot, Cures(table), now_millis, time_travel=time_travel
+            each, each.metadata.current_snapshot, Cures(name), now_millis, time_travel=time_travel
         )
         for each in (loaded.change, loaded.base)
     ]
@@ -93,7 +94,7 @@ def check_mixed_health(
     parts = score_of_partitions([each.decision.pending for each in partitions], settings)
     parts = parts.with_history(overdue_share(collected, history))
     is_overdue = parts.history < 0
-    reasons = in_order(*obstacles, *_reasons(table, plan, history, merged, is_overdue=is_overdue))
+    reasons = in_order(*obstacles, *_reasons(name, plan, history, merged, is_overdue=is_overdue))
     head = _newest(loaded.change, loaded.base)
     verdict, points = judge(reasons, parts.total, is_empty=head is None)
     due = [] if plan is None else [each.partition for each in plan.due]

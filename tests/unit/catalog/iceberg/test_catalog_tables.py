@@ -11,6 +11,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.catalog.iceberg import IcebergCatalog
 from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.write.append import append
 from tests.iceberg_rest_server import rest_server
 from tests.unit.catalog.iceberg.test_sql_metastore import execute, opened
 from tests.unit.iceberg.path_table import appended, names
@@ -82,6 +83,17 @@ def test_a_created_table_takes_commits(catalog):
     handle = catalog.create_table("shop.orders", COLUMNS)._handle
     commit_metadata(handle, lambda its: appended(its.metadata, "a"))
     assert names(catalog.table("shop.orders")._handle.load().metadata) == ["a"]
+
+
+def test_commands_in_reports_name_the_table_as_the_catalog_does(catalog, tmp_path):
+    orders = catalog.create_table("shop.orders", COLUMNS)
+    for number in range(5):
+        append(orders._handle, pa.table({"id": [number], "note": ["a"]}))
+    named = f"file://{tmp_path}/shop/orders" if catalog.is_directory else "shop.orders"
+    health = orders.health()
+    assert [each.advice for each in health.reasons] == [f"lake compact {named}"]
+    assert health.table == orders.location
+    assert orders.maintain().note.endswith(f"lake maintain {named} deletes the files")
 
 
 def test_a_table_is_dropped(catalog, tmp_path):
