@@ -16,8 +16,7 @@ __all__ = ["Choice", "choose", "snapshot_id_of", "snapshot_text"]
 
 
 class Choice(TypedDict):
-    """The arguments of ``find_state`` that choose a snapshot; ``find_state`` refuses more than one.
-    """
+    """The arguments of ``find_state`` that choose a snapshot. It refuses more than one of them."""
 
     snapshot: int | None
     tag: str | None
