@@ -96,10 +96,13 @@ def _add_present(
 ) -> None:
     """Add the pieces of a field without the numbers of union branches.
 
-    Records where ``present`` is False get no bytes; None means that all records have a value.
+    Records where ``present`` is False get no bytes; None means that all records have a value. Raise
+    ``ValueError`` if a value is a record and ``present`` is not None.
     """
     match declared["type"] if isinstance(declared, dict) else declared:
         case "record":
+            if present is not None:
+                raise ValueError(f"a field of the type {declared['name']} has null records")
             for child, field in zip(struct_children(array), declared["fields"], strict=True):
                 _add_values(pieces, child, field["type"], schema)
         case "array":

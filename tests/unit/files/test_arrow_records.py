@@ -148,3 +148,12 @@ def test_a_null_in_a_required_field_is_an_error():
     rows = pa.StructArray.from_arrays([pa.array([1, None])], ["n"])
     with pytest.raises(ValueError, match="a required field of the type long has nulls"):
         encode_records(schema, rows)
+
+
+def test_a_null_record_is_an_error():
+    inner = {"type": "record", "name": "i", "fields": [{"name": "a", "type": ["null", "long"]}]}
+    schema = {"type": "record", "name": "r", "fields": [{"name": "n", "type": ["null", inner]}]}
+    records = pa.array([{"a": 1}, None, {"a": None}], pa.struct([("a", pa.int64())]))
+    rows = pa.StructArray.from_arrays([records], ["n"])
+    with pytest.raises(ValueError, match="a field of the type i has null records"):
+        encode_records(schema, rows)
