@@ -66,7 +66,7 @@ class DeleteFacts:
     ratio: float = 0.0
     """The number of hidden rows, divided by the number of all rows in data files."""
     files_with_deletes: int = 0
-    """The number of data files to which a delete file applies, by partition and sequence number."""
+    """The number of data files to which a delete file applies."""
     files_over_limit: int = 0
     """The number of data files with a share of deleted rows of at least 0.3; only deletes for the
     file alone count.
@@ -110,4 +110,4 @@ class IcebergHealthReport(HealthSummary):
     snapshots: HistoryFacts
     storage: StorageNumbers
     notes: tuple[str, ...] = ()
-    """Properties that are invalid or that forbid an operation; they do not affect the verdict."""
+    """Notes about properties that are invalid or that forbid an operation."""
