@@ -107,7 +107,7 @@ def _of_small_files(
         return
     most = ""
     if worst[0].partition and worst[0].small_files:
-        most = f"; partition {worst[0].partition} has the most, {worst[0].small_files}"
+        most = f"; partition {worst[0].partition} is the most urgent, with {worst[0].small_files}"
     yield Reason(
         f"{files.small_files:,} of {counted(files.files, 'data file')}, with "
         f"{size(files.small_bytes)}, are smaller than {BYTES_PART:g} of the target size, "

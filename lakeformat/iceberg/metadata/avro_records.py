@@ -133,7 +133,7 @@ def _named(uri: str, size: int) -> Iterator[None]:
         yield
         return
     except BlockLimitError:
-        reason = "its decompressed size would be far more than such a file can have"
+        reason = "it claims far more bytes or records than a file of its size can have"
     except (NotPlainError, ValueError, RecursionError) as damage:
         reason = str(damage)
     raise CorruptTableError(

@@ -76,7 +76,7 @@ def _read(source: pa.NativeFile, *, is_parquet: bool, size: int) -> pa.Table:
         file = orc.ORCFile(source)
         count = file.nrows
     if count > most_rows:
-        raise ValueError("its decompressed size would be far more than such a file can have")
+        raise ValueError("it claims far more bytes or records than a file of its size can have")
     return file.read(use_threads=False) if is_parquet else file.read()
 
 

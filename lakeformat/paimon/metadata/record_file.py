@@ -129,7 +129,7 @@ def decode_avro_file(
     try:
         return list(_records(read_blocks(content), version, uri))
     except BlockLimitError:
-        reason = "its decompressed size would be far more than such a file can have"
+        reason = "it claims far more bytes or records than a file of its size can have"
         raise _unreadable(content, uri, reason) from None
     except (NotPlainError, ValueError) as damage:
         raise _unreadable(content, uri, str(damage)) from damage

@@ -68,14 +68,16 @@ class OpenManifest:
 def open_manifest(content: bytes, uri: str) -> OpenManifest:
     """Decompress a manifest, without Python's global lock, so that threads run in parallel.
 
-    Raise CorruptTableError if it would decompress to far more bytes than a manifest can have.
+    Raise CorruptTableError if it claims far more bytes or records than a manifest of its size can
+    have.
     """
     try:
         return OpenManifest(content, uri, read_blocks(content))
     except BlockLimitError:
         raise CorruptTableError(
-            f"{uri} ({len(content)} bytes) would decompress to far more than a manifest can have; "
-            "restore the file from a backup or roll the table back to an earlier snapshot"
+            f"{uri} ({len(content)} bytes) claims far more bytes or records than a manifest of its "
+            "size can have; restore the file from a backup or roll the table back to an earlier "
+            "snapshot"
         ) from None
     except NotPlainError:
         return OpenManifest(content, uri, None)
