@@ -195,7 +195,8 @@ def _named(
         )
     return InvalidRequestError(
         f"cannot read {path}: {where}: {shown} is not a value of type {type_name(kind)} "
-        f"({said[column.end() :]}): correct it, or add it to null_values if it stands for NULL"
+        f"({said[column.end() :]}): correct it or, if it stands for NULL, "
+        "add it to null_values and write it without quotes"
     )
 
 

@@ -38,9 +38,10 @@ class TableUpkeep(TableOptimizing, OrphanRemoval):
         from lakeformat.mixed.health import check_mixed_health
 
         if unknown:
+            name = self._pair.base.load().places.argument
             raise UnsupportedError(
                 f"unknown=True does not work on {self.location}, a Mixed table: "
-                f"`lake orphans {self.location}` or table.remove_orphans() lists the files that "
+                f"`lake orphans {name}` or table.remove_orphans() lists the files that "
                 "nothing refers to"
             )
         return check_mixed_health(
