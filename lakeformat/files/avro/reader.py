@@ -57,6 +57,8 @@ def read_avro(
             yield position, pa.RecordBatch.from_struct_array(pa.array(values, kind))
     except (GeneratorExit, MissingColumnError):
         raise
+    except NotPlainError as reason:
+        raise ValueError(f"{source.place}: {reason}") from reason
     except Exception as reason:  # fastavro raises errors of any class for damaged bytes
         raise ValueError(f"{source.place}: {short_reason(reason)}") from reason
 
