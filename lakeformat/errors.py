@@ -53,7 +53,7 @@ class Reported(Protocol):
 
 
 class LakeError(Exception):
-    """The base of every error that this library raises on purpose."""
+    """The base of the errors of this library."""
 
     report: Reported | None = None
     """The report of the work that succeeded although another part failed, such as other buckets of

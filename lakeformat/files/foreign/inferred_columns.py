@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Infers the columns of files of other programs, for a table that does not exist yet.
+"""Infers the columns of files of other programs that a table does not have yet.
 
-A CSV column becomes a number only if each value in the file equals the printed number (``1.50``
-also counts as 1.5). A leading zero, a plus sign, a space, more than 15 digits in a DOUBLE or a
-whole number beyond BIGINT make the column a STRING. A JSON column of numbers with a fraction, or
-beyond BIGINT, is a DOUBLE. An absolute value of 10^15 or more may be rounded there, so it is
-refused.
+A CSV column becomes a number only if no digit of a value is lost; ``1.50`` counts as 1.5. A leading
+zero, a plus sign, a space, more than 15 digits in a DOUBLE or a whole number beyond BIGINT make the
+column a STRING. A JSON column of numbers with a fraction, or beyond BIGINT, is a DOUBLE. An
+absolute value of 10^15 or more may be rounded there, so it is refused.
 """
 
 from __future__ import annotations
@@ -170,8 +169,8 @@ def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) ->
 
 
 def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect, known: pa.Schema) -> pa.Schema:
-    """Return the columns; a number column becomes DOUBLE or STRING if a text differs from the
-    printed number.
+    """Return the columns; a column of numbers becomes DOUBLE or STRING if one of its texts does not
+    fit.
     """
     numbers = {field.name: field.type for field in columns if field.type in _FITS}
     texts = dict.fromkeys(numbers, pa.string())
