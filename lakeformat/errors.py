@@ -4,7 +4,7 @@
     LakeError
     ├── InvalidRequestError        the call is wrong: fix it and call again
     │   └── UnsupportedError       the call is right, but this version does not do it
-    ├── NotFoundError              the named database, table, snapshot or file does not exist
+    ├── NotFoundError              the named table, snapshot, branch or other object does not exist
     │   └── SnapshotExpiredError   what was being read has expired: begin again on a newer snapshot
     ├── AlreadyExistsError         the name is taken
     ├── CommitConflictError        another writer was first: plan again and retry
@@ -14,7 +14,7 @@
     ├── CommitUndecidableError     the snapshots with the outcome expired: look for the rows
     ├── UnavailableError           the storage did not answer: retry later
     │   ├── AccessDeniedError      this user lacks a permission: grant it, then retry
-    │   └── LockUnavailableError   the lock could not be taken: nothing was written, retry later
+    │   └── LockUnavailableError   the lock is not held: nothing was published, retry later
     └── CorruptTableError          the table is damaged: stop and repair
 
 A message names what failed, with names and values, why it failed, and what to do next.
@@ -87,7 +87,9 @@ class UnsupportedError(InvalidRequestError):
 
 
 class NotFoundError(LakeError):
-    """A database, table, snapshot or file named by the caller does not exist."""
+    """An object named by the caller, such as a table, a snapshot, a branch or a file, does not
+    exist.
+    """
 
 
 class SnapshotExpiredError(NotFoundError):
@@ -141,7 +143,7 @@ class AccessDeniedError(UnavailableError):
 
 
 class LockUnavailableError(UnavailableError):
-    """The lock of the table could not be taken or was lost: nothing was written."""
+    """The lock of the table could not be taken or was lost: nothing was published."""
 
     nothing_was_written = True
 

@@ -59,7 +59,7 @@ class FileWriter(Protocol):
     def close(self) -> list[ColumnStatistics]:
         """Write the rows in memory and the end of the file; return exact statistics of each column.
 
-        Statistics that ``FileContent.modes`` does not ask for are unknown.
+        Bounds that ``FileContent.modes`` does not ask for are unknown.
         """
         ...
 
