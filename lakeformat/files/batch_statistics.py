@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes statistics of columns from the written rows, for formats whose files have none."""
+"""Computes statistics of columns from the written rows of ORC and Avro files, whose writers return
+none.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ __all__ = ["Choice", "choose", "snapshot_id_of", "snapshot_text"]
 
 
 class Choice(TypedDict):
-    """The arguments of ``find_state`` that choose a snapshot. It refuses more than one of them."""
+    """The snapshot that ``find_state`` reads, chosen by at most one of these arguments."""
 
     snapshot: int | None
     tag: str | None
