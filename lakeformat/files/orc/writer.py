@@ -82,8 +82,8 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         return column.cast(field.type)
     except pa.ArrowInvalid as reason:
         raise InvalidRequestError(
-            f"column {field.name!r} has a timestamp outside the years 1677 to 2262, which ORC "
-            f"readers support: {reason}; set 'file.format' to parquet"
+            f"column {field.name!r} has a timestamp before 1677 or after 2262, which Arrow cannot "
+            f"write to ORC: {reason}; set 'file.format' to parquet"
         ) from None
 
 
