@@ -125,8 +125,8 @@ class _Choice:
     def due(self, files: Iterable[FileToChange]) -> Iterator[FileToChange]:
         """Yield the data files whose delete files are replaced.
 
-        The delete files of a partition are replaced together or not at all, because data files may
-        share one.
+        In a partition, either all data files with deletes to replace are due or none, because they
+        may share a delete file.
         """
         by_scope: dict[str, list[FileToChange]] = {}
         for file in files:
