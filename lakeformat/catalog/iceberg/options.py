@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
@@ -45,7 +45,7 @@ _BY_SCHEME = {
 _OF_OTHER_CLIENTS = {"type": "metastore", "catalog-type": "metastore", "catalog-impl": "metastore"}
 """Option keys of Iceberg's own clients, each with the key of this library."""
 _JDBC, _HEADER = "jdbc.", "header."
-_PAIMON_PREFIXES = (_JDBC, "table-default.", "lock", "sync-", "client-pool-")
+_PAIMON_PREFIXES = ("table-default.", "lock", "sync-", "client-pool-")
 _PAIMON = ("case-sensitive", "catalog-key")
 
 
@@ -220,10 +220,10 @@ def _check(key: str, metastore: str) -> None:
 
     An option of Paimon catalogs raises ``UnsupportedError``.
     """
-    if (metastore == SQL and key.startswith(_JDBC)) or (
-        metastore == REST and key.startswith(_HEADER)
-    ):
-        return
+    for prefix, owner in ((_JDBC, SQL), (_HEADER, REST)):
+        if key.startswith(prefix):
+            _require_metastore(key, (owner,), metastore)
+            return
     option = _BY_KEY.get(key)
     if option is None and (key.startswith(_PAIMON_PREFIXES) or key in _PAIMON):
         raise UnsupportedError(
@@ -240,8 +240,12 @@ def _check(key: str, metastore: str) -> None:
         raise InvalidRequestError(
             f"a catalog of Iceberg tables has no option {key!r}: leave it out{near}"
         )
-    if metastore not in option.metastores:
+    _require_metastore(key, option.metastores, metastore)
+
+
+def _require_metastore(key: str, owners: Sequence[str], metastore: str) -> None:
+    if metastore not in owners:
         raise InvalidRequestError(
-            f"option {key!r} needs the {' or '.join(option.metastores)} metastore: leave it out, "
-            "or choose that metastore"
+            f"option {key!r} needs the {' or '.join(owners)} metastore: leave it out, or choose "
+            "that metastore"
         )

@@ -44,6 +44,15 @@ def test_an_option_of_another_metastore_is_refused():
 
 
 @pytest.mark.parametrize(
+    ("key", "metastore", "owner"),
+    [("jdbc.user", "rest", "sql"), ("jdbc.user", "path", "sql"), ("header.X-Key", "sql", "rest")],
+)
+def test_a_prefix_of_another_metastore_names_that_metastore(key, metastore, owner):
+    with pytest.raises(lake.InvalidRequestError, match=f"'{key}' needs the {owner} metastore"):
+        options(metastore, **{key: "ada"})
+
+
+@pytest.mark.parametrize(
     ("metastore", "meant"), [("jdbc", "sql"), ("hadoop", "path"), ("res", "rest")]
 )
 def test_a_metastore_by_another_name_is_explained(metastore, meant):
