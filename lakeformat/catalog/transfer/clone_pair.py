@@ -225,7 +225,7 @@ class _PairClone:
                 self.handle(store), lambda base: remove_properties(base.metadata, [CLONING])
             )
 
-    def report(self, *, dry_run: bool, outcome: str) -> CloneReport:
+    def report(self, *, dry_run: bool, outcome: str, copies: bool = True) -> CloneReport:
         """Return the report. In a dry run it counts the source files that would be read."""
         files: list[int] = []
         ids: tuple[int, ...] = ()
@@ -243,7 +243,7 @@ class _PairClone:
             what=f"position {self.scan.position}",
             dry_run=dry_run,
             files=len(files),
-            copied=0 if dry_run else len(files),
+            copied=len(files) if copies and not dry_run else 0,
             bytes=sum(files),
             snapshot_ids=ids,
             reason=outcome,
@@ -281,6 +281,7 @@ def clone_pair(
         clone.finish()
         return clone.report(
             dry_run=False,
+            copies=False,
             outcome="an earlier attempt had copied and compared all rows; it is complete now",
         )
     clone.make_stores()

@@ -165,9 +165,12 @@ def test_a_clone_that_dies_before_any_step_shows_no_rows_and_a_repeat_completes_
         with pytest.raises((lake.NotFoundError, lake.UnsupportedError)) as refused:
             catalog.table(name)
         assert "clone" in str(refused.value) or "does not exist" in str(refused.value)
-        lake.clone_table(source, catalog, name)
+        report = lake.clone_table(source, catalog, name)
         assert contents(catalog.table(name)) == wanted
+        resumed = "an earlier attempt had copied" in report.reason
+        assert report.copied == (0 if resumed else report.files)
     assert steps >= 5
+    assert resumed, "the last step only removes the mark"
 
 
 def test_rows_that_are_stored_otherwise_are_found(catalog, target, monkeypatch):
