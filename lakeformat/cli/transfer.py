@@ -232,11 +232,13 @@ def clone_database(
     if failed:
         raise LakeError(
             f"{counted(len(failed), 'table was', 'tables were')} not cloned, the first is "
-            f"{failed[0].table}: {_after_failures(failed, database)}"
+            f"{failed[0].table}: {_after_failures(failed, database, dry_run=dry_run)}"
         )
 
 
-def _after_failures(failed: Sequence[TableOutcome[CloneReport]], database: str) -> str:
+def _after_failures(
+    failed: Sequence[TableOutcome[CloneReport]], database: str, *, dry_run: bool
+) -> str:
     """Return what to do about the tables that were not cloned."""
     taken = [each for each in failed if isinstance(each.error, AlreadyExistsError)]
     others = [each for each in failed if each not in taken]
@@ -247,7 +249,9 @@ def _after_failures(failed: Sequence[TableOutcome[CloneReport]], database: str) 
             "there, choose another database with --as, or copy the table under another name with "
             "`lake clone`"
         )
-    if others:
+    if others and dry_run:
+        steps.append("correct the cause, then run the command again")
+    elif others:
         names = "|".join(re.escape(each.table.removeprefix(f"{database}.")) for each in others)
         steps.append(
             "correct the cause, then run the command again with --including "

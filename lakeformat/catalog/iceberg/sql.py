@@ -242,9 +242,9 @@ class SqlMetastore(NamedFilesMetastore):
         with self._database.reading("list the catalogs") as connection:
             if not self._is_set_up(connection):
                 raise NotFoundError(
-                    f"{self._database.address} has no catalog of Iceberg tables, because its table "
-                    f"{_TABLES.name!r} is missing: correct the uri; for a new catalog, "
-                    "create_database('shop') creates this table"
+                    f"{self._database.address} has no catalog of Iceberg tables, because it lacks "
+                    f"the table {_TABLES.name!r} or {_DATABASES.name!r}: correct the uri; for a "
+                    "new catalog, create_database('shop') creates both tables"
                 )
             found = self._catalogs(connection)
         if found and self._catalog not in found:

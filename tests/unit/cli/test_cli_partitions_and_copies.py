@@ -135,6 +135,9 @@ def test_the_tables_that_a_clone_of_a_database_left_are_cloned_by_the_printed_op
     how = ("clone-database", "shop", "--as", "backup")
     failed = refuses(catalog, *how)
     assert "1 table was not cloned, the first is shop.broken: correct the cause" in failed
+    planned = refuses(catalog, *how, "--dry-run")
+    assert "correct the cause, then run the command again" in planned
+    assert "--including" not in planned, "a dry run has cloned no table"
     schema.write_text(content)
     [again] = re.findall(r"--including \S+(?=,)", failed)
     assert "files complete" in lake_says(catalog, *how, *shlex.split(again))
