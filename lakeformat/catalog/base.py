@@ -225,8 +225,8 @@ class Catalog(CatalogPlaces):
     def drop_table(self, name: str, *, missing_ok: bool = False) -> None:
         """Delete a table with its data, including its files in external paths.
 
-        Its entries in catalogs of Iceberg tables are removed, too. A missing table raises
-        ``NotFoundError``, unless ``missing_ok`` is True.
+        Files that a migration registered are kept; entries in catalogs of Iceberg tables are
+        removed. A missing table raises ``NotFoundError``, unless ``missing_ok`` is True.
         """
         parsed = parse_plain_name(name)
         try:
@@ -358,7 +358,7 @@ class Catalog(CatalogPlaces):
         return plan
 
     def _check_planned(self, name: TableName, plan: DropPlan) -> None:
-        """Raise ``CommitConflictError`` if the table has changed since ``plan`` was made."""
+        """Raise ``CommitConflictError`` if a new plan of the drop differs from ``plan``."""
         self._require_droppable(name)
         if self._plan_drop(name) != plan:
             raise CommitConflictError(

@@ -27,7 +27,7 @@ __all__ = [
 BRANCH_PREFIX = "branch_"
 SYSTEM_DATABASE = "sys"
 _ROOM = 255
-"""The largest length of a directory name, in bytes, that all file systems and HDFS allow."""
+"""The largest length of a directory name, in bytes, that HDFS and common file systems allow."""
 # Names of directories cannot have control characters, line ends or half of a UTF-16 pair.
 _FORBIDDEN = r"./\\$%:*?\"<>|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 _SHOWN = 40

@@ -134,7 +134,7 @@ def alter_table_at(
     environment: Environment = SYSTEM,
     external_roots: Iterable[str] = (),
 ) -> None:
-    """Change the schema of a table of any format at a path or URI.
+    """Change the schema of a Paimon, Iceberg or Mixed table at a path or URI.
 
     No lock of a catalog is taken. Setting ``data-file.external-paths`` raises
     ``InvalidRequestError``.

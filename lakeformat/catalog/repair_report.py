@@ -31,7 +31,7 @@ class RepairReport(Report):
     without_files: tuple[str, ...] = ()
     """Listed tables that have no files: restore the files, or drop the table."""
     damaged: tuple[str, ...] = ()
-    """Tables that were not repaired, for one of three reasons.
+    """Tables that were not repaired, for example for one of these reasons.
 
     - A schema is missing or unreadable: restore it.
     - The target directory of an interrupted rename has files of another table: delete these files.

@@ -62,7 +62,9 @@ _FORMATS = (
 SIGNS_OF_ANOTHER_KIND = tuple(each.sign for each in _FORMATS)
 
 _SEARCHED = 50
-"""The largest number of directories that are searched for tables, to name these in a message."""
+"""The largest number of directories on each level that are searched for tables to name in a
+message.
+"""
 _SHOWN = 10
 _MIGRATED = (".parquet", ".orc")
 _WRITTEN = (".csv", ".json")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes archives for a cluster: one of this project's packages, one of the packages that they need.
+"""Makes two archives for a cluster: this project's packages, and the packages that they need.
 
 The same sources give the same bytes: names are sorted, times and owners are left out.
 """

@@ -33,8 +33,8 @@ def delete_and_show(
 ) -> None:
     """Delete a tag or branch and print the result; ask first if files are deleted with it.
 
-    ``what`` names the tag or branch in the question. ``delete`` is first called with
-    ``dry_run=True`` to count the files.
+    ``what`` names the tag or branch in the question. Without ``dry_run`` and ``yes``, ``delete`` is
+    first called with ``dry_run=True`` to count the files.
     """
     removals: list[Removal] = []
     if not dry_run and not yes:

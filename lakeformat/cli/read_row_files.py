@@ -48,8 +48,8 @@ def read_rows(
 
 @contextmanager
 def _naming_messages(path: str) -> Iterator[None]:
-    """If the file has change messages, such as Debezium's, add to an ``InvalidRequestError`` of the
-    with block that the job ``ingest`` applies them.
+    """Extend an ``InvalidRequestError`` of the with block if the file has change messages, such as
+    Debezium's: the job ``ingest`` applies them.
     """
     try:
         yield

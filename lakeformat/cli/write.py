@@ -226,7 +226,8 @@ def _written(
 def _made_first(context: typer.Context, missing: str) -> str | None:
     """Return the command that creates the missing table, or its missing branch.
 
-    Return None for a directory, a missing warehouse, and a listed table whose files are missing.
+    Return None for a missing directory, a missing warehouse, and a listed table whose files are
+    missing.
     """
     from lakeformat.catalog.names import BRANCH_PREFIX
 

@@ -230,9 +230,10 @@ class IcebergCatalog(IcebergDatabases):
         )
 
     def drop_new_table(self, name: str) -> bool:
-        """Remove a table that has no snapshot and no files other than metadata, and return True.
+        """Remove a table that has no snapshot, and return True.
 
-        Any other table is kept, and False is returned. A missing table raises ``NotFoundError``.
+        Any other table is kept, and False is returned; in a catalog of directories also a table
+        with files other than metadata. A missing table raises ``NotFoundError``.
         """
         parsed = self._plain_name(name)
         stores = stores_to_drop(self._metastore, parsed)

@@ -40,7 +40,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 __all__ = ["HiveMetastore"]
 
 _LOCKED_MILLIS = 60_000
-"""The longest time in milliseconds for which a writer that holds the lock may still commit.
+"""A writer that has held the lock for more milliseconds than this does not commit.
 
 The metastore releases a lock after 300 seconds, and another writer may then have it.
 """

@@ -101,14 +101,15 @@ class Metastore(ABC):
         """Delete the leases of a dropped table that the metastore keeps."""
 
     def has_other_files(self, name: TableName) -> bool:
-        """Return True if the table has files other than metadata, so ``remove_new_table`` keeps
-        it.
+        """Return True if the table has files other than metadata; only a metastore of directories
+        checks that.
         """
         return False
 
     def remove_new_table(self, name: TableName) -> bool:
-        """Remove a table without snapshots, and return True; return False if the table has files
-        other than metadata.
+        """Remove a table without snapshots, and return True.
+
+        A metastore of directories keeps a table with files other than metadata, and returns False.
         """
         self.remove_table(name, purge=False)
         return True

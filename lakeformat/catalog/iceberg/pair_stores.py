@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists, finds and drops both stores of a Mixed table as one table."""
+"""Finds the stores of Mixed tables, so that both are listed and dropped as one table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 CHANGE_SUFFIX = "_change_"
-"""The end of the name of a change store; the beginning is the name of its base store."""
+"""The usual end of the name of a change store, after the name of its base store."""
 
 
 def without_change_stores(
@@ -64,7 +64,7 @@ def without_change_stores(
 
 
 def base_store_of(metastore: Metastore, name: TableName) -> TableName | None:
-    """Return the base store of a change store.
+    """Return the base store of a change store named ``<base>_change_``.
 
     Return None for any other table, and for a change store without a base store.
     """
@@ -83,8 +83,8 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
 
     A crash between the two drops leaves a change store without a base store, which can be dropped
     alone. If the base store names a table that is not its own change store, that table is kept.
-    Raise ``UnsupportedError`` for a change store that has a base store, and ``CorruptTableError``
-    if the metadata of the change store is damaged.
+    Raise ``UnsupportedError`` for a change store named ``<base>_change_`` whose base store exists,
+    and ``CorruptTableError`` if the metadata of the change store is damaged.
     """
     base = base_store_of(metastore, name)
     if base is not None:

@@ -4,8 +4,8 @@
 If the catalog sends credentials, they replace all credentials of the caller, so that parts of two
 keys are never mixed. All other options of the catalog then also replace the caller's options.
 
-If the catalog sends no credentials, the caller's options win, so that the catalog cannot send the
-caller's credentials to another endpoint.
+If the catalog sends no credentials, the caller's options win, so that the catalog cannot replace an
+endpoint that the caller gives.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ class Drops:
     def run(self, name: TableName, plan: DropPlan, check: Callable[[], None]) -> None:
         """Drop a table under its lock.
 
-        ``check`` is called first; it raises ``CommitConflictError`` if the table has changed since
-        ``plan`` was made.
+        ``check`` is called first; it raises ``CommitConflictError`` if a new plan of the drop
+        differs from ``plan``.
         """
         old = self._listing.renamed_from(name)
         with self._locks.hold_all(name, *(() if old is None else (old,))):
@@ -60,8 +60,8 @@ class Drops:
     def run_leftovers(self, name: TableName, plan: DropPlan, check: Callable[[], None]) -> None:
         """Delete the files of a former table that the catalog does not list and that has no schema.
 
-        ``check`` is called first, under the lock; it raises ``CommitConflictError`` if the files
-        have changed since ``plan`` was made.
+        ``check`` is called first, under the lock; it raises ``CommitConflictError`` if a new plan
+        of the drop differs from ``plan``.
         """
         with self._locks.hold(name):
             check()

@@ -51,8 +51,8 @@ class Repair:
         self._covers = covers
         self._damaged: dict[TableName, None] = {}
         self._stuck: set[TableName] = set()
-        """Names that the repair must not list, because their directory has files of another
-        table.
+        """Names that the repair must not list, because their directory has files of a dropped or
+        renamed table.
         """
 
     def run(self, databases: Iterable[str]) -> RepairReport:

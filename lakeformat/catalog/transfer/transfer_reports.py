@@ -23,7 +23,9 @@ class CloneReport(Report):
     """
     dry_run: bool
     files: int
-    """The number of data, index and metadata files of the clone."""
+    """The number of data, index and metadata files of the clone, or of data files of a Mixed table;
+    0 if an earlier attempt had copied all files of a Paimon table.
+    """
     copied: int
     """The number of files that this call copied. The remaining files were copied by an earlier
     attempt, or would be copied without ``dry_run``.
