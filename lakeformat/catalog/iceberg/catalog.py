@@ -160,11 +160,12 @@ class IcebergCatalog(IcebergDatabases):
 
         Make the changes with ``add_column``, ``drop_column``, ``set_option`` and the like. A new
         column has nulls in existing rows. A type can change from INT to BIGINT, from FLOAT to
-        DOUBLE, or from DECIMAL to one of a higher precision and the same scale.
+        DOUBLE, or from DECIMAL to one of a higher precision and the same scale, but not in a column
+        of a partition spec.
 
-        A column of the partition spec, the sort order or the identifier fields cannot be dropped.
-        No column can become NOT NULL. A change that the table refuses raises
-        ``InvalidRequestError``.
+        A column of a partition spec, a sort order or the identifier fields cannot be dropped, even
+        if only earlier files use the spec or order. No column can become NOT NULL. A change that
+        the table refuses raises ``InvalidRequestError``.
 
         Both stores of a Mixed table are altered; a repeated call completes an interrupted one.
         """
@@ -207,27 +208,12 @@ class IcebergCatalog(IcebergDatabases):
 
         Raises the same errors as ``drop_table``.
         """
-        from lakeformat.catalog.iceberg.drop_plan import IcebergDropPlan
-        from lakeformat.catalog.iceberg.drop_stores import files_to_drop
+        from lakeformat.catalog.iceberg.drop_stores import plan_drop_stores
 
         parsed = self._plain_name(name)
         self._require_table(parsed)
         stores = stores_to_drop(self._metastore, parsed)
-        for store in stores:
-            self._metastore.require_removable(store, purge=purge)
-        loaded = [self._handle(store).load() for store in stores]
-        found = [files_to_drop(self._metastore, each) for each in loaded] if purge else []
-        removals = [each for files in found for step in files.steps for each in step]
-        return IcebergDropPlan(
-            table=name,
-            change_store=str(stores[1]) if len(stores) > 1 else None,
-            location=loaded[0].places.uri,
-            purge=purge,
-            files=len(removals),
-            bytes=sum(each.size or 0 for each in removals),
-            unknown_sizes=sum(each.size is None for each in removals),
-            outside=sum(files.outside for files in found),
-        )
+        return plan_drop_stores(self._metastore, stores, self._handle, purge=purge)
 
     def drop_new_table(self, name: str) -> bool:
         """Remove a table that has no snapshot, and return True.

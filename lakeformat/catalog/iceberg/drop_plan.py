@@ -18,6 +18,7 @@ class IcebergDropPlan(Report):
 
     table: str
     location: str
+    """The URI of the table; "" if its metadata cannot be read."""
     change_store: str | None = None
     """The name of the change store that is dropped, too, if the table is a Mixed table."""
     purge: bool
@@ -40,7 +41,8 @@ class IcebergDropPlan(Report):
         """The plan in one sentence."""
         pair = f" and its change store {self.change_store}" if self.change_store else ""
         are, its, it = ("are", "their", "them") if pair else ("is", "its", "it")
-        where = f"table {self.table} at {self.location}{pair} {are} removed from the catalog"
+        at = f" at {self.location}" if self.location else ""
+        where = f"table {self.table}{at}{pair} {are} removed from the catalog"
         if not self.purge:
             return f"{where}; {its} files are kept"
         kept = f"; {counted(self.outside, 'file')} outside of {it} are kept" if self.outside else ""

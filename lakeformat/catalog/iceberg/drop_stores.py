@@ -10,9 +10,10 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from lakeformat.catalog.iceberg.drop_plan import IcebergDropPlan
 from lakeformat.catalog.iceberg.metastore import Metastore
 from lakeformat.catalog.names import TableName
-from lakeformat.errors import LakeError
+from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, NotFoundError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.expire.exclusive_files import ExclusiveFiles
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
@@ -20,7 +21,7 @@ from lakeformat.iceberg.purge import files_to_purge
 from lakeformat.iceberg.purge import purge as delete_files
 from lakeformat.tables.lease import KeepsLeases
 
-__all__ = ["drop_stores", "files_to_drop"]
+__all__ = ["drop_stores", "files_to_drop", "plan_drop_stores"]
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +51,43 @@ def drop_stores(
             metastore.remove_table(store, purge=False)
             delete_files(files)
     _forget_leases(metastore, leases)
+
+
+def plan_drop_stores(
+    metastore: Metastore,
+    stores: Sequence[TableName],
+    handle: Callable[[TableName], TableHandle],
+    *,
+    purge: bool,
+) -> IcebergDropPlan:
+    """Return the plan of ``drop_stores`` for a table and its change store; nothing is changed.
+
+    Without ``purge`` the metadata need not be readable, because only the catalog is changed.
+    """
+    for store in stores:
+        metastore.require_removable(store, purge=purge)
+    loaded = [_loaded(handle(store), is_required=purge) for store in stores]
+    found = [files_to_drop(metastore, each) for each in loaded if each and purge]
+    removals = [each for files in found for step in files.steps for each in step]
+    return IcebergDropPlan(
+        table=str(stores[0]),
+        change_store=str(stores[1]) if len(stores) > 1 else None,
+        location="" if loaded[0] is None else loaded[0].places.uri,
+        purge=purge,
+        files=len(removals),
+        bytes=sum(each.size or 0 for each in removals),
+        unknown_sizes=sum(each.size is None for each in removals),
+        outside=sum(files.outside for files in found),
+    )
+
+
+def _loaded(store: TableHandle, *, is_required: bool) -> LoadedMetadata | None:
+    try:
+        return store.load()
+    except (CorruptTableError, InvalidRequestError, NotFoundError):
+        if is_required:
+            raise
+        return None
 
 
 def files_to_drop(metastore: Metastore, loaded: LoadedMetadata) -> ExclusiveFiles:

@@ -141,6 +141,19 @@ def test_nothing_is_deleted_if_the_change_store_is_damaged(catalog):
     assert catalog.table("shop.orders").scan().count() == 1
 
 
+def test_a_damaged_change_store_is_planned_and_dropped_alone_from_a_sql_catalog(tmp_path):
+    catalog = opened(tmp_path)
+    catalog.create_database("shop")
+    create_mixed(catalog, "shop.orders")
+    newest_metadata(catalog, "shop.orders_change_").write_text("{")
+    with pytest.raises(lake.CorruptTableError, match="remove the change store alone"):
+        catalog.plan_drop_table("shop.orders")
+    assert catalog.plan_drop_table("shop.orders_change_").files == 0
+    catalog.drop_table("shop.orders_change_")
+    catalog.drop_table("shop.orders")
+    assert catalog._metastore.tables("shop") == []
+
+
 def test_a_new_table_is_kept_whole_if_one_store_has_other_files(tmp_path):
     catalog = lake.open_catalog(str(tmp_path), format="iceberg")
     catalog.create_database("shop")
@@ -165,6 +178,10 @@ def test_the_entry_of_a_table_outside_of_the_warehouse_is_listed_and_dropped(tmp
         theirs.create_table(name, COLUMNS).write(ROWS)
 
     assert ours.list_tables("shop") == ["orders", "orders_change_"]
+    planned = ours.plan_drop_table("shop.orders").sentence
+    assert planned == "table shop.orders is removed from the catalog; its files are kept"
+    with pytest.raises(lake.InvalidRequestError, match="outside of the warehouse"):
+        ours.plan_drop_table("shop.orders", purge=True)
     ours.drop_table("shop.orders")
 
     assert theirs.list_tables("shop") == ["orders_change_"]
