@@ -160,8 +160,11 @@ def release_base(base: TableHandle, checked: LoadedMetadata, name: str) -> None:
 
 
 def require_no_rename(base: TableMetadata, name: str) -> None:
-    """Raise ``InvalidRequestError`` if a rename of the table was interrupted."""
-    if (renamed := base.properties.get(RENAMED_TO)) is not None:
+    """Raise ``InvalidRequestError`` if a rename of the table was interrupted.
+
+    If the table already has the new name, only the record of the rename is left.
+    """
+    if (renamed := base.properties.get(RENAMED_TO)) not in (None, name):
         raise InvalidRequestError(
             f"{name} is not detached, because a rename to {renamed!r} was interrupted: repeat it "
             "first, with rename_table"

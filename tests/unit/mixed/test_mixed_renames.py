@@ -91,6 +91,8 @@ def test_a_repeated_call_completes_a_rename_that_died_before_any_step(
         assert rows(catalog.table(new)) == [(1, "a"), (2, "b")]
         assert catalog._metastore.tables(old.partition(".")[0]).count(old.partition(".")[2]) == 0
         old = new
+    assert catalog.table(old).properties["lake.renamed-to"] == old
+    assert catalog.detach_table(old, merge=True, dry_run=True).change_store == f"{old}_change_"
     assert crashes.left is None
 
 
