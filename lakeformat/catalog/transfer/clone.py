@@ -35,7 +35,11 @@ from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, numbered
 from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.schema_file import schema_ids
 from lakeformat.paimon.metadata.snapshot import Snapshot
-from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, write_hints
+from lakeformat.paimon.metadata.snapshot_directory import (
+    latest_snapshot,
+    snapshot_ids,
+    write_hints,
+)
 from lakeformat.paimon.read.time_travel import find_snapshot
 from lakeformat.paimon.table import ReadOnlyTable, Table
 from lakeformat.storage import Storage
@@ -261,7 +265,9 @@ class _Clone:
         head = latest_snapshot(self.storage, self.layout)
         report = self.report(head, full=self.asked == _EVERYTHING, dry_run=False)
         return replace(
-            report, reason="an earlier attempt had copied all files; the clone is complete now"
+            report,
+            snapshot_ids=tuple(snapshot_ids(self.storage, self.layout)),
+            reason="an earlier attempt had copied all files; the clone is complete now",
         )
 
     def check(self) -> None:

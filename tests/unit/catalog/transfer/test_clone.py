@@ -252,6 +252,7 @@ def test_a_clone_interrupted_at_its_very_end_is_finished_without_a_touch(catalog
     (directory(clone) / "schema" / "schema-0").unlink()
     report = lake.clone_table(table, other, "shop.copy")
     assert report.copied == 0
+    assert report.snapshot_ids == tuple(each.id for each in clone.snapshots())
     assert schema_ids(clone._handle.storage, clone._handle.layout) == [0, 1]
     assert newest(other.table("shop.copy")) == rows
 
