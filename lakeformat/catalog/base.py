@@ -46,7 +46,7 @@ __all__ = ["Catalog"]
 
 
 class Catalog(CatalogPlaces):
-    """The databases and tables below one warehouse directory."""
+    """The databases and tables of one warehouse."""
 
     # ------------------------------------------------------------------ databases
 

@@ -79,7 +79,7 @@ def detach(
     """Make a Mixed table an ordinary Iceberg table with the same rows; asks first, because its
     change store is deleted.
 
-    All changes must be merged, and all batches and readers of changes must have ended.
+    All changes must be merged, all batches must have ended, and the table must have no consumer.
 
     An example: lake detach shop.orders --merge --yes
     """

@@ -118,7 +118,7 @@ def fast_forward(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Move main to the newest snapshot of a branch, if main has no snapshot since the branch began.
+    """Move main to the newest snapshot of a branch, if main has no commit that the branch lacks.
 
     An example: lake branch fast-forward shop.orders dev --dry-run
     """

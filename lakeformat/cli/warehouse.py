@@ -2,8 +2,8 @@
 """Opens the catalog or table that a command names, with ``--warehouse``, ``--format`` and so on.
 
 ``--warehouse`` is given before or after the command, or as LAKE_WAREHOUSE; default: ./warehouse.
-The other options are given before the command. LAKE_FORMAT, LAKE_METASTORE and LAKE_URI replace
---format, --metastore and --uri.
+The other options are given before the command. LAKE_FORMAT, LAKE_METASTORE and LAKE_URI are used if
+--format, --metastore or --uri is not typed.
 """
 
 from __future__ import annotations

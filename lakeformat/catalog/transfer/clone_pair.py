@@ -56,7 +56,7 @@ __all__ = ["clone_pair"]
 _log = logging.getLogger(__name__)
 
 _ROWS = CommitId("lake-clone", 0)
-"""The commit of all rows of a clone."""
+"""The id of the commit that writes all rows of a clone."""
 _OWN = (TABLE_STORE, PRIMARY_KEY, CHANGE_IDENTIFIER, RENAMED_TO, ALTERED, CLONING)
 _PLACES = (
     "write.data.path",
