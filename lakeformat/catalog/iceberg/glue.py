@@ -89,7 +89,7 @@ class GlueMetastore(ClientNamedFilesMetastore):
             if version is None:
                 raise UnsupportedError(
                     f"Glue gives table '{name}' no version, so a commit of another program could "
-                    "be lost: allow the action glue:GetTableVersion, or write with Spark"
+                    "be lost: ask the operators of the catalog, or write with Spark"
                 )
             if metadata_file_in(table.get("Parameters"), name) != old:
                 return False
