@@ -43,7 +43,7 @@ def copyable(context: typer.Context, text: str, table: str | None = None) -> str
     def with_catalog(found: re.Match[str]) -> str:
         return shlex.join(["lake", *given, found[1]]) if found[1] in names else found[0]
 
-    name = context.params.get("name")
+    name = context.params.get("name", context.params.get("table"))
     if table is not None and name is not None and "/" in name:
         word = re.compile(_BEFORE + re.escape(shlex.quote(table)) + r"(?![\w$-])")
         text = word.sub(lambda found: found[1] + shlex.quote(name), text)

@@ -59,11 +59,12 @@ def test_a_secret_is_not_repeated(words):
     assert "…" in said
 
 
-def test_a_table_named_by_its_directory_keeps_that_name():
+@pytest.mark.parametrize("command", ["health", "compact"])
+def test_a_table_named_by_its_directory_keeps_that_name(command):
     text = (
         "lake compact shop.orders, or lake consumer reset shop.orders x; lake compact shop.orders2"
     )
-    assert shown(["health", "/w/shop.db/orders"], text, "shop.orders") == (
+    assert shown([command, "/w/shop.db/orders"], text, "shop.orders") == (
         "lake compact /w/shop.db/orders, or lake consumer reset /w/shop.db/orders x; "
         "lake compact shop.orders2"
     )
