@@ -63,8 +63,8 @@ class FileSystemCatalog(Catalog):
     def alter_database(
         self, name: str, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = ()
     ) -> None:
-        """Raise ``UnsupportedError`` for every key in ``set`` and ``remove``: a directory has no
-        properties that you can change. Without keys, only check that the database exists.
+        """Raise ``UnsupportedError`` if ``set`` or ``remove`` has a key: a directory has no
+        properties that you can change. Otherwise only check that the database exists.
         """
         self._require_database(name)
         if keys := [*require_texts("set", set), *require_keys("remove", remove)]:
