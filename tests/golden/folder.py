@@ -14,7 +14,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-__all__ = ["golden_archive", "golden_folder"]
+__all__ = ["as_new_files", "golden_archive", "golden_folder"]
 
 _IN_USE = ("format", "format-java", "merge")
 """Files that tests read in place; tests must not change them."""
@@ -27,6 +27,14 @@ def golden_archive(name: str) -> Path:
     return here / f"{name}.tar.xz"
 
 
+def as_new_files(member: tarfile.TarInfo, place: str) -> tarfile.TarInfo:
+    """Filter of an archive: files get the time at which they are unpacked.
+
+    The age of files decides what a removal of orphans deletes.
+    """
+    return tarfile.data_filter(member, place).replace(mtime=None, deep=False)
+
+
 @cache
 def golden_folder() -> Path:
     """Return the folder, unpacked once for each process of tests."""
@@ -37,5 +45,5 @@ def golden_folder() -> Path:
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     for name in _IN_USE:
         with tarfile.open(golden_archive(name)) as archive:
-            archive.extractall(place, filter="data")
+            archive.extractall(place, filter=as_new_files)
     return place

@@ -10,7 +10,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-from tests.golden.folder import golden_archive
+from tests.golden.folder import as_new_files, golden_archive
 
 __all__ = ["expected_of", "unpack_foreign"]
 
@@ -22,7 +22,7 @@ def unpack_foreign(name: str, place: Path) -> str:
     with tarfile.open(ARCHIVE) as archive:
         inside = f"foreign/{name}/"
         members = [each for each in archive.getmembers() if each.name.startswith(inside)]
-        archive.extractall(place, members, filter="data")
+        archive.extractall(place, members, filter=as_new_files)
     return str(place / "foreign" / name)
 
 

@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from tests.golden.folder import golden_archive
+from tests.golden.folder import as_new_files, golden_archive
 from tests.golden.relocated import relocate
 
 __all__ = ["ICEBERG_TABLES", "IcebergTable", "iceberg_table"]
@@ -99,5 +99,5 @@ def _place() -> Path:
 @cache
 def _unpacked() -> Path:
     with tarfile.open(golden_archive("iceberg")) as archive:
-        archive.extractall(_place(), filter="data")
+        archive.extractall(_place(), filter=as_new_files)
     return _place() / "iceberg"

@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from tests.golden.folder import golden_archive
+from tests.golden.folder import as_new_files, golden_archive
 from tests.golden.relocated import relocate
 
 __all__ = [
@@ -108,5 +108,5 @@ def _place() -> Path:
 @cache
 def _unpacked() -> Path:
     with tarfile.open(golden_archive("mixed")) as archive:
-        archive.extractall(_place(), filter="data")
+        archive.extractall(_place(), filter=as_new_files)
     return _place() / "mixed"

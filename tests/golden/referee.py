@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.golden.folder import golden_archive
+from tests.golden.folder import as_new_files, golden_archive
 from tests.golden.relocated import relocate
 
 __all__ = ["RefereeRun", "referee_run"]
@@ -59,5 +59,5 @@ def _unpacked() -> Path:
     place = Path(tempfile.mkdtemp(prefix="golden-referee-")).resolve()
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     with tarfile.open(golden_archive("referee")) as archive:
-        archive.extractall(place, filter="data")
+        archive.extractall(place, filter=as_new_files)
     return place / "referee"
