@@ -46,7 +46,8 @@ ExpireConsumersOption = Annotated[
     typer.Option(
         metavar="AGE",
         help="Delete consumers without progress for this long, such as '2 d': they keep snapshots "
-        "from expiring. Default: the table's option 'consumer.expiration-time'.",
+        "from expiring. The option 'consumer.expiration-time' of a Paimon table deletes consumers, "
+        "too; by default only this option does.",
     ),
 ]
 
