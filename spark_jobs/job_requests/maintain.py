@@ -38,7 +38,8 @@ class MaintainRequest(JobRequest):
     """
     expire_consumers: PastTime | None = None
     """Delete consumers without progress since this time, or for this long, such as ``"2 d"``.
-    Default: the option ``consumer.expiration-time`` of a Paimon table; without it none are deleted.
+    The option ``consumer.expiration-time`` of a Paimon table deletes consumers, too. Default: only
+    this option deletes consumers.
     """
     fail_when: Literal["degraded", "unhealthy"] | None = None
     """``degraded``: fail, with the remaining problems, if the verdict after the work is
