@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.datafile.file_presence import what_is_left
 from lakeformat.paimon.expiry_race import head_of
@@ -94,8 +94,9 @@ def remove_missing_files(
     """Find missing and truncated files, and commit a snapshot without them unless it is a dry run.
 
     The rows of these files are lost already; afterwards the table can be read again. Raise
-    InvalidRequestError if more than ``max_share`` of all files are missing; a dry run reports this
-    instead. If another commit changes the files meanwhile, the search is repeated.
+    InvalidRequestError if more than ``max_share`` of all files are missing, and UnsupportedError if
+    files are missing from a table with row ids; a dry run reports this instead. If another commit
+    changes the files meanwhile, the search is repeated.
     """
     share: object = max_share
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
@@ -137,14 +138,26 @@ class _Removal:
         plan = plan_columns(handle, snapshot)
         missing = [*_missing(handle, plan)]
         report = _report(handle, snapshot, missing, len(plan.columns), dry_run=self.dry_run)
-        self.report = replace(report, objection=_objection(report, self.max_share))
+        objection = self._loss_of_row_ids(missing) or _objection(report, self.max_share)
+        self.report = replace(report, objection=objection)
         return (snapshot, missing) if missing else None
 
     def plan(self) -> Round[_Lacking, _Lacking] | None:
         found = self.search()
+        if found is not None and (refusal := self._loss_of_row_ids(found[1])) is not None:
+            raise UnsupportedError(refusal)
         if self.report.objection is not None:
             raise InvalidRequestError(self.report.objection)
         return None if found is None else Round(units=[found], work=lambda found: found)
+
+    def _loss_of_row_ids(self, missing: Sequence[_Lack]) -> str | None:
+        if not missing or not self.handle.options.row_tracking_enabled:
+            return None
+        return (
+            f"{self.handle.uri} tracks row ids ('row-tracking.enabled'), which this version would "
+            "lose: restore the missing files from a backup, or remove them from the table with "
+            "another engine"
+        )
 
     def publish(self, found: _Lacking) -> None:
         snapshot, missing = found

@@ -138,6 +138,19 @@ def test_more_than_half_of_a_table_needs_another_word(catalog):
     assert ids(table) == [3]
 
 
+def test_a_dry_run_reports_that_a_table_with_row_ids_keeps_its_missing_files(catalog):
+    table = made(catalog, options={"row-tracking.enabled": "true"})
+    assert table.remove_missing_files(dry_run=False).objection is None
+    next(data_files(table)).unlink()
+
+    planned = table.remove_missing_files()
+
+    assert planned.objection is not None
+    assert "tracks row ids" in planned.objection
+    with pytest.raises(lake.UnsupportedError, match=r"tracks row ids .* restore the missing files"):
+        table.remove_missing_files(dry_run=False)
+
+
 def test_a_share_that_is_none_is_refused(catalog):
     with pytest.raises(lake.InvalidRequestError, match="max_share"):
         made(catalog).remove_missing_files(max_share=0)
