@@ -70,5 +70,15 @@ def test_a_table_named_by_its_directory_keeps_that_name(command):
     )
 
 
+@pytest.mark.parametrize(
+    "directory", ["file:///w/orders", "'/w/my orders'", "s3://b/w/orders$base"]
+)
+def test_a_command_with_a_directory_does_not_look_up_names(directory):
+    words = ["--format", "iceberg", "--metastore", "path", "--uri", "u", "--external-root", "/out",
+             "-w", "/a", "health", "shop"]  # fmt: skip
+    text = f"lake compact {directory} --strategy minor, or lake consumer reset {directory} x"
+    assert shown(words, text) == text.replace("lake ", "lake --external-root /out ")
+
+
 def test_words_that_are_no_command_stay():
     assert shown(["-w", "/a", "health", "shop"], "the lake house is far") == "the lake house is far"
