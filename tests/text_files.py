@@ -213,6 +213,9 @@ CASES = {
         "id,s\n1,a\n3000000000,b\n",
         "row 2, column 'id': '3000000000' is beyond the range of INT: .* make the column a BIGINT",
     ),
+    "a plus sign": Case(
+        "a.csv", "id,s\n+5,a\n", r"row 1, column 'id': '\+5' is not a value of type INT"
+    ),
     "a letter of latin-1 in a number": Case(
         "a.csv", "id,s\né,a\n".encode("latin-1"), "it is not UTF-8 .*column 'id'"
     ),

@@ -27,7 +27,7 @@ __all__ = ["naming_rows", "open_csv", "read_csv", "require_named_columns"]
 
 _BAD_COLUMN = re.compile(r"^In CSV column #(\d+): ")
 _BAD_VALUE = re.compile(r"'(.*)'", re.DOTALL)
-_WHOLE_NUMBER = re.compile(r"[+-]?\d+")
+_WHOLE_NUMBER = re.compile(r"-?\d+")
 _BAD_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
