@@ -58,7 +58,7 @@ def _naming_messages(path: str) -> Iterator[None]:
             if (form := message_format_at(path)) is not None:
                 reason.args = (
                     f"{sentence(reason)} {path} holds change messages, not rows: the job 'ingest' "
-                    f"applies them with format={form!r}",
+                    f'applies them with the key "format": "{form}"',
                 )
         raise
 
