@@ -33,6 +33,7 @@ from lakeformat.publish.targets.followers import targets_of
 from lakeformat.publish.visible_files import visible_files
 from lakeformat.rows.paired_rows import paired_rows
 from lakeformat.rows.row_hashes import Hashes, row_hashes
+from lakeformat.storage import ExternalRoots
 from lakeformat.tables.table import offering_arguments
 from lakeformat.types.count_text import counted
 
@@ -65,9 +66,17 @@ def check_publication(table: Table, readers: Sequence[Reader] = READERS) -> Publ
             f"run `lake publish {handle.argument}`, then check again"
         )
     expected = ExpectedRows(publishable_rows(handle, snapshot))
-    found = tuple(_checked(each, newest, expected) for each in readers)
+    readable = _with_external_roots(newest, handle)
+    found = tuple(_checked(each, readable, expected) for each in readers)
     problems = (outstanding, wrong_files(handle, newest, snapshot))
     return _report(handle, shown.snapshot_id, newest, len(expected), problems, found)
+
+
+def _with_external_roots(newest: LoadedMetadata, handle: TableHandle) -> LoadedMetadata:
+    """Return the metadata with which readers also reach the external files of the table."""
+    places = newest.places
+    every = (*places.external_roots.locations, *handle.external_roots.locations)
+    return replace(newest, places=replace(places, external_roots=ExternalRoots(every)))
 
 
 class ExpectedRows:

@@ -42,6 +42,21 @@ def test_pyiceberg_has_the_rows_of_the_published_files_on_any_storage(storage):
     assert names == ["PyIceberg", "DuckDB", "Iceberg-Rust", "ClickHouse"]
 
 
+def test_pyiceberg_reads_the_external_files_that_the_catalog_allows(tmp_path):
+    outside = (tmp_path / "fast").as_uri()
+    catalog = lake.open_catalog(str(tmp_path / "wh"), options={"external-roots": outside})
+    catalog.create_database("shop")
+    options = {
+        "metadata.iceberg.storage": "table-location",
+        "data-file.external-paths": f"{outside}/orders",
+        "data-file.external-paths.strategy": "round-robin",
+    }
+    table = catalog.create_table("shop.orders", COLUMNS, options=options)
+    table.write(ROWS)
+    report = lake.check_publication(table)
+    assert (report.failed, pyiceberg(report).rows) == ((), 2)
+
+
 def test_a_publication_that_is_behind_fails_although_its_rows_are_right(storage):
     table = published_table(storage, COLUMNS)
     object.__setattr__(table._handle, "environment", uuids(7))
