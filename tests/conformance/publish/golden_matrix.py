@@ -48,7 +48,7 @@ tries to publish each one from scratch with its history, and reads it with PyIce
 - `compacted`: the number of published rows after a full compaction; empty for refused tables, for
   append tables, and for `bucket=-2`, where a compaction adds rows that `rows` does not count.
 - `outcome`: "equal" means that PyIceberg reads exactly the published rows, at each snapshot
-  and tag; "refused" is followed by the reason that `lake publish` gives.
+  and tag; "refused" is followed by the reason.
 
 {equal} of {all} tables are equal; the remaining ones are refused.
 
