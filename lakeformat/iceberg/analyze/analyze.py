@@ -70,6 +70,8 @@ def analyze(
     snapshot = snapshots[-1].snapshot
     number = snapshot.snapshot_id
     report = replace(report, analyzed_snapshot_id=number)
+    if not fields:
+        return replace(report, reason="no column has a type whose values can be counted")
     if (known := _known(loaded.metadata, number, fields)) is not None:
         reason = f"snapshot {number} has these statistics already; no action needed"
         return replace(report, statistics=known, replayed=True, reason=reason)

@@ -85,6 +85,17 @@ def test_the_type_of_a_nested_column_is_named_in_the_words_of_iceberg(tmp_path):
     assert named in str(refused.value)
 
 
+def test_a_table_without_a_column_that_can_be_counted_has_nothing_to_count(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", [("tags", "ARRAY<INT>")])
+    table.write(pa.table({"tags": [[1]]}))
+    report = table.analyze()
+    assert (report.statistics, report.skipped, report.rows) == (None, ("tags",), None)
+    assert report.reason == "no column has a type whose values can be counted"
+    assert table._handle.load().metadata.statistics == ()
+
+
 def test_an_empty_table_has_nothing_to_count(storage):
     report = IcebergTable(made_table(storage)).analyze()
     assert report.statistics is None
