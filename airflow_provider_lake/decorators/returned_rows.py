@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -213,8 +214,8 @@ def _column(name: str, kind: pa.DataType | None, values: list[Any], function: st
 
 
 def _refuse_loss(rows: list[Any] | tuple[Any, ...], read: pa.Table, function: str) -> None:
-    """Raise ``InvalidRequestError`` for values that Arrow has truncated, such as 1.5 to 1, or a
-    timestamp to its day.
+    """Raise ``InvalidRequestError`` for values that Arrow has changed, such as 1.5 to 1, a
+    timestamp to its day, or 1e300 to the infinity of a FLOAT.
     """
     from lakeformat import InvalidRequestError
 
@@ -230,7 +231,9 @@ def _refuse_loss(rows: list[Any] | tuple[Any, ...], read: pa.Table, function: st
 
 
 def _is_kept(given: Any, kept: Any, kind: pa.DataType) -> bool:
-    """Return True if Arrow has lost no part of a value; the rounding of a FLOAT does not count."""
+    """Return True if Arrow has lost no part of a value; the rounding of a FLOAT does not count, but
+    a finite value that became infinite does.
+    """
     import pyarrow.types as kinds
 
     if kept is None:
@@ -251,6 +254,8 @@ def _is_kept(given: Any, kept: Any, kind: pa.DataType) -> bool:
             _is_kept(value, kept_value, kind.value_type)
             for value, kept_value in zip(given, kept, strict=True)
         )
+    if kinds.is_floating(kind):
+        return not math.isinf(kept) or bool(given == kept)
     is_exact = kinds.is_integer(kind) or kinds.is_decimal(kind) or kinds.is_temporal(kind)
     return not is_exact or bool(given == kept)
 

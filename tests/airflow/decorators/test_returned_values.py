@@ -26,6 +26,8 @@ NOON = datetime(2024, 1, 31, 12)
         ("ARRAY<INT>", [1, 1.5], "[1, 1]"),
         ("MAP<STRING, INT>", {"a": 1.5}, "[('a', 1)]"),
         ("ROW<a INT>", {"a": 1, "b": 2}, "{'a': 1}"),
+        ("FLOAT", 1e300, "inf"),
+        ("ARRAY<FLOAT>", [-1e300], "[-inf]"),
     ],
 )
 def test_a_value_that_would_be_cut_is_refused(catalog, kind, value, becomes):
@@ -42,6 +44,7 @@ def test_a_value_that_would_be_cut_is_refused(catalog, kind, value, becomes):
     [
         ("INT", 7),
         ("FLOAT", 0.5),
+        ("FLOAT", float("inf")),
         ("DECIMAL(10, 2)", Decimal("1.50")),
         ("DATE", NOON.date()),
         ("TIMESTAMP(3)", NOON),
