@@ -86,9 +86,9 @@ def clone_table(
     """Copy a table into a catalog as ``database.table``: one snapshot, or with ``full`` everything.
 
     ``snapshot`` (a snapshot id) or ``tag`` chooses the snapshot, with its columns and options;
-    default: the newest snapshot. ``full`` copies all snapshots, tags, branches and changelogs, but
-    not the progress of consumers. The source is only read. A name that has a table raises
-    ``AlreadyExistsError``.
+    default: the newest snapshot. ``full`` copies all snapshots, tags, branches and changelogs, also
+    if the source is only a branch of the table, but not the progress of consumers. The source is
+    only read. A name that has a table raises ``AlreadyExistsError``.
 
     Of a Mixed table, the merged rows of one state become a new Mixed table in a catalog of Iceberg
     tables; ``snapshot`` is a position or a snapshot id of either store.
