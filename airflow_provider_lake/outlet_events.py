@@ -54,9 +54,10 @@ def announce(
         return None
     table = LakeHook(lake_conn_id).get_conn().table(meant.name)
     upto = table.position(int(result["snapshot_id"]))
-    after = upto.before
     if "previous_snapshot_id" in result:
         after = table.position(result["previous_snapshot_id"] or 0)
+    else:
+        after = _before(table, upto)
     payload = _payload(table, meant.name, after, upto)
     keys = []
     if partition_column is not None:
@@ -66,6 +67,18 @@ def announce(
         if keys and not _is_alias(outlet):
             _add_keys(context["outlet_events"][outlet], keys)
     return payload
+
+
+def _before(table: Table, upto: Position) -> Position:
+    """Return the position before the newest commit of ``upto``.
+
+    A position of a Mixed table has the numbers of two stores, and only the history of the table
+    has the store of this commit.
+    """
+    if len(upto.numbers) == 1:
+        return upto.before
+    known = [each.position for each in table.snapshots() if each.position < upto]
+    return known[-1] if known else table.position(0)
 
 
 def _add_keys(event: Any, keys: Sequence[str]) -> None:

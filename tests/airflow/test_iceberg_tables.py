@@ -389,3 +389,21 @@ def test_an_event_carries_the_positions(orders):
     assert (extra["previous_snapshot_id"], extra["snapshot_id"]) == (before, last)
     assert extra["position"] == f"main/5@{last}"
     assert extra["previous_position"] == f"main/4@{before}"
+
+
+def test_an_event_of_a_mixed_table_is_about_the_commit_that_it_names(orders, tmp_path):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    people = catalog.create_table(
+        "shop.people", [("id", "BIGINT NOT NULL")], format="mixed", primary_key=["id"]
+    )
+    outlet = lake_asset("shop.people")
+    found = []
+    for row in (1, 2):
+        written = people.write(pa.table({"id": [row]}))
+        context = {"outlet_events": OutletEventAccessors(), "ti": SimpleNamespace()}
+        announce(context, [outlet], {"table": "shop.people", "snapshot_id": written.snapshot_id})
+        extra = context["outlet_events"][outlet].extra
+        found.append((extra["snapshot_id"] == written.snapshot_id, extra["missed"]))
+        people.compact(strategy="full")  # from now on the base store has a snapshot, too
+
+    assert found == [(True, False), (True, False)]
