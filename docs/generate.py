@@ -171,10 +171,10 @@ def options_page() -> str:
 def _theirs() -> list[str]:
     return [
         *("", "## Ignored, for other engines", ""),
-        "These concern only jobs of other engines. They affect neither the rows of a table nor its",
-        "files. A key that is not on this page is treated the same way, and",
-        "`health` names it in a note; [the last section](#refused-operation-by-operation) has",
-        "exceptions.",
+        "These concern only jobs of other engines, unless their line names an effect here. They",
+        "affect neither the rows of a table nor its files. A key that is not on this page is",
+        "treated the same way, and `health` names it in a note;",
+        "[the last section](#refused-operation-by-operation) has exceptions.",
         *("", "| option | concerns |", "|---|---|"),
         *_foreign_rows(ForeignClass.THEIRS),
     ]

@@ -29,8 +29,8 @@ ScannedTableArgument = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="database.table, a branch as 'database.table$branch_dev', only the compacted rows as "
-        "'database.table$ro', or the table's directory",
+        help="database.table, a branch as 'database.table$branch_dev', only the fully compacted "
+        "rows as 'database.table$ro', or the table's directory",
     ),
 ]
 ColumnsOption = Annotated[

@@ -21,9 +21,9 @@ class ChangelogOptions:
         "changelog-producer",
         one_of("none", "input", "lookup", "full-compaction"),
         "none",
-        "Changes kept in changelog files: none; the rows as they were written (input); the rows "
-        "that each compaction of new rows replaces (lookup); or the differences between full "
-        "compactions.",
+        "Changes kept in changelog files: none; the rows as they were written (input); the changes "
+        "that new rows make, added by their first compaction (lookup); or the differences between "
+        "full compactions (full-compaction).",
     )
     changelog_row_deduplicate = Option(
         "changelog-producer.row-deduplicate",
@@ -42,7 +42,7 @@ class ChangelogOptions:
         BOOLEAN,
         "false",
         "Changes and streams of a primary-key table include overwrites: -D for each deleted row, "
-        "+I for each new row.",
+        "and each new row as +I, or as +U if it was written with this kind.",
     )
     streaming_read_append_overwrite = Option(
         "streaming-read-append-overwrite",
@@ -61,9 +61,9 @@ class ChangelogOptions:
         "full-compaction.delta-commits",
         OPTIONAL_NUMBER,
         "",
-        "Number of commits after which writers of other engines compact a bucket in full. Writers "
-        "of this library never compact: run compactions with strategy 'full' instead. Reads with "
-        "scan.mode = compacted-full look for a compaction of such a commit.",
+        "Number of commits after which writers of other engines compact a bucket in full. Reads "
+        "with scan.mode = compacted-full then ignore the other compactions of these writers. "
+        "Writers of this library never compact: run compactions with strategy 'full' instead.",
         group=Group.PERFORMANCE,
     )
     deletion_vectors_bitmap64 = Option(

@@ -79,13 +79,13 @@ class CommittingOptions:
         "commit.force-create-snapshot",
         BOOLEAN,
         "false",
-        "A commit without any change creates a snapshot nevertheless.",
+        "An append without rows creates a snapshot nevertheless.",
     )
     snapshot_ignore_empty_commit = Option(
         "snapshot.ignore-empty-commit",
         BOOLEAN,
         "true",
-        "A commit without any change creates no snapshot.",
+        "An append without rows creates no snapshot.",
     )
     commit_discard_duplicate_files = Option(
         "commit.discard-duplicate-files",

@@ -164,8 +164,8 @@ class CompactionOptions:
         "bucket-append-ordered",
         BOOLEAN,
         "true",
-        "Rows in a bucket of an append table keep the order of writing; false allows a compaction "
-        "to sort them.",
+        "For append tables with a number of buckets: rows of a bucket keep the order of writing; "
+        "false allows a compaction to sort them. Without this number, sorting is always allowed.",
     )
     zorder_var_length_contribution = Option(
         "zorder.var-length-contribution",

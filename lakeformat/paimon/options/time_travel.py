@@ -95,17 +95,20 @@ class TimeTravelOptions:
         "incremental-between",
         TEXT,
         "",
-        "Selects changes, not rows: scans are refused. Read the changes with Table.changes.",
+        "Selects changes, not rows: a scan is refused unless the call names a snapshot. Read the "
+        "changes with Table.changes.",
     )
     incremental_between_timestamp = Option(
         "incremental-between-timestamp",
         TEXT,
         "",
-        "Selects changes, not rows: scans are refused. Read the changes with Table.changes.",
+        "Selects changes, not rows: a scan is refused unless the call names a snapshot. Read the "
+        "changes with Table.changes.",
     )
     incremental_to_auto_tag = Option(
         "incremental-to-auto-tag",
         TEXT,
         "",
-        "Selects changes, not rows: scans are refused. Read the changes with Table.changes.",
+        "Selects changes, not rows: a scan is refused unless the call names a snapshot. Read the "
+        "changes with Table.changes.",
     )

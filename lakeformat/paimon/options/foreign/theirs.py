@@ -18,6 +18,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "dynamic-bucket.assigner-parallelism",
         "dynamic-bucket.initial-buckets",
         "file-reader-async-threshold",
+        "read.batch-size",
         "scan.infer-parallelism",
         "scan.infer-parallelism.max",
         "scan.manifest.parallelism",
@@ -42,7 +43,6 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "local-merge-buffer-size",
         "orc.write.batch-size",
         "page-size",
-        "read.batch-size",
         "sort-engine",
         "sort-spill-buffer-size",
         "sort-spill-threshold",
@@ -277,7 +277,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "materialized-table.refresh-mode",
         "materialized-table.refresh-status",
     ),
-    "how Iceberg metadata is written; metadata.iceberg.storage decides if there is any": (
+    "how other engines write Iceberg metadata; no effect on metadata that is published here": (
         "metadata.iceberg.compaction.max.file-num",
         "metadata.iceberg.compaction.min.file-num",
         "metadata.iceberg.delete-after-commit.enabled",
