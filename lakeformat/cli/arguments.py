@@ -7,11 +7,14 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["DryRun", "PartitionsWhereOption", "TableArgument"]
+__all__ = ["DryRun", "MainTableArgument", "PartitionsWhereOption", "TableArgument"]
 
 TableArgument = Annotated[
     str,
     typer.Argument(metavar="TABLE", help="database.table, a branch of it, or its directory"),
+]
+MainTableArgument = Annotated[
+    str, typer.Argument(metavar="TABLE", help="database.table, or the table's directory")
 ]
 PartitionsWhereOption = Annotated[
     str | None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lakeformat.cli.arguments import TableArgument
+from lakeformat.cli.arguments import MainTableArgument
 from lakeformat.cli.confirm import Yes
 from lakeformat.cli.deletions import delete_and_show
 from lakeformat.cli.output import AsJson, Shown, print_json, print_report, print_rows, shown_time
@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
 @_branch.command("list")
 def list_branches(
     context: typer.Context,
-    table: TableArgument,
+    table: MainTableArgument,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -59,7 +59,7 @@ def list_branches(
 @_branch.command("create")
 def create_branch(
     context: typer.Context,
-    table: TableArgument,
+    table: MainTableArgument,
     branch: BranchArgument,
     tag: Annotated[
         str | None, typer.Option(metavar="TAG", help="Start from the snapshot of this tag.")
@@ -94,7 +94,7 @@ def create_branch(
 @_branch.command("rename")
 def rename_branch(
     context: typer.Context,
-    table: TableArgument,
+    table: MainTableArgument,
     branch: BranchArgument,
     new_name: Annotated[str, typer.Argument(metavar="NEW", help="The new name.")],
     dry_run: DryRunOption = False,
@@ -112,7 +112,7 @@ def rename_branch(
 @_branch.command("fast-forward")
 def fast_forward(
     context: typer.Context,
-    table: TableArgument,
+    table: MainTableArgument,
     branch: BranchArgument,
     dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,
@@ -131,7 +131,7 @@ def fast_forward(
 @_branch.command("delete")
 def delete_branch(
     context: typer.Context,
-    table: TableArgument,
+    table: MainTableArgument,
     branch: BranchArgument,
     dry_run: DryRunOption = False,
     yes: Yes = False,

@@ -62,7 +62,9 @@ FreshnessOption = Annotated[
 ConditionOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--condition", metavar="SQL", help="A condition that each row must meet: 'amount >= 0'."
+        "--condition",
+        metavar="SQL",
+        help="A condition that no row may fail: 'amount >= 0'. Rows for which it is null pass.",
     ),
 ]
 WarnOption = Annotated[

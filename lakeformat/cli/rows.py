@@ -49,7 +49,7 @@ FormatOption = Annotated[
         "--format",
         metavar="FORMAT",
         help="table, csv, json (one object per line) or parquet. Default: by the suffix of "
-        "--output, else table.",
+        "--output; without --output, table.",
     ),
 ]
 AsJsonRows = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
@@ -122,7 +122,8 @@ def changes(
         typer.Option(
             metavar="SNAPSHOT",
             help="Start after this snapshot: a number, a tag or a time in UTC, such as "
-            "2024-01-31T10:00; in an Iceberg or Mixed table also a position, such as main/8.",
+            "2024-01-31T10:00; also a position, such as main/8 of an Iceberg table or "
+            "main/8.11@… of a Mixed table.",
         ),
     ],
     upto: Annotated[

@@ -183,7 +183,12 @@ def clone_database(
     to: ToOption = None,
     new: Annotated[
         str | None,
-        typer.Option("--as", metavar="DATABASE", help="Name of the copy. Default: the same."),
+        typer.Option(
+            "--as",
+            metavar="DATABASE",
+            help="Name of the copy, which is created if it does not exist; a dry run needs an "
+            "existing one. Default: the same.",
+        ),
     ] = None,
     including: Annotated[
         str, typer.Option(metavar="REGEX", help="Only tables whose name matches.")

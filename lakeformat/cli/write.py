@@ -33,7 +33,8 @@ InputsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="INPUT...",
-        help="Files that end in .csv, .json or .parquet, also compressed (.csv.gz)",
+        help="Files that end in .csv, .json or .parquet, also compressed (.csv.gz); with --format, "
+        "files of any ending",
     ),
 ]
 KindsOption = Annotated[
