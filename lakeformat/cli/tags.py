@@ -41,7 +41,9 @@ WatermarkOption = Annotated[
 RetainOption = Annotated[
     str | None,
     typer.Option(
-        metavar="AGE", help="Lifetime, such as '7 d'; `lake tag expire` deletes the tag afterwards."
+        metavar="AGE",
+        help="Lifetime, such as '7 d'; `lake tag expire` deletes the tag afterwards. Default of "
+        "Paimon tables: the option tag.default-time-retained.",
     ),
 ]
 ForceOption = Annotated[

@@ -177,8 +177,8 @@ def _remove_orphan_files(
     older_than: str | int | None = None,
     dry_run: bool = False,
 ) -> Any:
-    """Delete unreferenced files that were last changed before ``older_than``, by default one day
-    before the newest commit.
+    """Delete unreferenced files that were last changed before ``older_than``, which must be at
+    least one day ago. Default: one day before the newest commit.
     """
     return table.remove_orphans(older_than, dry_run, executor=executor)
 
@@ -217,7 +217,9 @@ def _create_tag_from_watermark(
 def _replace_tag(
     table: lake.Table, *, tag: str, snapshot: int | None = None, time_retained: str | None = None
 ) -> Any:
-    """Move a tag to another snapshot."""
+    """Move a tag to ``snapshot``, by default to the newest one. Its lifetime is then
+    ``time_retained``, by default the option ``tag.default-time-retained``.
+    """
     return table.tags.replace(tag, snapshot=snapshot, retain=time_retained)
 
 
