@@ -102,7 +102,8 @@ class MergeOptions(AggregateOptions):
         one_of("deduplicate", "partial-update", "aggregation", "first-row"),
         "deduplicate",
         "How rows with one primary key are merged: keep the last row, keep the last non-null "
-        "value of each column, aggregate the values, or keep the first row.",
+        "value of each column, aggregate the values, or keep the first row. With first-row, rows "
+        "that are not compacted yet are invisible.",
         mutable=False,
     )
     sequence_field = Option(
