@@ -103,8 +103,9 @@ def _meets(schema: TableSchema, where: PredicateFilter, partition: bytes) -> boo
     values = partition_values(schema, partition)
     arrays = [values_to_arrow([v], f.type) for f, v in zip(fields, values, strict=True)]
     types = to_arrow_schema(fields).types
+    # A batch without columns has no row: the last column gives an unpartitioned table one row, too.
     row = pa.RecordBatch.from_arrays(
-        [array.cast(kind) for array, kind in zip(arrays, types, strict=True)],
-        names=[field.name for field in fields],
+        [*(array.cast(kind) for array, kind in zip(arrays, types, strict=True)), pa.nulls(1)],
+        names=[*(field.name for field in fields), ""],
     )
     return where.mask(row)[0].as_py() is True

@@ -62,6 +62,15 @@ def files(table: lake.Table) -> list[str]:
 
 
 @TABLES
+def test_true_selects_all_rows_of_an_unpartitioned_table(options):
+    table = three_files(options)
+    assert table.update("TRUE AND NOT FALSE", {"v": "new"}).rows == 12
+    assert rows(table) == [(key, "new") for key in range(12)]
+    assert table.delete("TRUE").rows == 12
+    assert rows(table) == []
+
+
+@TABLES
 def test_the_rows_that_meet_the_condition_go_and_no_other(options):
     table = three_files(options)
     report = table.delete("k = 1 OR k = 6")
