@@ -13,6 +13,7 @@ import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakeformat.tables.table import refuse_operation
@@ -309,6 +310,8 @@ def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outco
     """Return the outcome of an earlier attempt with the same commit identity that published the
     rows or, with ``stage``, staged them; None if there is none.
     """
+    if wanted.overwrite is not None:
+        commit = replace(commit, replaces=None)  # an overwrite removes the old rows by itself
     if done := table.find_commit(commit):
         return Outcome.of_commit(table, done, None)
     if wanted.stage and (staged := table.staged.find(commit)):

@@ -89,6 +89,17 @@ def test_a_retry_replaces_nothing_that_came_later(orders, catalog, land, overwri
     assert rows_of(catalog) == ["mon,1,a", "mon,2,later"]
 
 
+@pytest.mark.parametrize("overwrite", ["partitions", "table"])
+def test_an_overwrite_ignores_commit_replaces(orders, catalog, land, overwrite):
+    """The rows of the first run are merged with others, so an append could not remove them."""
+    first = land("mon,1,a", commit_user="run", commit_identifier=1)
+    land("mon,2,b")
+    orders.compact()
+    again = {"commit_identifier": 2, "commit_replaces": first["snapshot_id"]}
+    land("mon,1,c", commit_user="run", overwrite=overwrite, **again)
+    assert rows_of(catalog) == ["mon,1,c"]
+
+
 def test_a_table_without_partitions_is_replaced_only_as_a_whole(catalog, land):
     catalog.create_table("shop.orders", COLUMNS)
     land("mon,1,a")
