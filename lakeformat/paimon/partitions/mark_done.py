@@ -79,7 +79,8 @@ def mark_partitions_done(
         partitions=tuple(done),
         reason=f"{verb} as done by {', '.join(asked)}: {len(done)}",
     )
-    _log.info("%s: %s", handle.name, report.reason)
+    if not dry_run:
+        _log.info("%s: %s", handle.name, report.reason)
     return report
 
 
