@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compacts the files whose rows are not in the changelog of a table yet."""
+"""Compacts a table so that its changelog gets the changes that it does not have yet."""
 
 from __future__ import annotations
 

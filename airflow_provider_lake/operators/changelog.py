@@ -14,7 +14,7 @@ __all__ = ["LakeChangelogOperator"]
 
 
 class LakeChangelogOperator(LakeJobOperator):
-    """Compacts the files whose rows are not in the changelog of a table yet.
+    """Compacts a table so that its changelog gets the changes that it does not have yet.
 
     The new changelog is in the snapshots after ``previous_snapshot_id``, up to and including
     ``snapshot_id`` of the result.

@@ -22,9 +22,10 @@ class LakeDeleteOperator(LakeJobOperator):
 
     :param where: a SQL condition on any columns, which selects the rows, such as ``"id = 7 AND note
         IS NULL"``; ``"TRUE"`` selects all rows
-    :param read_snapshot: for Paimon tables, with ``conflict``: the position at which an earlier
-        task read the table, such as ``"main/7"``. The rows are searched in this state, and a row
-        whose key other commits have changed since is kept. Default: the newest snapshot
+    :param read_snapshot: for Paimon tables with a primary key, with ``conflict``: the position at
+        which an earlier task read the table, such as ``"main/7"``. The rows are searched in this
+        state, and a row whose key other commits have changed since is kept. Default: the newest
+        snapshot
     :param conflict: with ``read_snapshot``: ``transaction-order``, the only value. It may be left
         out if the table option ``write.conflict`` has this value. A Mixed table always uses this
         order and refuses ``read_snapshot``, because each task on it is a batch

@@ -143,8 +143,9 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangelogRequest(CommitRequest, PartitionsRequest):
-    """Compact the files whose rows are not in the changelog of a table yet. The table option
-    ``changelog-producer`` must be ``lookup`` or ``full-compaction``.
+    """Compact a table so that its changelog gets the changes that it does not have yet. The table
+    option ``changelog-producer`` must be ``lookup``, which compacts with the strategy ``minor``, or
+    ``full-compaction``, which compacts every bucket with new rows in full.
     """
 
     idle: Duration | None = None

@@ -21,9 +21,9 @@ class RowChangeRequest(CommitRequest):
     ``"TRUE"`` selects all rows.
     """
     read_snapshot: TablePosition | None = None
-    """For Paimon tables, with ``conflict``: the position at which an earlier task read the table,
-    such as ``"main/7"``. The rows are searched in this state, and a row whose key other commits
-    have changed since is kept. Default: the newest snapshot.
+    """For Paimon tables with a primary key, with ``conflict``: the position at which an earlier
+    task read the table, such as ``"main/7"``. The rows are searched in this state, and a row whose
+    key other commits have changed since is kept. Default: the newest snapshot.
     """
     conflict: Literal["transaction-order"] | None = None
     """With ``read_snapshot``: ``transaction-order``, the only value. It may be left out if the
