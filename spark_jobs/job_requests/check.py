@@ -38,7 +38,7 @@ _CHECKS = (
 @dataclass(frozen=True, kw_only=True)
 class CheckRequest(TableRequest):
     """Check staged rows before they are published, or the published rows of the table. Give at
-    least one check.
+    least one check. A null fails only ``not_null``.
     """
 
     staged: Sequence[str] | None = None
