@@ -91,7 +91,7 @@ def test_a_retry_replaces_nothing_that_came_later(orders, catalog, land, overwri
 
 @pytest.mark.parametrize("overwrite", ["partitions", "table"])
 def test_an_overwrite_ignores_commit_replaces(orders, catalog, land, overwrite):
-    """The rows of the first run are merged with others, so an append could not remove them."""
+    """The rows of the first run share a file with later rows, so an append cannot remove them."""
     first = land("mon,1,a", commit_user="run", commit_identifier=1)
     land("mon,2,b")
     orders.compact()
