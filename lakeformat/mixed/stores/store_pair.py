@@ -165,12 +165,12 @@ class StorePair:
         if field is None:
             return
         other = pair.change.metadata.schema.field(field.id)
-        found = "lacks it" if other is None else f"has {other.name!r} of {other.type}"
+        found = "no column" if other is None else f"{other.name!r} of {other.type}"
         raise CorruptTableError(
             f"column {field.name!r} of {field.type} of the Mixed table {self.base.uri} has "
-            f"the id {field.id}, for which the change store {self.change.uri} {found}: a "
-            "change of the schema reached only one store. With the program that made it, make the "
-            "same change in the other one"
+            f"the id {field.id}, and the change store {self.change.uri} has {found} with this id: "
+            "a change of the schema reached only one store. With the program that made it, make "
+            "the same change in the other one"
         )
 
     def _change_name(self, base: LoadedMetadata) -> str:

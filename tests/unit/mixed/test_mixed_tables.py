@@ -79,7 +79,7 @@ def test_a_column_that_was_added_to_the_base_store_alone_is_refused(pair):
     edit(pair.root / "t", schemas=[schema], **{"last-column-id": 4})
     message = refusal(pair)
     assert "column 'more' of int of the Mixed table" in message
-    assert "lacks it: a change of the schema reached only one store" in message
+    assert "has no column with this id: a change of the schema reached only one store" in message
 
 
 def test_a_column_that_the_change_store_has_alone_is_left_out(pair):
