@@ -65,9 +65,9 @@ ROWS = (
     ),
     Row(
         "94",
-        "a stream dies during its commit, which has expired when the stream restarts",
-        "each row arrives once; if the consumer that keeps its snapshot was deleted, "
-        "the stream is refused",
+        "a stream dies during its commit, and snapshots expire before it restarts",
+        "each row arrives once, because a consumer keeps the snapshot of the commit; if the "
+        "consumer was deleted, the stream is refused",
         (
             "tests/spark/test_stream_faults.py::test_a_fault_at_any_storage_call_costs_no_row_and_makes_none_twice",
             "tests/crash/test_killed_file_streams.py::test_a_stream_of_files_that_dies_anywhere_takes_each_file_once",

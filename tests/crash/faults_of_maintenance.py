@@ -237,8 +237,9 @@ ROWS = (
     Row(
         "72",
         "orphan removal during a very long write",
-        "the files are kept if `in_use` or `running_since` names the write, or if its newest file "
-        "is young",
+        "the files are kept if their commit messages are given (`in_use`), if the start of the "
+        "oldest running write is given (`running_since`), or if the newest file of the write is "
+        "young",
         (
             f"{_ORPHANS}test_the_files_of_a_write_that_takes_days_stay_if_they_are_known",
             "tests/unit/paimon/orphans/test_orphans.py::test_a_writer_that_is_still_at_work_keeps_all_its_files",
