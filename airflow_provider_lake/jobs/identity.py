@@ -178,9 +178,9 @@ def _keeps(store: Any, subject: str, key: str, seen: FirstTry) -> bool:
         store.set(key, asdict(seen))
     except AirflowRuntimeError as reason:
         _log.warning(
-            "Airflow's task state store did not take the newest snapshot of %s before the first "
-            "attempt: %s. Nothing to do now; but if snapshots expire before a retry, the retry "
-            "fails instead of finding its commit",
+            "Airflow's task state store did not store which snapshot of %s was the newest before "
+            "the first attempt: %s. Nothing to do now; but if snapshots expire before a retry, the "
+            "retry fails instead of finding its commit",
             subject,
             reason,
         )

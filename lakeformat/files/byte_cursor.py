@@ -120,8 +120,8 @@ class ByteCursor:
         return value
 
     def error(self, found: str) -> CorruptTableError:
-        """Return the error for damage at the current position; ``found`` describes the damage."""
+        """Return the error for damage near the current position; ``found`` describes the damage."""
         place = self._base + self.position
         return CorruptTableError(
-            f"{self._source} is damaged at byte {place}: {found}; {self._remedy}"
+            f"{self._source} is damaged near byte {place}: {found}; {self._remedy}"
         )

@@ -32,7 +32,7 @@ def delete_foreign_markers(client: ObjectClient, key: str) -> None:
     except ImportError as error:
         raise UnsupportedError(
             f"{uri} still has objects whose names end in a slash, and this pyarrow has no S3:"
-            f" delete them, such as with: aws s3 rm --recursive {address}/"
+            f" delete them, for example with: aws s3 rm --recursive {address}/"
         ) from error
     given = client.config.values
     words = {

@@ -62,8 +62,10 @@ class SparkExecutor:
 
 
 class _TaggedJobs:
-    """Runs a Spark job with one task for each part, so that each result arrives when its task ends.
-    All jobs have the same tag, by which Spark stops them together.
+    """Runs each part as a Spark job of its own, which has a single task.
+
+    So the results of a part arrive when its task ends. All these jobs have the same tag, by which
+    Spark stops them together.
     """
 
     def __init__(self, spark: SparkSession, work: Callable[[Any], Any], stop: Event) -> None:

@@ -3,7 +3,8 @@
 
 Files of earlier metadata files in the log are needed, too, because another program may make such a
 metadata file current again. Files of a staged result are needed until it is published or discarded,
-even if they are old.
+even if they are old. If another table also has metadata files in the directory, such as a renamed
+table whose old name was used again, the files that these refer to are needed, too.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class References:
     _snapshots: set[tuple[int, str | None]] = field(default_factory=set)
     _manifests: set[str] = field(default_factory=set)
     _staged: set[str] = field(default_factory=set)
+    other_tables: set[str] = field(default_factory=set)
+    """The UUIDs of other tables that have metadata files in the directory."""
 
     @classmethod
     def of(cls, handle: TableHandle) -> References:
@@ -87,15 +90,23 @@ class References:
         segments = location_of(address, is_literal=False).segments
         return segments in self._outside.get(segments[-1], ())
 
-    def keep_metadata_file(self, path: str) -> None:
-        """Add a metadata file that is not in the log but may become current, and the files that it
-        refers to.
+    def keep_metadata_file(self, path: str, *, may_become_current: bool) -> None:
+        """Add a metadata file outside of the log, and the files that it refers to, if another table
+        wrote it or if it may become current.
         """
-        self._paths.add(_plain(path))
+        storage, mine = self.current.places.storage, self.current.metadata.table_uuid
         try:
-            self._add_file(self.current.places.storage, path)
-        except CorruptTableError:  # a damaged metadata file cannot become current
+            metadata = read_metadata_file(storage, path)
+        except (CorruptTableError, NotFoundError):  # such a file cannot become current
+            if may_become_current:
+                self._paths.add(_plain(path))
             return
+        theirs = metadata.table_uuid
+        is_other = None not in (mine, theirs) and mine != theirs
+        if is_other:
+            self.other_tables.add(str(theirs))
+        if is_other or may_become_current:
+            self._add(LoadedMetadata(self.current.places, metadata, path), is_current=False)
 
     def require_no_mismatch(self, paths: Iterable[str]) -> None:
         """Raise ``InvalidRequestError`` if metadata names one of the files at another address.

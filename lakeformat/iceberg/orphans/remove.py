@@ -182,8 +182,8 @@ def _find(search: OrphanSearch) -> None:
         number = number_of(file.name)
         if number is None or references.has(file.path):
             continue
-        if newest is None or number >= newest:
-            references.keep_metadata_file(file.path)
+        is_newer = newest is None or number >= newest
+        references.keep_metadata_file(file.path, may_become_current=is_newer)
     for file in search.listing.files:
         if search.is_needed(file):
             continue
@@ -304,9 +304,11 @@ def _left_out(search: OrphanSearch) -> tuple[str, ...]:
 
 def _reason(search: OrphanSearch, deleter: Deleter, *, dry_run: bool) -> str:
     files = counted(len(search.listing.files), "file")
-    others = search.listing.tables
-    skipped = f"; skipped {counted(len(others), 'directory', 'directories')} of other tables"
-    skipped = skipped if others else ""
+    below, beside = len(search.listing.tables), len(search.references.other_tables)
+    skipped = f"; skipped {counted(below, 'directory', 'directories')} of other tables"
+    skipped = skipped if below else ""
+    shared = f"; kept the files of {counted(beside, 'other table')} in the same directory"
+    skipped += shared if beside else ""
     if not search.orphans:
         kept = "referenced or newer than the age limit"
         kept = f"{kept}, or is a link or of unknown age" if search.unknown else kept

@@ -6,7 +6,7 @@ transaction than commits before it. If such an earlier commit has changed a key,
 batch to this key has no effect and is left out.
 
 In a table with a version field, changes are in the order of versions. A change of a late batch is
-then left out only if its version is not larger.
+then left out only if its version is not larger than that of the earlier change.
 """
 
 from __future__ import annotations

@@ -54,6 +54,6 @@ def _check_apart(groups: tuple[SequenceGroup, ...]) -> None:
                 where = "twice" if owner == group.option else f"and so does option {owner!r}"
                 raise InvalidRequestError(
                     f"option {group.option!r} names the column {name!r} {where}: a column can be "
-                    "named once, in one sequence group; remove the other mention"
+                    "named once, in one sequence group; remove one of the two"
                 )
             owners[name] = group.option

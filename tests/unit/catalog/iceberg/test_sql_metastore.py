@@ -201,3 +201,25 @@ def test_a_table_that_is_sent_to_a_task_writes_files_for_a_commit_here(tmp_path)
         there.commit(messages)
     orders.commit(messages)
     assert ids_of(orders) == [1]
+
+
+@pytest.mark.parametrize("age", ["0 s", None])
+def test_a_renamed_table_and_a_new_one_of_its_old_name_keep_each_others_files(tmp_path, age):
+    catalog = opened(tmp_path)
+    catalog.create_database("shop")
+    old = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    old.write(pa.table({"id": [1]}))
+    catalog.rename_table("shop.orders", "shop.old_orders")
+    new = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    for number in range(2, 5):
+        new.write(pa.table({"id": [number]}))
+    old = catalog.table("shop.old_orders")
+    assert new.location == old.location
+    for table in (new, old):  # the older table's metadata has lower numbers
+        (tmp_path / "shop/orders/data/lost.parquet").write_bytes(b"orphan")
+        given = {} if age is None else {"older_than": age, "allow_younger": True}
+        report = table.remove_orphans(dry_run=False, max_share=1, **given)
+        assert report.removed_files == (0 if age is None else 1)
+        assert "kept the files of 1 other table in the same directory" in report.reason
+    assert ids_of(new) == [2, 3, 4]
+    assert ids_of(old) == [1]

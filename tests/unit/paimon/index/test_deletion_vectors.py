@@ -155,7 +155,9 @@ def test_a_wrong_checksum_is_named_with_file_and_offset(form):
     content, found = EXAMPLES[form]
     damaged = content[:-1] + bytes([content[-1] ^ 1])
     place = len(content)
-    with pytest.raises(CorruptTableError, match=f"index-0 is damaged at byte {place}: .* checksum"):
+    with pytest.raises(
+        CorruptTableError, match=f"index-0 is damaged near byte {place}: .* checksum"
+    ):
         read(damaged, found)
 
 

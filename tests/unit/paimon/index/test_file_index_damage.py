@@ -157,6 +157,6 @@ def test_announced_lengths_ask_for_no_memory(sample):
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(index_type, body, reason):
-    with pytest.raises(CorruptTableError, match=f"index is damaged at byte .*{reason}") as caught:
+    with pytest.raises(CorruptTableError, match=f"index is damaged near byte .*{reason}") as caught:
         open_column_index(index_type, INT, bytes.fromhex(body), "index")
     assert "`lake rewrite-file-index TABLE --force`" in str(caught.value)
