@@ -61,6 +61,8 @@ _BY_NAME: dict[str, Declared] = {
 }
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
 _MOST_DIGITS = "38"
+_OPS = pa.array([*"crudtm"])
+"""The known letters of ``op``; a message of ``m`` is one of the source's log, without a row."""
 
 
 class Debezium:
@@ -103,8 +105,8 @@ class Debezium:
         """Return the changed rows of the messages that ``only`` selects, divided by kind. ``path``
         names the file in errors.
 
-        Raise ``InvalidRequestError`` for an incomplete message, a truncate, or a second source
-        table.
+        Raise ``InvalidRequestError`` for an incomplete message, an unknown ``op``, a truncate, or a
+        second source table.
         """
         body = _body(messages)
         op = field_of(body, "op")
@@ -117,6 +119,12 @@ class Debezium:
         truncated = pc.equal(op, "t")
         if pc.any(truncated if meant is None else pc.and_(truncated, meant)).as_py():
             raise lake.InvalidRequestError(_TRUNCATED.format(path=path))
+        unknown = op.filter(pc.invert(pc.is_in(op, _OPS)))
+        if len(unknown):
+            raise lake.InvalidRequestError(
+                f"{path} has a message of op {unknown[0].as_py()!r}, which is not supported: remove "
+                "the message"
+            )
         return [*self._of(body, op, meant, path)]
 
     def _of(

@@ -365,6 +365,7 @@ def test_decimals_of_any_length_are_what_their_bytes_say(size):
     [
         ("debezium", debezium("t"), "truncate message"),
         ("debezium", {"a": 1}, "without 'op'"),
+        ("debezium", debezium("x", after=item("a", 1)), "of op 'x', which is not supported"),
         ("debezium", debezium("d"), "without its row"),
         ("debezium", debezium("u", before=item("a", 1)), "without its row"),
         ("canal", canal("TRUNCATE", ddl=True), "TRUNCATE message"),
