@@ -122,8 +122,8 @@ class Debezium:
         unknown = op.filter(pc.invert(pc.is_in(op, _OPS)))
         if len(unknown):
             raise lake.InvalidRequestError(
-                f"{path} has a message of op {unknown[0].as_py()!r}, which is not supported: remove "
-                "the message"
+                f"{path} has a message of op {unknown[0].as_py()!r}, which is not supported: "
+                "remove the message"
             )
         return [*self._of(body, op, meant, path)]
 

@@ -16,7 +16,7 @@ from spark_jobs.job_requests.values import (
     ColumnSources,
     ConsumerName,
     DialectCharacter,
-    Duration,
+    Interval,
     KeyColumns,
     MessageTable,
     NullValues,
@@ -171,7 +171,7 @@ class IngestRequest(BatchRequest):
     """
     files_per_batch: Numbered | None = None
     """With ``checkpoint``: the most files in one commit."""
-    poll: Duration | None = None
+    poll: Interval | None = None
     """With ``checkpoint`` or ``source_table``: run as a stream that looks for new files or changes
     at this interval, such as ``"10 s"``, until the process ends.
     """

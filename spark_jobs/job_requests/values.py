@@ -25,6 +25,7 @@ __all__ = [
     "DialectCharacter",
     "Duration",
     "Expiration",
+    "Interval",
     "KeyColumns",
     "MessageTable",
     "Moment",
@@ -235,6 +236,8 @@ Value: TypeAlias = str | int | float | bool | None
 Duration: TypeAlias = Annotated[str, Rule(_DURATION, _duration)]
 Retention: TypeAlias = Annotated[str, Rule(_DURATION, _some_time)]
 """The lifetime of a tag."""
+Interval: TypeAlias = Annotated[str, Rule(_DURATION, _some_time)]
+"""The time between two attempts."""
 Moment: TypeAlias = Annotated[str | int, Rule(f"{_TIME} or {_MILLIS}", _moment)]
 """A time: ISO 8601 text, in UTC unless it has a zone, or epoch milliseconds."""
 PastTime: TypeAlias = Annotated[

@@ -44,6 +44,7 @@ WRONG = {
     values.PastTime: "7 parsecs",
     values.RegularExpression: "(",
     values.Retention: "0 s",
+    values.Interval: "0 s",
     values.RowCount: -1,
     values.Share: 3.0,
     values.TableOptionTexts: {"bucket": "many"},

@@ -451,6 +451,7 @@ def test_a_process_that_slept_while_its_checkpoint_was_cut_short_is_told(
         ({"files_per_batch": 1, "checkpoint": None}, "'files_per_batch' needs key 'checkpoint'"),
         ({"files_per_batch": 0}, "must be a whole number from 1 on, got 0"),
         ({"poll": "soon"}, "key 'poll' must be a duration"),
+        ({"poll": "0 s"}, "key 'poll' must be a duration.*it is zero"),
         ({"stage": True}, "'stage' and 'checkpoint' exclude each other"),
     ],
 )
