@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import tarfile
 import tempfile
@@ -32,6 +33,8 @@ ARCHIVES = ("format", "format-java", "foreign")
 """The archives with tables in Paimon's format; ``merge`` has cases without tables."""
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "published-tables.md"
 _SCHEMA = "schema/schema-0"
+_ADVICE = re.compile(r": (?=set |create )|\. ")
+"""The end of the reason in a refusal, before what to do."""
 _HEAD = """# Golden tables, published
 
 <!-- Written by `python -m tests.conformance.publish.golden_matrix`: a test compares it. -->
@@ -48,7 +51,8 @@ tries to publish each one from scratch with its history, and reads it with PyIce
 - `compacted`: the number of published rows after a full compaction; empty for refused tables, for
   append tables, and for `bucket=-2`, where a compaction adds rows that `rows` does not count.
 - `outcome`: "equal" means that PyIceberg reads exactly the published rows, at each snapshot
-  and tag; "refused" is followed by the reason.
+  and tag; "refused" is followed by the reason. [What is refused](publish.md#what-is-refused)
+  names what to do.
 
 {equal} of {all} tables are equal; the remaining ones are refused.
 
@@ -164,7 +168,8 @@ def _kind(table: lake.Table) -> str:
 def _plain(refusal: LakeError, catalog: lake.Catalog, table_name: str) -> str:
     database, _, table = table_name.partition(".")
     place = f"{catalog.location}/{database}.db/{table}"
-    return str(refusal).replace(place, "the table").replace("\n", " ").replace("|", "\\|")
+    reason = _ADVICE.split(str(refusal), maxsplit=1)[0]
+    return reason.replace(place, "the table").replace("\n", " ").replace("|", "\\|")
 
 
 def page() -> str:
