@@ -60,6 +60,20 @@ def test_the_first_example_about_assets_runs_by_hand(airflow_db, orders):
     assert counted() == 1
 
 
+def test_the_recipe_for_duplicates_deletes_them(airflow_db, catalog):
+    """The second task finds the condition and the position that the first one returns."""
+    from tests.airflow.versions import DagBag
+
+    columns = [("id", "BIGINT"), ("email", "STRING")]
+    people = catalog.create_table("shop.people", columns, primary_key=["id"])
+    people.write(pa.table({"id": [1, 2, 3, 4], "email": ["x", "y", "x", None]}))
+
+    run = DagBag(str(TEST_DAGS / "duplicates_page.py")).dags["remove_duplicates"].test()
+
+    assert run.state == "success"
+    assert sorted(people.scan(columns=["id"]).to_arrow()["id"].to_pylist()) == [1, 2, 4]
+
+
 def test_the_policy_of_the_page_means_what_it_says(tmp_path):
     (tmp_path / "lake.yaml").write_text(*blocks("templates.md", "yaml"))
 
