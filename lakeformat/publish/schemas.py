@@ -200,8 +200,7 @@ def _require_types(column: str, kind: DataType, version: int) -> None:
         case AtomicType(name=name) if name in _PLAIN or name is TypeName.DECIMAL:
             return
         case _:
-            reason = f"this library does not publish such a type in format version {version}"
-            raise _refused(column, kind, reason)
+            raise _refused(column, kind, "this library does not publish such a type")
 
 
 def _is_readable(field: DataField, version: int) -> bool:

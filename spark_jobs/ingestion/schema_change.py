@@ -29,11 +29,11 @@ _HINTS = {
     ),
     "no value shows the type of column": (
         "fail add widen",
-        "With casts={'column': 'STRING'} the job gives a column this type",
+        "The key 'casts', such as casts={'note': 'STRING'}, gives the column a type",
     ),
     "would cause data loss": (
         "fail add widen",
-        "With casts={'amount': 'DECIMAL(10, 2)'} the job rounds the numbers of a column",
+        "The key 'casts', such as casts={'amount': 'DECIMAL(10, 2)'}, rounds numbers",
     ),
     "make the column a BIGINT": ("fail add", _WIDEN),
     "does not fit into": (
