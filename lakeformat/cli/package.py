@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from importlib.metadata import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +13,9 @@ from typing import Annotated
 import typer
 
 from lakeformat.doctor import DISTRIBUTION
+from lakeformat.errors import InvalidRequestError
 from lakeformat.types.byte_size import size
+from lakeformat.types.closest import closest
 from lakeformat.types.count_text import counted
 
 __all__ = ["register"]
@@ -52,6 +56,7 @@ def package(
     """
     from lakeformat.cli.archive import needed_distributions, write_environment, write_packages
 
+    _require_extras(extras or (), environment=environment)
     folder.mkdir(parents=True, exist_ok=True)
     packages = folder / "lake.zip"
     _print_written(packages, write_packages(packages))
@@ -66,6 +71,24 @@ def package(
         needed = needed_distributions(DISTRIBUTION, [_OF_TASKS, *(extras or ())])
         _print_written(target, write_environment(target, needed, version))
     typer.echo("next: docs/shipping.md describes how to use them on each kind of cluster")
+
+
+def _require_extras(extras: Sequence[str], *, environment: bool) -> None:
+    """Raise ``InvalidRequestError`` for an extra that this project does not have, and for one
+    without ``--environment``.
+    """
+    if extras and not environment:
+        raise InvalidRequestError(
+            "--extra needs --environment, which packs the extra's packages: add it, or leave out "
+            "--extra"
+        )
+    known = metadata(DISTRIBUTION).get_all("Provides-Extra") or []
+    for extra in extras:
+        if extra not in known:
+            raise InvalidRequestError(
+                f"{DISTRIBUTION} has no extra {extra!r}; it has {', '.join(sorted(known))}"
+                f"{closest(extra, known)}"
+            )
 
 
 def _print_written(path: Path, files: int) -> None:

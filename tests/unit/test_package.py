@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -159,6 +160,20 @@ def test_the_environment_holds_what_tasks_need_beside_spark(tmp_path, monkeypatc
     names = {each.metadata["Name"].lower() for each in packed}
     assert {"pandas", "pyarrow"} <= names, done.output
     assert not names & {"pyspark", "pyspark-client", "py4j"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--environment", "--extra", "jbdc"], "has no extra 'jbdc'; it has .*did you mean 'jdbc'"),
+        (["--extra", "s3"], "--extra needs --environment"),
+    ],
+)
+def test_a_wrong_extra_is_refused_before_a_file_is_written(tmp_path, options, words):
+    done = CliRunner().invoke(app, ["package", str(tmp_path / "dist"), *options])
+    assert done.exit_code != 0
+    assert re.search(words, " ".join(done.output.split()) or str(done.exception))
+    assert not (tmp_path / "dist").exists()
 
 
 def test_what_is_missing_here_is_named(monkeypatch):

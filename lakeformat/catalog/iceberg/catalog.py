@@ -34,6 +34,7 @@ from lakeformat.mixed.stores.mixed_hive import refuse_store_of_mixed_hive
 from lakeformat.mixed.stores.properties import CHANGE_IDENTIFIER, TABLE_STORE, is_keyed_store
 from lakeformat.tables.table import offer_arguments
 from lakeformat.types.closest import closest
+from lakeformat.types.type_rules import require_list
 
 if TYPE_CHECKING:
     from lakeformat.catalog.iceberg.columns import Columns
@@ -117,6 +118,9 @@ class IcebergCatalog(IcebergDatabases):
 
         parsed = self._plain_name(name)
         self._require_database(parsed.database)
+        require_list("primary_key", primary_key, "['id']")
+        require_list("partition_by", partition_by, "['day(ts)', 'bucket(16, id)']")
+        require_list("sort_by", sort_by, "['id', 'ts desc']")
         properties = require_texts("options", options)
         require_harmless(properties)
         if comment is not None:

@@ -70,6 +70,10 @@ def test_a_name_is_taken_once(catalog):
         catalog.create_table("shop.orders$files", COLUMNS)
     with pytest.raises(lake.InvalidRequestError, match="the columns must be"):
         catalog.create_table("shop.more", [1])
+    for argument in ("primary_key", "partition_by", "sort_by"):
+        for given in ("id", None):
+            with pytest.raises(lake.InvalidRequestError, match=f"{argument} must be a list, got"):
+                catalog.create_table("shop.more", COLUMNS, **{argument: given})
 
 
 @pytest.mark.parametrize("more", [{}, {"format": "mixed", "primary_key": ["id"]}], ids=str)
