@@ -308,13 +308,17 @@ class _Rules:
             if small >= max(buckets + 1, least):
                 return f"{small} fragments and deletes"
             if due and (small > buckets or counts.changes):
-                return f"{small} fragments and deletes, after the interval"
+                return f"{small} fragments and deletes, and the minor interval has passed"
             refresh = self._reached(self.settings.base_refresh_interval, self.last.base_optimized)
-            return "the base store is to be refreshed" if refresh and counts.changes else None
+            return (
+                "the refresh interval of the base store has passed"
+                if refresh and counts.changes
+                else None
+            )
         if small >= least:
             return f"{small} fragments and deletes"
         if due and small > 1:
-            return f"{small} fragments and deletes, after the interval"
+            return f"{small} fragments and deletes, and the minor interval has passed"
         return "files with several position deletes" if counts.several_positions else None
 
     def cost(self, counts: _Counts) -> int:
@@ -335,7 +339,7 @@ class _Rules:
         if not necessary:
             return "nothing is due"
         if kind is OptimizingType.FULL:
-            return "a full optimizing is due, by its interval or on request"
+            return "a full optimizing was requested, or its interval has passed"
         if kind is OptimizingType.MINOR:
             return minor or ""
         if counts.rewritten:

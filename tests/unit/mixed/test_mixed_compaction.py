@@ -267,7 +267,7 @@ def test_the_command_compacts_the_table_and_shows_its_plan(table, tmp_path):
 
     planned = show("--dry-run", "--strategy", "minor")
     assert "minor optimizing of 1 of 1 partitions in 2 tasks" in planned
-    assert "  p=x: 2 tasks (4 fragments and deletes, after the interval, " in planned
+    assert "  p=x: 2 tasks (4 fragments and deletes, and the minor interval has passed, " in planned
     [as_json] = json.loads(show("--dry-run", "--json"))
     assert (as_json["strategy"], as_json["type"]) == ("full", "full")
     assert contents(table.base) == []

@@ -320,7 +320,10 @@ def test_commands_show_merged_rows_and_the_metadata_of_both_stores():
     assert planned["type"] == "minor"
     [partition] = planned["partitions"]
     assert {each["node"] for each in partition["tasks"]} == {"(1,1)", "(15,6)"}
-    assert partition["decision"]["reason"] == "10 fragments and deletes, after the interval"
+    assert (
+        partition["decision"]["reason"]
+        == "10 fragments and deletes, and the minor interval has passed"
+    )
     refused = runner.invoke(app, ["plan", str(golden.root / "t_change_")])
     assert "is not a Mixed table" in str(refused.exception)
     refused = runner.invoke(app, ["compact", golden.location, "--where", "no = 1"])
