@@ -118,14 +118,15 @@ class IcebergCatalog(IcebergDatabases):
 
         parsed = self._plain_name(name)
         self._require_database(parsed.database)
-        require_list("primary_key", primary_key, "['id']")
+        columns, is_pair = arrow_columns(schema), is_mixed(format)
+        if not is_pair:
+            require_list("primary_key", primary_key, "['id']")
         require_list("partition_by", partition_by, "['day(ts)', 'bucket(16, id)']")
         require_list("sort_by", sort_by, "['id', 'ts desc']")
         properties = require_texts("options", options)
         require_harmless(properties)
         if comment is not None:
             properties["comment"] = comment
-        columns, is_pair = arrow_columns(schema), is_mixed(format)
 
         def described(more: Mapping[str, str]) -> Describe:
             return lambda location: new_table_metadata(
