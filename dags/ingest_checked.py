@@ -6,10 +6,10 @@ Prerequisites: files such as ``incoming/orders/2024-01-31/part-1.csv`` with the 
 here. The connection ``lake_default`` names the warehouse; without it, tables are in
 ``./warehouse``.
 
-The idea: no reader ever sees a bad row. If a check fails, the run stops before the commit, and the
-log names the check with examples of bad rows, and the staged files are deleted. Then correct the
-source, and clear the run: it stages again. A check in ``warn_only`` logs a warning, and the rows
-are published.
+The idea: no reader ever sees a bad row. If a check fails, the run stops before the commit, the log
+names the check with examples of bad rows, and the staged files are deleted. Then correct the
+source, and clear the run: it stages again. If a check in ``warn_only`` fails, the log has a
+warning, and the rows are published.
 """
 
 from __future__ import annotations
