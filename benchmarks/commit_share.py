@@ -6,16 +6,15 @@ on each storage, and writes ``results/commit_share.md``. The remaining time is t
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import urllib.request
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 
+from benchmarks.asked_size import asked_size
 from benchmarks.questions.commit_append import empty_table, message_of
 from benchmarks.timed_storage import TimedStorage
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
@@ -87,9 +86,8 @@ def report(answers: dict[str, Answer], commits: int) -> str:
     return "\n".join([*lines, "", f"`python -m benchmarks.commit_share {commits}`, {day}."]) + "\n"
 
 
-def main(words: Sequence[str]) -> None:
+def main(commits: int) -> None:
     """Measure, and write the page."""
-    commits = int(words[0]) if words else COMMITS
     answers = {"local disk": on_local_disk(commits), "S3 on loopback": on_a_bucket(commits)}
     page = report(answers, commits)
     (RESULTS / "commit_share.md").write_text(page, encoding="utf-8")
@@ -97,4 +95,4 @@ def main(words: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(asked_size(__doc__, "COMMITS", COMMITS))

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.asked_size import asked_size
 from benchmarks.peer_environment import ROOT, peer_python
 from benchmarks.sample_rows import sample_batches
 
@@ -108,4 +109,4 @@ def _all_cpu(timings: Sequence[Timings]) -> float:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:])) if len(sys.argv) > 1 else main(4_000_000)
+    main(asked_size(__doc__, "ROWS", 4_000_000))

@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.asked_size import asked_size
 from benchmarks.peer_environment import ROOT, peer_python
 from benchmarks.sample_iceberg import ROWS_PER_FILE, write_metadata_table
 
@@ -99,4 +100,4 @@ def main(files: int = FILES, rounds: int = ROUNDS) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(asked_size(__doc__, "FILES", FILES))

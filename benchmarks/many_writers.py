@@ -8,7 +8,6 @@ processes at once on another table, both on local disk, in three rounds. It writ
 from __future__ import annotations
 
 import multiprocessing
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from statistics import median
 import pyarrow as pa
 
 import lakeformat as lake
+from benchmarks.asked_size import asked_size
 
 __all__ = ["Answer", "ask"]
 
@@ -115,9 +115,9 @@ def report(rounds: Sequence[tuple[Answer, Answer]], seconds: float) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(words: Sequence[str]) -> None:
+def main(seconds: float) -> None:
     """Measure, and write the page."""
-    seconds, rounds = float(words[0]) if words else 10.0, []
+    rounds = []
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as many:
             rounds.append(
@@ -132,4 +132,4 @@ def main(words: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(asked_size(__doc__, "SECONDS", 10))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.asked_size import asked_size
 from benchmarks.sample_manifest import (
     BUCKETS,
     DATABASE,
@@ -128,4 +128,4 @@ def main(files: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else FILES)
+    main(asked_size(__doc__, "FILES", FILES))

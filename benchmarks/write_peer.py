@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ from statistics import median
 import pyarrow as pa
 
 import lakeformat as lake
+from benchmarks.asked_size import asked_size
 from benchmarks.questions.keyed_write import create_table, shuffled_rows
 
 __all__ = ["compare"]
@@ -80,4 +80,4 @@ def main(rows: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else ROWS)
+    main(asked_size(__doc__, "ROWS", ROWS))

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.answer import Answer, cpu_seconds, wall_seconds
+from benchmarks.asked_size import asked_size
 from benchmarks.find import find_question, question_names
 from benchmarks.harness import UnequalAnswersError, ask, measure_times
 from benchmarks.question import Question
@@ -121,3 +122,11 @@ def test_a_question_asked_of_few_rows_leaves_a_report_and_a_plot(tmp_path):
 
     assert "1,000 rows, 2 rounds" in (tmp_path / "append_stream.md").read_text(encoding="utf-8")
     assert (tmp_path / "append_stream.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_size_is_the_only_argument_of_a_benchmark(capsys):
+    assert asked_size("Counts rows.", "ROWS", 5, []) == 5
+    assert asked_size("Counts rows.", "ROWS", 5, ["7"]) == 7
+    with pytest.raises(SystemExit):
+        asked_size("Counts rows.", "ROWS", 5, ["--help"])
+    assert "Counts rows." in capsys.readouterr().out
