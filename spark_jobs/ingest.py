@@ -187,7 +187,7 @@ def _ingest_new_files(catalog: Catalog, wanted: IngestRequest, started: Sessions
 def _columns_of(
     wanted: IngestRequest, started: Sessions, table: Table | None, paths: Sequence[str] | None
 ) -> Columns:
-    """Return the source of the rows, which has the columns of a new table."""
+    """Return the source of the rows; a new table gets its columns from it."""
     if wanted.engine == "spark":
         from spark_jobs.ingestion.spark_rows import spark_rows
 

@@ -124,7 +124,7 @@ def _fields(connection: Connection, name: str) -> dict[str, Any]:
         from lakeformat.types.closest import closest  # only for a message
 
         shown = ", ".join(map(repr, unknown))
-        if near := closest(unknown[0], _KNOWN):
+        if unknown[0] not in _UNUSED_FIELDS and (near := closest(unknown[0], _KNOWN)):
             raise _refusal(f"{name} sets {shown}, which a lake connection does not have{near}")
         raise _refusal(
             f"{name} sets {shown}, which a lake connection does not have: its fields are "

@@ -148,9 +148,9 @@ class LakeRepeatedMixin(LakeJobMixin):
 
     def _is_repeated(self) -> bool:
         """Return True if a cleared task does its work again; False for a job that publishes
-        nothing, or that itself records its finished input.
+        nothing, such as a dry run, or that itself records its finished input.
         """
-        return True
+        return not getattr(self, "is_dry_run", False)
 
     def _adds_rows(self, table: Table) -> bool:
         """Return True if doing the work again would add the same rows a second time."""

@@ -55,7 +55,3 @@ class LakeDeleteOperator(LakeJobOperator):
         self.is_dry_run = dry_run
         self.on_clear: Literal["redo", "skip"] | None = on_clear
         self._check_arguments()
-
-    def _is_repeated(self) -> bool:
-        """Return False for a dry run, which publishes nothing."""
-        return not self.is_dry_run

@@ -278,10 +278,8 @@ class LakeIngestOperator(LakeJobOperator):
         return not replaces and self.source_table is None and not self.stage
 
     def _is_repeated(self) -> bool:
-        """Return False for a dry run, and with a checkpoint, which itself decides which files are
-        new.
-        """
-        return self.checkpoint is None and not self.is_dry_run
+        """Return False also with a checkpoint, which itself decides which files are new."""
+        return self.checkpoint is None and super()._is_repeated()
 
     def _tables_read(self) -> list[str]:
         return [] if self.source_table is None else [self.source_table]

@@ -228,8 +228,10 @@ class PathMetastore(Metastore):
     def _directory(self, database: str) -> str:
         if database.endswith(DATABASE_SUFFIX):
             raise InvalidRequestError(
-                f"{database!r} is the directory of a database of Paimon tables: open the catalog "
-                f"with format='paimon', and name the database {database.removesuffix('.db')!r}"
+                f"a catalog of Iceberg tables has no database {database!r}, because directories "
+                f"that end in {DATABASE_SUFFIX} are databases of Paimon tables: choose a name "
+                f"without {DATABASE_SUFFIX}. To open the Paimon database "
+                f"{database.removesuffix(DATABASE_SUFFIX)!r}, open the catalog with format='paimon'"
             )
         check_name("database", database)
         return f"{self._root}/{database}"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of stream batches of a Paimon table, which is stored in ``stream/``, and the snapshots
-kept for a batch.
+"""Two uses of consumers of a Paimon table, which keep snapshots from expiring.
 
-A consumer keeps the snapshots that a stream or a batch still needs.
+``begin`` keeps the snapshots that a batch job reads (``table.begin()``). The log of stream batches
+in ``stream/`` keeps those that a stream still needs.
 """
 
 from __future__ import annotations

@@ -41,6 +41,8 @@ def test_every_field_of_the_form_is_read_and_every_other_refused():
         lake.InvalidRequestError, match=r"sets 'warehous', .*did you mean 'warehouse'"
     ):
         read(warehous="/w")
+    with pytest.raises(lake.InvalidRequestError, match=r"sets .port., .*its fields are"):
+        read_connection(Connection(conn_id="lake", conn_type="lake", host="/w", port=1))
 
 
 def test_what_may_be_secret_is_not_shown_by_the_form():

@@ -17,6 +17,7 @@ from airflow_provider_lake.jobs.failures import LakeTaskKilled
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
+from airflow_provider_lake.operators.rollback import LakeRollbackOperator
 from tests.airflow.contexts import cleared, task_context
 from tests.airflow.versions import AirflowFailException
 
@@ -68,6 +69,19 @@ def test_a_corrected_file_replaces_the_rows_of_the_first_run(source, orders, con
     assert ids(orders()) == [1, 3, 9]
     assert (done["snapshot_id"], done["replayed"]) == (3, False)
     assert any("in place of snapshot 1" in each for each in log())
+
+
+def test_a_dry_run_writes_no_record(source, orders, context, warehouse):
+    land(source(1)).execute(context)
+    table = orders()
+    before = sorted(Path(warehouse, "shop.db/orders/run").iterdir())
+    for task in (
+        LakeRollbackOperator(task_id="back", table="shop.orders", snapshot=1, dry_run=True),
+        LakeCompactOperator(task_id="compact", table="shop.orders", dry_run=True),
+    ):
+        task.execute(task_context(task.task_id))
+    assert sorted(Path(warehouse, "shop.db/orders/run").iterdir()) == before
+    assert table.latest_snapshot().id == 1
 
 
 def test_a_dry_run_between_a_run_and_its_redo_changes_nothing(source, orders, context):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import shutil
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -217,6 +218,7 @@ def test_a_renamed_table_and_a_new_one_of_its_old_name_keep_each_others_files(tm
     assert new.location == old.location
     for table in (new, old):  # the older table's metadata has lower numbers
         (tmp_path / "shop/orders/data/lost.parquet").write_bytes(b"orphan")
+        time.sleep(0.05)  # the file system's clock has steps of some milliseconds
         given = {} if age is None else {"older_than": age, "allow_younger": True}
         report = table.remove_orphans(dry_run=False, max_share=1, **given)
         assert report.removed_files == (0 if age is None else 1)
