@@ -13,6 +13,7 @@ import typer
 
 import lakeformat as lake
 from lakeformat.cli.arguments import TableArgument
+from lakeformat.cli.copyable import copyable
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import (
     WarehouseOption,
@@ -239,7 +240,7 @@ def _made_first(context: typer.Context, missing: str) -> str | None:
             named_table_of_any_format(context, table)
             name = branch.removeprefix(BRANCH_PREFIX)
             words = shlex.join(["lake", "branch", "create", table, name])
-            return f"create the branch first: {words}"
+            return f"create the branch first: {copyable(context, words)}"
     if "/" in missing:
         return None
     try:
@@ -247,10 +248,8 @@ def _made_first(context: typer.Context, missing: str) -> str | None:
             return None
     except NotFoundError:  # its error names the next step
         return None
-    return (
-        f"create the table first: lake create-table {shlex.quote(table)} --column 'id BIGINT' "
-        "--column 'dt STRING', or catalog.create_table in Python"
-    )
+    words = f"lake create-table {shlex.quote(table)} --column 'id BIGINT' --column 'dt STRING'"
+    return f"create the table first: {copyable(context, words)}, or catalog.create_table in Python"
 
 
 def _what(overwrite: str) -> Any:

@@ -144,9 +144,11 @@ def _pick_bits(values: Words, differing: int) -> tuple[Words, int]:
 
 
 def _pick_digits(values: Words, differing: int) -> tuple[Words, int]:
-    """Return values made of the lower halves of their bytes, and the number of bits.
+    """Return values of the same order, made from the lower half of each byte, and the number of
+    bits that the largest one needs.
 
-    The halves are moved together in steps of two, four and eight bytes.
+    The halves are moved together in steps of two, four and eight bytes. Halves at the end that are
+    equal in all values are dropped, and the smallest value is subtracted.
     """
     picked = values & np.uint64(_DIGIT_BITS)
     for shift, mask in ((4, 0x00FF00FF00FF00FF), (8, 0x0000FFFF0000FFFF), (16, 0xFFFFFFFF)):

@@ -45,15 +45,18 @@ def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:
     """Return the SQL table of a request; None if SQLAlchemy cannot look it up, with the reason in
     the log.
 
-    None is returned if the Python driver is missing, does not support the address, or gets no
-    answer. Raises ``NotFoundError`` if the database has no such table.
+    None is returned if the Python driver is missing or gets no answer, and for a database other
+    than SQLite and PostgreSQL. Raises ``NotFoundError`` if the database has no such table.
     """
     try:
         return _reflected(wanted)
     except ModuleNotFoundError as missing:
         reason = f"Python's {missing.name} is missing: pip install 'airflow-provider-lake[jdbc]'"
     except (lake.InvalidRequestError, lake.UnsupportedError):
-        reason = "SQLAlchemy does not support its address or its options"
+        reason = (
+            "columns are looked up only in SQLite and PostgreSQL, with parameters that their "
+            "Python drivers know"
+        )
     except lake.UnavailableError:
         reason = "Python gets no answer at its address"
     _log.info(

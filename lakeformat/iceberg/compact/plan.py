@@ -90,7 +90,7 @@ class CompactPlan:
     strategy: str
     loaded: LoadedMetadata
     snapshot: Snapshot | None
-    """The planned snapshot; None if the table has none."""
+    """The snapshot from which the plan was made; None if the table has none."""
     settings: CompactSettings
     order: FileOrder | None = None
     """The order of rows in the new files; None if rows keep their order."""
@@ -103,7 +103,7 @@ class CompactPlan:
 
     @property
     def snapshot_id(self) -> int | None:
-        """The id of the planned snapshot; None if the table has none."""
+        """The id of the snapshot from which the plan was made; None if the table has none."""
         return None if self.snapshot is None else self.snapshot.snapshot_id
 
     @property

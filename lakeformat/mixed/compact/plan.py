@@ -133,8 +133,8 @@ class MixedCompactPlan:
 
     @property
     def snapshot_id(self) -> int | None:
-        """The id of the planned snapshot of the base store; None if the base store has no
-        snapshot.
+        """The id of the base store's snapshot from which the plan was made; None if the base store
+        has none.
         """
         return self.state.snapshot_ids[0]
 

@@ -64,7 +64,7 @@ class CatalogEntry(Protocol):
 
 
 class Targets(Protocol):
-    """The catalogs that the options of a table and of its connection name."""
+    """The catalogs named in the options of a table and of its connection."""
 
     def require(self, handle: TableHandle) -> None:
         """Raise ``UnsupportedError`` if an option is missing or wrong; no catalog is asked."""

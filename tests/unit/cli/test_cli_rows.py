@@ -273,7 +273,7 @@ def test_rows_of_a_watermark_are_those_of_the_first_snapshot_that_reached_it(war
 
 def test_rows_for_a_table_that_is_not_there_say_how_to_make_it(warehouse):
     with pytest.raises(
-        lake.NotFoundError, match=r"lake create-table shop\.no --column 'id BIGINT'"
+        lake.NotFoundError, match=r"lake -w \S+ create-table shop\.no --column 'id BIGINT'"
     ):
         warehouse.run("write", "shop.no", warehouse.file("in.json"))
 
@@ -281,8 +281,8 @@ def test_rows_for_a_table_that_is_not_there_say_how_to_make_it(warehouse):
 @pytest.mark.parametrize(
     ("missing", "command"),
     [
-        ("shop.copy$branch_dev", "lake branch create shop.copy dev"),
-        ("shop.no$branch_dev", "lake create-table shop.no --column"),
+        ("shop.copy$branch_dev", r"lake -w \S+ branch create shop\.copy dev"),
+        ("shop.no$branch_dev", r"lake -w \S+ create-table shop\.no --column"),
     ],
 )
 def test_rows_for_a_branch_that_is_not_there_say_what_has_to_be_made(warehouse, missing, command):

@@ -493,8 +493,12 @@ def spark_lookup(url, **options):
     [
         ("jdbc:sqlite:{}", "sqlalchemy", "sqlalchemy is missing: pip install 'airflow-provider-"),
         ("jdbc:postgresql://127.0.0.1:1/d", "psycopg2", "psycopg2 is missing: pip install"),
-        ("jdbc:oracle:thin:scott/hush@//host", None, "SQLAlchemy does not support its address"),
-        ("jdbc:postgresql://127.0.0.1:1/d?socketFactory=x", None, "does not support"),
+        (
+            "jdbc:oracle:thin:scott/hush@//host",
+            None,
+            "looked up only in SQLite and PostgreSQL",
+        ),
+        ("jdbc:postgresql://127.0.0.1:1/d?socketFactory=x", None, "with parameters that their"),
         ("jdbc:postgresql://127.0.0.1:1/d?password=hush", None, "Python gets no answer"),
     ],
 )

@@ -148,9 +148,7 @@ def _list_codes(values: pa.Array) -> Positions:
 
 
 def _map_codes(values: pa.Array) -> Positions:
-    """Number maps so that equal maps get equal numbers; the order of their entries does not
-    matter.
-    """
+    """Return a number for each map; equal maps get equal numbers, in any order of their entries."""
     groups = KeyGroups(np.arange(len(values)), np.arange(len(values)))
     found = elements_of(values, groups)
     entries = _combined_codes([codes_of(values.keys), codes_of(values.items)], len(values.keys))
@@ -160,8 +158,9 @@ def _map_codes(values: pa.Array) -> Positions:
 
 
 def _sequence_codes(rows: Positions, codes: Positions, count: int) -> Positions:
-    """Number lists so that equal lists get equal numbers; elements are compared one position at a
-    time.
+    """Return a number for each list; equal lists get equal numbers.
+
+    Elements are compared one position at a time.
     """
     lengths = np.bincount(rows, minlength=count)
     starts = np.cumsum(lengths) - lengths
