@@ -27,7 +27,9 @@ def this_host() -> str | None:
 
 
 def triggerer_is_here() -> bool:
-    """Return True if a process of ``airflow triggerer`` runs on this machine."""
+    """Return True if this process can see a process of ``airflow triggerer``: one on this machine,
+    and in the same container.
+    """
     import psutil
 
     return any(_is_triggerer(each.info["cmdline"]) for each in psutil.process_iter(["cmdline"]))

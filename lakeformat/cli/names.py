@@ -40,8 +40,8 @@ Purge = Annotated[
     bool,
     typer.Option(
         "--purge",
-        help="Of an Iceberg or Mixed table, delete the files as well; the metastore path requires "
-        "it. A Paimon table is always deleted with its files.",
+        help="Of an Iceberg or Mixed table, delete the files as well; a catalog of directories "
+        "requires it. A Paimon table is always deleted with its files.",
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")]

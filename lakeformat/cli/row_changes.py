@@ -28,8 +28,9 @@ ReadSnapshotOption = Annotated[
     str | None,
     typer.Option(
         metavar="POSITION",
-        help="Search the rows in this snapshot, such as 7, and keep those whose key other commits "
-        "changed since. Only for Paimon tables, with --conflict.",
+        help="Search the rows in this snapshot, such as 7; do not change rows whose key other "
+        "commits have changed since. Only for Paimon tables; needs transaction-order, see "
+        "--conflict.",
     ),
 ]
 ConflictOption = Annotated[

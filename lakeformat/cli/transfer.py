@@ -138,7 +138,7 @@ def clone(
         str | None,
         typer.Option(
             help="Copy the state of this snapshot; of a Mixed table also a position, such as "
-            "main/8.11@…."
+            "main/8.11."
         ),
     ] = None,
     tag: Annotated[str | None, typer.Option(help="Copy the state of this tag.")] = None,

@@ -25,7 +25,10 @@ CLOCK_SKEW_MILLIS = 10 * 60 * 1000
 earlier commit allows.
 """
 
-KEEP_BOTH = "commit without CommitId.replaces (in Airflow: clear the task with on_clear='force')"
+KEEP_BOTH = (
+    "commit without CommitId.replaces (in Airflow: set on_clear='force' in the DAG, then clear the "
+    "task)"
+)
 """Advice for messages: commit the new rows, and keep the rows of the earlier commit."""
 
 _MILLIS = range(10**11, 10**14)

@@ -24,8 +24,9 @@ def session(
     warehouse: str = DEFAULT_WAREHOUSE,
     catalog_options: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Start Spark on this machine, or where spark-submit runs it, and ``register`` the warehouse;
-    return the session.
+    """Start Spark with ``master``, and ``register`` the warehouse; return the session.
+
+    Under spark-submit ``master`` has no effect, because spark-submit has set it.
     """
     return register(start_session(name, master=master), warehouse, catalog_options)
 

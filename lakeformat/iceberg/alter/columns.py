@@ -186,15 +186,19 @@ def _require_unused(metadata: TableMetadata, dropped: Field, path: Path) -> None
     specs = (each for spec in metadata.partition_specs for each in spec.fields)
     orders = (each for order in metadata.sort_orders for each in order.fields)
     uses = {
-        "makes partitions": {number for each in specs for number in each.source_ids},
-        "sorts rows": {number for each in orders for number in each.source_ids},
-        "identifies rows": {*metadata.schema.identifier_field_ids},
+        "a partition spec uses it (earlier specs count, too)": {
+            number for each in specs for number in each.source_ids
+        },
+        "a sort order uses it (earlier orders count, too)": {
+            number for each in orders for number in each.source_ids
+        },
+        "it is an identifier field": {*metadata.schema.identifier_field_ids},
     }
     for use, used in uses.items():
         if ids & used:
             raise InvalidRequestError(
-                f"{_shown(path)} cannot be dropped, because it {use}, also in existing files: keep "
-                "it, or copy the rows to a new table without it"
+                f"{_shown(path)} cannot be dropped, because {use}: keep it, "
+                "or copy the rows to a new table without it"
             )
 
 

@@ -89,7 +89,8 @@ class DetachReport(Report):
         kept = ""
         if self.outside:
             kept = (
-                f"; {counted(self.outside, 'file')} outside of it {would} kept: delete them by hand"
+                f"; {counted(self.outside, 'file')} of the change store outside of its directory "
+                f"{would} kept, such as below its 'write.data.path': delete them by hand"
             )
         first = f"its changes {merged} merged, and " if self.merged else ""
         return (

@@ -178,9 +178,8 @@ def require_keys(rows: pa.RecordBatch, key: Sequence[str], numbers: range) -> No
 
 
 def optional_columns(metadata: TableMetadata, key: Sequence[Field]) -> set[str]:
-    """Return the names of the columns that a delete can lack.
-
-    They may be null, and belong neither to the key nor to the partition.
+    """Return the names of the columns that are null in rows of deletes whose values are unknown:
+    the nullable columns that belong neither to ``key`` nor to the partition.
     """
     kept = {each.id for each in key} | _partition_sources(metadata)
     return {
