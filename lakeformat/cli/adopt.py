@@ -84,7 +84,8 @@ def detach(
     An example: lake detach shop.orders --merge --yes
     """
     catalog = _iceberg_catalog(context, "detach")
-    if not (dry_run or is_wanted(f"the change store of table {table}", yes=yes)):
+    what = "lost changes" if abandon_changes else "change store"
+    if not (dry_run or is_wanted(f"the {what} of table {table}", yes=yes)):
         return
     report = catalog.detach_table(
         table, merge=merge, abandon_changes=abandon_changes, dry_run=dry_run

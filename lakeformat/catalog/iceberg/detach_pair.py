@@ -70,6 +70,7 @@ def detach_pair(
     if not dry_run:
         pair.load_to_change()  # completes an alter that a process has left
     if merge and not dry_run:
+        plan_detachment(pair, str(name), may_merge=True)  # a refused call merges nothing
         merged = bool(MixedTable(pair).compact(strategy=_FULL).snapshot_ids)
     planned = plan_detachment(pair, str(name), may_merge=merge and dry_run)
     merged = merged or not planned.is_merged

@@ -123,7 +123,7 @@ def plan_detachment(pair: StorePair, name: str, *, may_merge: bool = False) -> D
     _require_no_consumers(pair, name)
     waiting = _waiting(state)
     if waiting and not may_merge:
-        raise _not_merged(waiting, name)
+        raise _not_merged(waiting, name, loaded.base.metadata.format_version)
     _require_own_files(loaded, name)
     return Detachment(pair, loaded, is_merged=not waiting)
 
@@ -219,12 +219,20 @@ def _waiting(state: MixedState) -> list[StoreFile]:
     ]
 
 
-def _not_merged(waiting: Sequence[StoreFile], name: str) -> InvalidRequestError:
+def _not_merged(waiting: Sequence[StoreFile], name: str, version: int) -> InvalidRequestError:
     partitions = len({each.values for each in waiting})
+    remedy = (
+        f"run `lake compact {name} --strategy full` first, or pass merge=True (--merge), which "
+        "does that"
+    )
+    if version != 2:
+        remedy = (
+            f"this library merges changes only into version 2 of the Iceberg format, and the table "
+            f"has version {version}: run Amoro's optimizer first"
+        )
     return InvalidRequestError(
         f"{name} is not detached, because {counted(len(waiting), 'file')} of its change store "
-        f"with changes of {counted(partitions, 'partition')} are not merged: run `lake compact "
-        f"{name} --strategy full` first, or pass merge=True (--merge), which does that"
+        f"with changes of {counted(partitions, 'partition')} are not merged: {remedy}"
     )
 
 

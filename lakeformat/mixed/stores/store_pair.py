@@ -189,9 +189,10 @@ class StorePair:
         key = base.metadata.properties.get(PRIMARY_KEY, "")
         return (
             "restore the change store from a backup. If there is none, its changes that were not "
-            f"merged are lost: `lake detach {name} --abandon-changes` makes the base store an "
-            f"Iceberg table, and `lake adopt {name} --primary-key {shlex.quote(key)}` gives it a "
-            "new change store. To read the base store before, open "
+            f"merged are lost: `lake --format iceberg detach {name} --abandon-changes` makes the "
+            f"base store an Iceberg table, and `lake --format iceberg adopt {name} "
+            f"--primary-key {shlex.quote(key)}` gives it a new change store. To read "
+            "the base store before, open "
             f"lake.open_table({base.metadata_file!r})"
         )
 

@@ -330,10 +330,12 @@ def test_a_detach_waits_for_batches_and_consumers(catalog):
         catalog.detach_table("db.t", merge=True)
     batch.abort()
     mixed.consumers.set("mirror", after=mixed.position())
+    mixed.write(names(_2="b"))
+    before = mixed.base.latest_snapshot()
     with pytest.raises(lake.InvalidRequestError, match="1 consumer reads its changes"):
         catalog.detach_table("db.t", merge=True)
+    assert mixed.base.latest_snapshot() == before, "a refused call merges nothing"
     mixed.consumers.reset("mirror")
-    mixed.write(names(_2="b"))
     assert catalog.detach_table("db.t", merge=True).merged
     assert contents(catalog.table("db.t")) == {1: "a", 2: "b"}
     with pytest.raises(lake.InvalidRequestError, match="nothing to detach"):
