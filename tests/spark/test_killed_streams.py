@@ -28,6 +28,10 @@ COLUMNS = [("id", "BIGINT"), ("note", "STRING")]
 _CALLS = 170
 """About so many calls a run makes, each met before and after: what is later is not reached."""
 _PATIENCE_SECONDS = 500
+_WORKER_IS_LATE = "Timed out while waiting for the Python worker to connect back"
+"""Spark waits ten seconds for a Python worker; on a busy machine the driver fails, and is started
+again.
+"""
 
 pytestmark = [pytest.mark.cluster, pytest.mark.sampled(1, among="killed drivers")]
 
@@ -84,6 +88,8 @@ def run(warehouse, folder, sink, kill_at):
         finally:
             end_group(driver.pid)
     said = (folder / "driver.log").read_text()
+    if code == 1 and _WORKER_IS_LATE in said:
+        return run(warehouse, folder, sink, kill_at)
     print(f"at {kill_at}: ended by {code} after {count.stat().st_size // 9} calls")
     assert code in (0, -signal.SIGKILL), said[-3000:]
     return code
