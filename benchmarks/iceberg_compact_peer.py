@@ -47,7 +47,7 @@ class PeerCase:
     ours: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     theirs: str = ALL_FILES
     deleted: str | None = None
-    """The condition of the rows that are deleted before."""
+    """The condition of the rows that are deleted before the compaction."""
     order: Sequence[str] = ()
     """The columns whose values both must leave in the same order."""
 

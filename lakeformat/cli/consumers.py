@@ -37,8 +37,8 @@ MaybeNextOption = Annotated[
     typer.Option(
         "--next",
         metavar="SNAPSHOT",
-        help="Move the consumer to this snapshot, named as in `lake consumer set`. Default: delete "
-        "the consumer.",
+        help="Move the consumer to this snapshot, with the number that `lake consumer set` takes. "
+        "Default: delete the consumer.",
     ),
 ]
 

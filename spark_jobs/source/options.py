@@ -138,7 +138,7 @@ OPTIONS = (
         "The rows that `mode('overwrite')` replaces: `static`, all rows or those of "
         "`overwrite-partition`; `dynamic`, those of the partitions that get rows. Default: "
         "`static`. Mixed tables take only `mode('append')`: use "
-        "[`write_table`](../mixed.md#spark) to overwrite.",
+        "[`write_table`](../mixed-writing.md#spark) to overwrite.",
     ),
     SourceOption(
         "overwrite-partition",

@@ -52,6 +52,6 @@ def require_no_version_field(properties: Mapping[str, str]) -> None:
     """
     if VERSION_FIELD in properties:
         raise InvalidRequestError(
-            f"{VERSION_FIELD!r} orders the changes of Mixed tables, and an Iceberg table has none: "
-            "pass format='mixed' and primary_key, or leave the property out"
+            f"only Mixed tables have the property {VERSION_FIELD!r}: pass format='mixed' and "
+            "primary_key, or leave the property out"
         )

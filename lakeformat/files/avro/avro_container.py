@@ -277,7 +277,7 @@ def _read_number(content: bytes, at: int) -> tuple[int, int]:
 def _read_bytes(content: bytes, at: int) -> tuple[bytes, int]:
     size, at = _read_number(content, at)
     if not 0 <= size <= len(content) - at:
-        raise NotPlainError(f"{size} bytes at offset {at} extend past the end of the file")
+        raise NotPlainError(f"{size} bytes at offset {at}, but the file ends at {len(content)}")
     return content[at : at + size], at + size
 
 

@@ -159,8 +159,8 @@ class _UnpackedStream:
         source.place = f"block {self._blocks} at byte {source.tell()}"
         self._blocks += 1
         count, size = source.number(), source.number()
-        if not 0 <= size <= source.size - source.tell():
-            raise NotPlainError(f"{size} bytes extend past the end of the file")
+        if not 0 <= size <= (rest := source.size - source.tell()):
+            raise NotPlainError(f"its stored size is {size} bytes, but the file has {rest} more")
         packed = source.read(size)
         if source.read(SYNC_SIZE) != self._sync:
             raise NotPlainError("the sync marker does not follow it")

@@ -164,8 +164,8 @@ class TableUpkeep(TableHistory):
         ``where`` and ``partitions`` choose the files that may have matching rows. Whole files are
         rewritten, with the current columns and partitions. The ``strategy`` ``"minor"``, also named
         ``"binpack"``, rewrites the files that are due by the rules of Java's
-        ``rewrite_data_files``. ``"full"`` rewrites files that are too large, small files if a
-        partition has at least two of them, and all files with delete files. The default is
+        ``rewrite_data_files``. ``"full"`` rewrites files that are too large or too small, and all
+        files with delete files; a single small file is kept. The default is
         ``"minor"``, or ``"full"`` if ``order_by`` is given.
 
         ``"sort"`` rewrites the same files as ``"minor"``, with rows sorted by the keys
@@ -228,8 +228,7 @@ class TableUpkeep(TableHistory):
         merged, as the property ``write.delete.granularity`` requires; in version 3 they become
         deletion vectors. ``convert_equality`` also replaces equality deletes by positions: then the
         keys are compared once, and no longer by each read. ``rewrite_all`` also rewrites position
-        deletes that need no merge, as Java's option does. A ``dry_run`` only reports the files to
-        replace.
+        delete files that need no merge. A ``dry_run`` only reports the files to replace.
 
         Writers are not blocked; after a conflict everything is planned again, and ten conflicts in
         a row raise ``CommitConflictError``. A repeated call with the same ``commit`` publishes

@@ -32,7 +32,7 @@ __all__ = ["PreparedOverwriteWriter", "base_nodes", "commit_overwrite"]
 
 @offer_arguments
 class PreparedOverwriteWriter(PreparedNodeWriter):
-    """Writes new rows of an overwrite; one writer must get all rows of a node.
+    """Writes new rows of an overwrite; one writer must get all rows of a node (a hash bucket).
 
     Nothing is visible before the batch commits the messages of ``prepare``. If a call raises an
     error, or a ``with`` block ends with one, the writer deletes its files and cannot be used again.

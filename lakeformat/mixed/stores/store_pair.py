@@ -141,11 +141,12 @@ class StorePair:
             )
         keys = [_key_names(each) for each in (base, change)]
         if keys[0] != keys[1]:
+            shown = [", ".join(each) or "none" for each in keys]
             raise CorruptTableError(
                 f"the stores of the Mixed table {self.base.uri} have different keys: "
-                f"{', '.join(keys[0])} in the base store, {', '.join(keys[1])} in "
-                f"{self.change.uri}. With the program that changed the property {PRIMARY_KEY!r} of "
-                "one of them, give it the value of the other one"
+                f"{shown[0]} in the base store, {shown[1]} in {self.change.uri}. The property "
+                f"{PRIMARY_KEY!r} is set when a table is created, and must not be changed later. "
+                "With the program that changed it, give both stores the value of the creation"
             )
         versions = [each.metadata.properties.get(VERSION_FIELD) for each in (base, change)]
         if versions[0] != versions[1]:

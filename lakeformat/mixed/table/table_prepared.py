@@ -113,8 +113,9 @@ class TablePrepared(TableUpkeep):
         return MixedCommitMessage.from_bytes(content)
 
     def writer_buckets(self, *, overwrites: bool = False) -> WriterNodes:
-        """Return the function that finds the node of each key; one writer must get all rows of a
-        node.
+        """Return the function that finds the node, or hash bucket, of each key.
+
+        One writer must get all rows of a node.
 
         With ``overwrites`` the nodes are those of new files of the base store.
         """

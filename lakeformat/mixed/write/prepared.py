@@ -34,7 +34,7 @@ EarlierCommit: TypeAlias = tuple[LoadedMetadata, PublishedChange]
 
 @offer_arguments
 class PreparedNodeWriter(PreparedWriter):
-    """Writes rows to files by node; one writer must get all rows of a node.
+    """Writes rows to files by node (hash bucket of keys); one writer must get all rows of a node.
 
     Nothing is visible before the messages of ``prepare`` are committed. If a call raises an error,
     or a ``with`` block ends with one, the writer deletes its files and cannot be used again.

@@ -42,7 +42,7 @@ __all__ = ["PreparedChangeWriter", "abort_changes", "change_nodes", "commit_chan
 
 @offer_arguments
 class PreparedChangeWriter(PreparedNodeWriter):
-    """Writes changes of rows; one writer must get all rows of a node.
+    """Writes changes of rows; one writer must get all rows of a node (a hash bucket of keys).
 
     Nothing is visible before the messages of ``prepare`` are committed. If a call raises an error,
     or a ``with`` block ends with one, the writer deletes its files and cannot be used again.
