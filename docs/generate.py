@@ -46,6 +46,7 @@ def pages() -> dict[str, str]:
     return {
         "reference/catalog-options.md": catalog_options_page(),
         "reference/options.md": options_page(),
+        "reference/options-of-other-engines.md": other_engines_page(),
         "reference/command-line.md": command_line_page(),
         "reference/procedures.md": procedures_page(),
         "reference/spark-options.md": spark_options_page(),
@@ -158,27 +159,34 @@ def options_page() -> str:
     lines = ["# Table options", "", GENERATED, ""]
     lines += [
         "This page has the options of Paimon tables. Give them as str to",
-        "`create_table(..., options={...})`; the table's schema stores them. A key that is not",
-        "listed is stored, too. A key that differs from a listed one by a few letters is refused,",
-        "and the error names the listed key. A table of another engine may have any key:",
-        "[the last three sections](#ignored-for-other-engines) explain the effect here.",
-        "[Publishing](../publish.md#catalogs) explains the keys `metadata.iceberg.rest.…`.",
+        "`create_table(..., options={...})`; the table's schema stores them. A key that differs",
+        "from a listed one by a few letters is refused, and the error names the listed key. Any",
+        "other key is stored; see [options of other engines](options-of-other-engines.md).",
     ]
     for group in Group:
         lines += ["", f"## {group.capitalize()}", ""]
         lines += ["| option | takes | default | meaning |", "|---|---|---|---|"]
         lines += [_option_row(option) for option in declared_options() if option.group is group]
+    return "\n".join(lines) + "\n"
+
+
+def other_engines_page() -> str:
+    """Every option that only other engines implement, and its effect here."""
+    lines = ["# Options of other engines", "", GENERATED, ""]
+    lines += [
+        "Flink, Java and Spark know options of Paimon tables that this library does not implement.",
+        "A table with such an option can usually be read and written. This page has the effect of",
+        "each option here.",
+    ]
     return "\n".join([*lines, *_theirs(), *_layout(), *_meaning()]) + "\n"
 
 
 def _theirs() -> list[str]:
     return [
         *("", "## Ignored, for other engines", ""),
-        "These concern only jobs of other engines, unless their line names an effect here. They",
-        "affect neither the rows of a table nor its files. A key that is not on this page is",
-        "treated the same way, and `health` names it in a note;",
-        "[the last section](#refused-operation-by-operation) has exceptions.",
-        *("", "| option | concerns |", "|---|---|"),
+        "These affect neither the rows of a table nor its files. A key that is on neither page of",
+        "options is treated the same way, and `health` names it in a note.",
+        *("", "| they concern | options |", "|---|---|"),
         *_foreign_rows(ForeignClass.THEIRS),
     ]
 
@@ -186,9 +194,9 @@ def _theirs() -> list[str]:
 def _layout() -> list[str]:
     return [
         *("", "## Ignored, for files of another layout", ""),
-        "These affect the layout of files, not the rows. Files written here follow the options",
-        "above instead, and `health` names the ignored ones in a note.",
-        *("", "| option | concerns |", "|---|---|"),
+        "These affect the layout of files, not the rows. Files written here follow the [options of",
+        "this library](options.md) instead, and `health` names the ignored ones in a note.",
+        *("", "| they concern | options |", "|---|---|"),
         *_foreign_rows(ForeignClass.LAYOUT),
     ]
 
@@ -215,8 +223,11 @@ def _meaning() -> list[str]:
 
 
 def _foreign_rows(kind: ForeignClass) -> list[str]:
-    found = sorted({**FOREIGN_OPTIONS, **FOREIGN_PATTERNS}.items())
-    return [f"| `{key}` | {option.says} |" for key, option in found if option.kind is kind]
+    by_concern: dict[str, list[str]] = {}
+    for key, option in sorted({**FOREIGN_OPTIONS, **FOREIGN_PATTERNS}.items()):
+        if option.kind is kind:
+            by_concern.setdefault(option.says, []).append(f"`{key}`")
+    return [f"| {says} | {', '.join(keys)} |" for says, keys in sorted(by_concern.items())]
 
 
 def _values(option: ForeignOption) -> str:
@@ -241,8 +252,13 @@ def command_line_page() -> str:
     lines = ["# The command line", "", GENERATED, "", _first_paragraph(group.help)]
     lines += [
         "",
-        "Give the options of this table before the command: `lake --format iceberg tables`.",
-        "`--warehouse` may also follow the command. `lake COMMAND --help` has more details.",
+        "Give the options of this table before the command: `lake --format iceberg tables`. Most",
+        "commands also take these two after their name, which their tables leave out:",
+        "",
+        "- `--warehouse`, or `-w`",
+        "- `--json`, to print one JSON array for programs",
+        "",
+        "`lake COMMAND --help` has more details.",
         "",
         "Tables of one format lack some commands and options of other formats. Such a command or",
         "option is refused, and the error names what to use instead.",
@@ -306,8 +322,10 @@ def _parameters(command: Any, context: typer.Context) -> list[str]:
         record = parameter.get_help_record(context)
         if record is not None and "--help" not in record[0]:
             usage, help_text = (" ".join(part.split()) for part in record)
+            if context.parent and (usage.startswith("-w,") or usage == "--json"):
+                continue
             rows.append(f"| {_code_in_cell(usage)} | {help_text} |")
-    return ["| parameter | meaning |", "|---|---|", *rows]
+    return ["| parameter | meaning |", "|---|---|", *rows] if rows else []
 
 
 def _code_in_cell(text: str) -> str:

@@ -23,6 +23,7 @@ def generated_pages() -> dict[str, str]:
 PAGES = (
     "reference/catalog-options.md",
     "reference/options.md",
+    "reference/options-of-other-engines.md",
     "reference/command-line.md",
     "reference/procedures.md",
     "reference/spark-options.md",
