@@ -32,7 +32,13 @@ from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
 from lakeformat.tables.deleter import OnRemoval
 from lakeformat.tables.past_time import PastTime
 
-__all__ = ["ExpiryPlan", "MixedExpiryRequest", "expire_mixed", "plan_expiry"]
+__all__ = [
+    "ExpiryPlan",
+    "MixedExpiryRequest",
+    "expire_mixed",
+    "plan_expiry",
+    "without_changes",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -81,13 +87,20 @@ def expire_mixed(
     if not dry_run:
         pair.base.pointer.require_writable()
     now_millis = pair.base.environment.now_millis()
-    plan = plan_expiry(loaded, state, request, now_millis, newest=lambda: load()[1])
+    planned: list[int] = []
+
+    def newest() -> MixedState:
+        return without_changes(state, planned) if dry_run else load()[1]
+
+    plan = plan_expiry(loaded, state, request, now_millis, newest=newest)
 
     def expired(handle: TableHandle, store: ExpiryRequest) -> IcebergExpireReport:
         return expire_snapshots(handle, store, dry_run=dry_run, on_progress=on_progress)
 
     change_handle = replace(pair.base, pointer=pair.change)
-    change, base = expired(change_handle, plan.change), expired(pair.base, plan.base)
+    change = expired(change_handle, plan.change)
+    planned += change.snapshots
+    base = expired(pair.base, plan.base)
     if not dry_run:
         remove_merged_changes(change_handle, plan.merged)
     report = _report(loaded.base.places, plan, change, base)
@@ -121,6 +134,16 @@ def plan_expiry(
             needed=needed.of_base,
         ),
     )
+
+
+def without_changes(state: MixedState, expired: Collection[int]) -> MixedState:
+    """Return the state after the expiry of these snapshots of the change store.
+
+    The base store is expired after the change store, and then needs fewer snapshots.
+    """
+    metadata = state.change.metadata
+    kept = tuple(each for each in metadata.snapshots if each.snapshot_id not in expired)
+    return replace(state, change=replace(state.change, metadata=replace(metadata, snapshots=kept)))
 
 
 def _of_store(request: MixedExpiryRequest, age_millis: int, least: int) -> ExpiryRequest:

@@ -20,7 +20,11 @@ from lakeformat.iceberg.health.reasons import Cures, overdue_share
 from lakeformat.iceberg.health.settings import settings_of
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.mixed.compact.plan import LoadState, MixedCompactPlan, plan_merge
-from lakeformat.mixed.expire.expire import MixedExpiryRequest, plan_expiry
+from lakeformat.mixed.expire.expire import (
+    MixedExpiryRequest,
+    plan_expiry,
+    without_changes,
+)
 from lakeformat.mixed.expire.merged_changes import MergedChanges
 from lakeformat.mixed.health.files import LiveFiles
 from lakeformat.mixed.optimizing.evaluate import PendingFiles
@@ -77,19 +81,25 @@ def check_mixed_health(
         obstacles.append(Reason(f"it cannot be optimized: {finding or error}", advice, True))
     collected = settings_of(loaded.base.metadata.properties)
     may_expire = collected.may_expire and settings_of(loaded.change.metadata.properties).may_expire
-    merged, overdue = MergedChanges(), 0
+    merged, expired = MergedChanges(), list[int]()
     if may_expire:
-        expiry = plan_expiry(loaded, state, MixedExpiryRequest(), now_millis)
+        expiry = plan_expiry(
+            loaded,
+            state,
+            MixedExpiryRequest(),
+            now_millis,
+            newest=lambda: without_changes(state, expired),
+        )
         merged = expiry.merged
-        overdue += len(expiry.change.select(loaded.change, now_millis).snapshots)
-        overdue += len(expiry.base.select(loaded.base, now_millis).snapshots)
+        for request, store in ((expiry.change, loaded.change), (expiry.base, loaded.base)):
+            expired += request.select(store, now_millis).snapshots
     stores = [
         check_health(
             each, each.metadata.current_snapshot, Cures(name), now_millis, time_travel=time_travel
         )
         for each in (loaded.change, loaded.base)
     ]
-    history = _history(stores, overdue)
+    history = _history(stores, len(expired))
     partitions = () if plan is None else plan.optimizing.partitions
     parts = score_of_partitions([each.decision.pending for each in partitions], settings)
     parts = parts.with_history(overdue_share(collected, history))

@@ -6,6 +6,7 @@ import json
 import random
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -14,7 +15,7 @@ from lakeformat.cli.app import app
 from lakeformat.iceberg.write.file_changes import ChangedFiles
 from lakeformat.iceberg.write.publish import publish_change
 from spark_jobs import expire_snapshots as expire_job
-from tests.unit.mixed.aged_table import HOUR, AgedTable
+from tests.unit.mixed.aged_table import COLUMNS, HOUR, AgedTable
 from tests.unit.mixed.edited_stores import edit, newest_metadata
 
 DAY = 24 * HOUR
@@ -53,6 +54,22 @@ def test_merged_changes_are_removed_after_their_time_and_their_files_a_time_late
     assert aged.rows() == before
     aged.merge()
     assert aged.rows() == before
+
+
+def test_a_dry_run_counts_base_snapshots_that_are_free_once_the_change_store_is_expired(aged):
+    """The begin of a batch in the change store keeps the base snapshot of its overwrite."""
+    aged.write((1, "x", "a"))
+    aged.merge()
+    aged.table.write(pa.table([[1], ["x"], ["batch"]], schema=COLUMNS), overwrite="table")
+    for value in ("b", "c"):
+        aged.now += HOUR
+        aged.write((1, "x", value))
+        aged.merge()
+    aged.now += 2 * WEEK
+    planned = aged.table.expire_snapshots(dry_run=True)
+    overdue = aged.table.health().snapshots.overdue
+    assert aged.table.expire_snapshots().snapshots == planned.snapshots
+    assert overdue == len(planned.snapshots)
 
 
 def test_a_dry_run_changes_nothing(aged):
