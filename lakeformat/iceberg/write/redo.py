@@ -98,12 +98,17 @@ def find_earlier(
     """Return the snapshot ``commit.replaces`` of the same user; None if it was rolled back.
 
     ``history`` has the snapshots of the branch, newest first. Raise ``InvalidRequestError`` if the
-    snapshot has expired.
+    snapshot has expired, or is not an earlier commit of this user.
     """
     assert commit.replaces is not None
     earlier = earlier_of_user(history, commit, _CHANGES_ROWS)
-    if earlier is not None or not history or history[-1].parent_id is None:
+    if earlier is not None:
         return earlier
+    if any(each.snapshot_id == commit.replaces for each in history):
+        why = f"it has no rows of the user {commit.user!r} with a lower identifier"
+        raise refusal(commit, uri, why, "Pass the user and the snapshot of the earlier run")
+    if not history or history[-1].parent_id is None:
+        return None
     kept = loaded.metadata.snapshot(commit.replaces)
     if kept is None:
         advice = delete_first(loaded.places.argument)

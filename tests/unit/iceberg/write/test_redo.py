@@ -85,6 +85,13 @@ def test_an_overwrite_ignores_what_it_replaces(orders):
     assert ids_of(orders._handle) == [2]
 
 
+def test_the_snapshot_of_another_user_is_refused_and_nothing_is_published(orders):
+    replaced = orders.latest_snapshot().id
+    with pytest.raises(InvalidRequestError, match="no rows of the user 'run' with a lower"):
+        orders.write(rows(1), commit=redo(replaced))
+    assert ids_of(orders._handle) == [90, 91]
+
+
 def test_deletes_from_other_rows_do_not_matter(orders):
     orders.write(rows(94, 97))
     replaced = first_try(orders, 1, 2)
