@@ -43,6 +43,7 @@ from lakeformat.cli import (
     upkeep,
     write,
 )
+from lakeformat.cli.copyable import LakeCommand, copyable
 from lakeformat.cli.panels import arrange
 from lakeformat.cli.warehouse import (
     CatalogOptionOption,
@@ -185,6 +186,8 @@ def _print_error(error: Exception, *more: str) -> None:
     message = str(error)
     if isinstance(error, LakeError):
         message = in_words_of_commands(message, typer.main.get_command(app))
+        if LakeCommand.failed is not None:
+            message = copyable(LakeCommand.failed, message)
     line = "; ".join((" ".join(f"{type(error).__name__}: {message}".splitlines()), *more))
     Console(stderr=True, highlight=False, soft_wrap=True).print(line, markup=False)
 

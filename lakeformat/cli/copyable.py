@@ -7,13 +7,16 @@ import re
 import shlex
 from collections.abc import Iterator
 from itertools import chain
+from typing import Any, ClassVar
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["copyable"]
+from lakeformat.errors import LakeError
 
-_COMMAND = re.compile(r"\blake ([a-z]+(?:-[a-z]+)*)(?= )")
+__all__ = ["LakeCommand", "copyable"]
+
+_COMMAND = re.compile(r"\blake (--format iceberg )?([a-z]+(?:-[a-z]+)*)(?=[ `])")
 _BEFORE = r"(\blake [a-z-]+ (?:[a-z]+ )?)"
 """The words before the name of a table, as in ``lake consumer reset``."""
 _ADDRESS = re.compile(r" (?:[a-z]+ )?'?(?:[a-z][a-z0-9+.-]*:)?/")
@@ -33,29 +36,48 @@ _OPTIONS = {
 }
 
 
+class LakeCommand(TyperCommand):
+    """A command of ``lake`` that keeps the context in which it failed, for the error's message."""
+
+    failed: ClassVar[typer.Context | None] = None
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; store the context before an error of the library is raised again."""
+        try:
+            return super().invoke(ctx)
+        except LakeError:
+            LakeCommand.failed = ctx
+            raise
+
+
 def copyable(context: typer.Context, text: str, table: str | None = None) -> str:
     """Return the text with catalog options added to its commands, so that you can copy and run
     them.
 
-    Options from the environment are left out. A secret is shown as ``…``. ``table`` is the name of
-    the table in the text. If the user typed the directory of the table, the commands get the
-    directory. A command with a directory does not get the options with which names are looked up.
+    Options from the environment are left out. A secret is shown as ``…``. TABLE in the text becomes
+    the name that the user typed. ``table`` is the name of the table in the text. If the user typed
+    the directory of the table, the commands get the directory. A command with a directory does not
+    get the options with which names are looked up.
     """
     root = context.find_root()
     names = root.command.commands if isinstance(root.command, TyperGroup) else {}
     given = [*_given(context)]
 
     def with_catalog(found: re.Match[str]) -> str:
-        if found[1] not in names:
+        if found[2] not in names:
             return found[0]
         is_address = _ADDRESS.match(found.string, found.end()) is not None
-        options = (each for each in given if not (is_address and each[0] in _OF_NAMES))
-        return shlex.join(["lake", *chain.from_iterable(options), found[1]])
+        options = [each for each in given if not (is_address and each[0] in _OF_NAMES)]
+        if found[1] and not is_address and "--format" not in dict(options):
+            options.insert(0, ("--format", "iceberg"))
+        return shlex.join(["lake", *chain.from_iterable(options), found[2]])
 
-    name = context.params.get("name", context.params.get("table"))
-    if table is not None and name is not None and "/" in name:
-        word = re.compile(_BEFORE + re.escape(shlex.quote(table)) + r"(?![\w$-])")
-        text = word.sub(lambda found: found[1] + shlex.quote(name), text)
+    typed = context.params.get("name", context.params.get("table"))
+    if isinstance(typed, str):
+        shown = ["TABLE"] if table is None or "/" not in typed else ["TABLE", shlex.quote(table)]
+        for each in shown:
+            word = re.compile(_BEFORE + re.escape(each) + r"(?![\w$-])")
+            text = word.sub(lambda found: found[1] + shlex.quote(typed), text)
     return _COMMAND.sub(with_catalog, text)
 
 

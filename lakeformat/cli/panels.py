@@ -9,6 +9,8 @@ import re
 import typer
 from typer.main import get_command_name
 
+from lakeformat.cli.copyable import LakeCommand
+
 __all__ = ["arrange"]
 
 _PANELS = {
@@ -34,7 +36,7 @@ _PANELS = {
 
 
 def arrange(app: typer.Typer) -> None:
-    """Assign each command of the program to its panel, and order the panels.
+    """Assign each command of the program to its class and its panel, and order the panels.
 
     Line ends inside a paragraph of help are removed, because a terminal may be narrower than the
     source.
@@ -45,10 +47,12 @@ def arrange(app: typer.Typer) -> None:
         name = command.name or get_command_name(getattr(command.callback, "__name__", ""))
         command.name, command.rich_help_panel = name, place[name]
         command.help = _flowing(command.help or command.callback.__doc__)
+        command.cls = LakeCommand
     for group in app.registered_groups:
         group.rich_help_panel = place[str(group.name)]
         for command in group.typer_instance.registered_commands if group.typer_instance else ():
             command.help = _flowing(command.help or command.callback.__doc__)
+            command.cls = LakeCommand
     app.registered_commands.sort(key=lambda each: order.index(str(each.rich_help_panel)))
 
 

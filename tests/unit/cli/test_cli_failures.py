@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,24 @@ def test_a_reader_may_leave_in_the_middle(tmp_path, words):
         shown.stdout.close()
         assert shown.stderr is not None
         assert shown.stderr.read() == b""
+
+
+def test_commands_in_an_error_have_the_catalog_options_that_were_typed(tmp_path):
+    words = ("--format", "iceberg", "scan", "shop.orders", "-w", str(tmp_path))
+    shown = lake_where("", *words)
+    typed = f"lake -w {tmp_path} --format iceberg"
+    assert f"`{typed} create-database shop`" in shown.stderr
+    assert f"`{typed} tables` lists all tables" in shown.stderr
+
+
+def test_an_error_about_a_mixed_table_names_its_format_once(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    made = catalog.create_table("shop.o", [("id", "BIGINT")], format="mixed", primary_key=["id"])
+    shutil.rmtree(tmp_path / "shop" / "o_change_")
+    assert made.format == "mixed"
+    shown = lake_where("", "-w", str(tmp_path), "--format", "iceberg", "scan", "shop.o")
+    assert f"`lake -w {tmp_path} --format iceberg detach shop.o --abandon" in shown.stderr
 
 
 @pytest.mark.parametrize("command", ["tags", "branches", "consumers"])

@@ -81,7 +81,7 @@ def test_the_program_says_it_so(tmp_path):
         check=False,
     )
     assert shown.returncode == 1
-    assert "create it with `lake create-database nodb`" in shown.stderr
+    assert f"create it with `lake -w {tmp_path} create-database nodb`" in shown.stderr
 
 
 def test_every_command_has_a_panel_in_the_help():

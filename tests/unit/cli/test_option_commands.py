@@ -102,10 +102,10 @@ def test_an_error_says_the_command_that_mends_it(catalog):
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     for words, mends in (
-        (["partition", "expire"], "set-option TABLE partition.expiration-time='7 d'"),
-        (["tag", "create-due"], "set-option TABLE tag.automatic-creation='process-time'"),
+        (["partition", "expire"], "set-option shop.orders partition.expiration-time='7 d'"),
+        (["tag", "create-due"], "set-option shop.orders tag.automatic-creation='process-time'"),
     ):
         error = said(*words, "shop.orders").stderr
-        assert f"`lake {mends}`" in error
-        lake_says(catalog, *shlex.split(mends.replace("TABLE", "shop.orders")))
+        assert f"`lake -w {catalog.location} {mends}`" in error
+        lake_says(catalog, *shlex.split(mends))
         assert said(*words, "shop.orders").returncode == 0
