@@ -277,7 +277,12 @@ class IcebergCatalog(IcebergDatabases):
 
         parsed = self._plain_name(name)
         self._require_table(parsed)
-        return adopt_pair(self._metastore, parsed, primary_key, self._environment, dry_run=dry_run)
+        report = adopt_pair(
+            self._metastore, parsed, primary_key, self._environment, dry_run=dry_run
+        )
+        if report.rows is None:
+            self._open_any(parsed)  # raises for half a pair
+        return report
 
     def detach_table(
         self,

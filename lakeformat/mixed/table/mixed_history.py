@@ -196,6 +196,11 @@ class MixedHistory:
         never existed.
         """
         given = self.parse(position)
+        if given == self.beginning and not any(self.oldest.numbers):
+            raise NotFoundError(
+                f"{self.uri} had no snapshot at position {given}, before its first commit: there "
+                "are no rows to read"
+            )
         found = self._state(given.numbers)
         is_listed = any(each is found for each in self.snapshots)
         if found is None or self._rewound(given) or not (is_listed or given.identity):

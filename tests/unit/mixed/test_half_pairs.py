@@ -66,6 +66,13 @@ def test_half_a_pair_is_named_with_commands_that_complete_it_or_drop_it(catalog,
         catalog.table("db.t")
 
 
+def test_an_adoption_of_a_table_without_its_change_store_names_the_way_out(catalog, tmp_path):
+    catalog.create_table("db.t", SCHEMA, format="mixed", primary_key=["id"])
+    shutil.rmtree(tmp_path / "db/t_change_")
+    with pytest.raises(lake.CorruptTableError, match=r"detach db\.t --abandon-changes"):
+        catalog.adopt_table("db.t", primary_key=["id"])
+
+
 def test_half_a_pair_is_named_by_its_directory_too(catalog, tmp_path):
     half_made(catalog, tmp_path)
     with pytest.raises(lake.NotFoundError, match=r"The change store .*/db/t_change_ is there, so"):

@@ -160,3 +160,14 @@ def test_a_bool_is_no_position_and_a_run_is_not_before_1970(tmp_path):
     for name in ("last_minor", "last_full"):
         with pytest.raises(lake.InvalidRequestError, match=f"{name} is -5, .*before 1970"):
             table.plan_optimizing(**{name: -5})
+
+
+def test_the_position_before_the_first_commit_has_no_rows_to_read(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("db")
+    schema = pa.schema([("id", pa.int64())])
+    table = catalog.create_table("db.t", schema, format="mixed", primary_key=["id"])
+    beginning = str(table.position())
+    table.write(pa.table({"id": [1]}))
+    with pytest.raises(lake.NotFoundError, match=r"at position main/0\.0, before its first commit"):
+        table.scan(snapshot=beginning)
