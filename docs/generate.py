@@ -298,19 +298,20 @@ def _command_lines(group: typer.core.TyperGroup, context: typer.Context) -> list
 
 
 def fault_matrix_page() -> str:
-    """The faults, their required outcomes, and the tests of each."""
+    """The faults and their required outcomes."""
     lines = ["# What a table survives", "", GENERATED, ""]
     lines += [
-        "This page lists the faults that a Paimon or Mixed table survives: killed processes, lost",
-        "answers, conflicts and full disks. [What is proven about Iceberg tables]"
-        "(iceberg-proofs.md)",
-        "has the tests of Iceberg tables. Each line has one fault, the required outcome, and the",
-        "tests that check it, or what is missing for a test.",
-        'Here "as in 5" means the outcome of fault 5. To run a test, pass its name with the file',
-        "to pytest.",
+        "This page lists the faults that a Paimon or Mixed table survives, for example killed",
+        "processes and full disks. Another page has [Iceberg tables](iceberg-proofs.md).",
         "",
-        "A commit message is the list of files that a write task reports to the driver, which",
-        "commits them. Recovery is a retry of the commit with the same commit user and identifier.",
+        "The files `tests/crash/faults_*.py` name the tests of each fault by its number.",
+        "`bin/test crash --all` runs those below `tests/crash/`.",
+        "",
+        "- A **retry** makes the same commit again, with the same commit user and identifier.",
+        "- **Commit messages** name the files that tasks have written for a commit.",
+        "- An **orphan** is a file that no snapshot needs.",
+        "- The **hints** LATEST and EARLIEST are files with the numbers of the newest and oldest",
+        "  snapshot. They may be wrong.",
         "",
     ]
     return "\n".join(lines) + "\n" + fault_matrix.page()

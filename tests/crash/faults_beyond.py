@@ -13,8 +13,8 @@ _MEETINGS = "tests/crash/test_references_meet.py::"
 ROWS = (
     Row(
         "87",
-        "killed while a result is staged, or while it is published",
-        "the next attempt publishes it, once",
+        "killed while a result is staged or published",
+        "a retry publishes it once",
         (
             f"{_STAGED}test_a_fault_at_any_call_of_staging_is_made_good_by_the_next",
             f"{_STAGED}test_a_fault_at_any_call_of_a_publication_is_made_good_by_the_next",
@@ -22,8 +22,8 @@ ROWS = (
     ),
     Row(
         "88",
-        "one process publishes a staged result while another discards it",
-        "one of the two happens, completely",
+        "a staged result is published and discarded at once",
+        "one of the two happens",
         (f"{_STAGED}test_who_publishes_and_who_gives_up_never_both_succeed",),
     ),
     Row(
@@ -34,40 +34,38 @@ ROWS = (
     ),
     Row(
         "90",
-        "a commit sleeps while another writer publishes the snapshot of its number, "
-        "and that snapshot expires",
-        "it is in the table once, after the commits of the other writer",
+        "a commit sleeps while another snapshot takes its number and expires",
+        "the commit is in the table once",
         (
             "tests/crash/test_expired_numbers.py::test_a_commit_that_slept_at_any_call_is_in_the_table_once",
         ),
     ),
     Row(
         "91",
-        "the deletion or renaming of a branch is killed",
-        "the branch exists or not; a retry finishes and leaves no file behind",
+        "deletion or renaming of a branch is killed",
+        "a retry finishes, and leaves no file",
         (
             f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
         ),
     ),
     Row(
         "92",
-        "a branch expires while main is fast-forwarded to it",
-        "main has complete snapshots without a gap, or the fast-forward fails with the reason",
+        "a branch expires while main is forwarded to it",
+        "main has complete snapshots, or the fast-forward fails",
         (f"{_MEETINGS}test_a_branch_that_expires_while_main_gets_it_leaves_main_whole",),
     ),
     Row(
         "93",
-        "a branch is renamed before a commit to it has written its hint",
-        "the late hint leaves no directory without a schema under the old name",
+        "a branch is renamed before a commit has written its hint",
+        "the old name has no directory without a schema",
         (
             "tests/unit/paimon/branches/test_branch_operations.py::test_a_branch_that_is_renamed_before_a_commit_has_written_its_hint_leaves_its_old_place",
         ),
     ),
     Row(
         "94",
-        "a stream dies during its commit, and snapshots expire before it restarts",
-        "each row arrives once, because a consumer keeps the snapshot of the commit; if the "
-        "consumer was deleted, the stream is refused",
+        "a stream dies during its commit, and snapshots expire",
+        "each row arrives once, or the stream is refused",
         (
             "tests/spark/test_stream_faults.py::test_a_fault_at_any_storage_call_costs_no_row_and_makes_none_twice",
             "tests/crash/test_killed_file_streams.py::test_a_stream_of_files_that_dies_anywhere_takes_each_file_once",
@@ -77,32 +75,32 @@ ROWS = (
     ),
     Row(
         "95",
-        "driver, JVM or both are killed while rows wait in temporary files",
-        "nothing is published; no temporary file outlives the next run; a retry publishes once",
+        "killed while rows wait in temporary files",
+        "a retry publishes once",
         (
             "tests/spark/test_killed_handover.py::test_a_retry_publishes_once_and_no_temporary_file_stays",
         ),
     ),
     Row(
         "96",
-        "killed while an ingestion replaces partitions or the table",
-        "the old rows or the new ones are there; a retry replaces once, and keeps later rows",
+        "killed while an ingestion replaces rows",
+        "a retry replaces them once, and keeps later rows",
         (
             "tests/crash/test_killed_overwrites.py::test_a_retry_of_an_overwrite_that_died_anywhere_replaces_once",
         ),
     ),
     Row(
         "97",
-        "killed while an ingestion adds or widens columns for its rows",
-        "the rows arrive once, in the changed table",
+        "killed while an ingestion adds or widens columns",
+        "the rows arrive once",
         (
             "tests/crash/test_killed_overwrites.py::test_a_retry_of_a_run_that_died_anywhere_while_it_changed_columns_adds_its_rows_once",
         ),
     ),
     Row(
         "98",
-        "killed while a batch as of a snapshot writes or overwrites rows",
-        "it is published or not; a retry publishes it once; newer rows of its keys remain",
+        "killed while a batch as of a snapshot writes rows",
+        "a retry publishes it once, and newer rows remain",
         (
             f"{_IN_ORDER}test_a_fault_at_any_storage_call_leaves_it_done_or_not_and_the_next_try_ends_it",
             f"{_IN_ORDER}test_a_batch_that_failed_leaves_no_file",
@@ -110,8 +108,8 @@ ROWS = (
     ),
     Row(
         "99",
-        "killed while rows are updated or deleted as of a snapshot, or a stream writes meanwhile",
-        "as in 98",
+        "killed while a batch as of a snapshot updates or deletes rows",
+        "a retry publishes it once, and newer rows remain",
         (
             f"{_ROWS_IN_ORDER}test_a_fault_at_any_storage_call_leaves_it_done_or_not_and_the_next_try_ends_it",
             f"{_ROWS_IN_ORDER}test_a_stream_at_any_moment_keeps_its_rows_and_the_others_are_changed_once",

@@ -23,14 +23,14 @@ _SNAPSHOTS = "tests/unit/paimon/metadata/test_snapshots.py::"
 _BUCKET = "tests/conformance/test_storage_s3.py::"
 _ANSWERS = "tests/conformance/test_storage_publication.py::"
 _SQL_LOCK = "tests/conformance/test_sql_lock.py::"
-_NO_CALLBACKS = "this library calls no callbacks of users, so there is nothing to test yet"
+_NO_CALLBACKS = "this library calls no callbacks, so there is nothing to test"
 _ORPHANS = "tests/unit/paimon/orphans/test_orphans.py::"
 
 _WRITING = (
     Row(
         "1",
         "killed while data files are written",
-        "no snapshot, only orphans; a retry uses new names",
+        "no snapshot, only orphans",
         (
             f"{_APPEND}test_a_fault_at_any_storage_call_loses_and_doubles_nothing",
             f"{_APPEND}test_repeating_an_interrupted_run_publishes_every_commit_once",
@@ -38,32 +38,32 @@ _WRITING = (
     ),
     Row(
         "2",
-        "killed with the data files complete, before their commit messages are stored",
-        "as in 1; the rows are written again",
+        "killed after the data files, before commit messages are stored",
+        "no snapshot, only orphans",
         (
             f"{_RECOVERY}test_a_driver_killed_at_any_call_finds_what_it_kept_and_commits_exactly_that",
         ),
     ),
     Row(
         "3",
-        "killed with the commit messages stored, before the commit",
-        "recovery commits exactly these files, once",
+        "killed after commit messages are stored, before the commit",
+        "a retry commits these files once",
         (
             f"{_RECOVERY}test_a_driver_killed_at_any_call_finds_what_it_kept_and_commits_exactly_that",
         ),
     ),
     Row(
         "4",
-        "a write task runs twice, and both attempts succeed",
-        "the reported attempt is committed; the files of the other attempt are orphans",
+        "a write task succeeds twice",
+        "only the reported attempt is committed",
         (
             f"{_RECOVERY}test_of_a_task_that_ran_twice_only_the_try_that_was_reported_is_in_the_table",
         ),
     ),
     Row(
         "5",
-        "killed while manifests are merged or written",
-        "no snapshot, only orphans; the previous snapshot is unchanged",
+        "killed while manifests are written",
+        "no snapshot, only orphans",
         (
             f"{_MERGE}test_a_fault_at_any_call_of_a_merging_append_loses_and_doubles_nothing",
             f"{_MERGE}test_repeating_an_interrupted_run_publishes_every_commit_once",
@@ -71,14 +71,14 @@ _WRITING = (
     ),
     Row(
         "6",
-        "killed with the manifest lists written, before publication",
-        "as in 5",
+        "killed after the manifest lists, before publication",
+        "no snapshot, only orphans",
         (f"{_EVERY}test_a_fault_at_any_call_leaves_the_state_before_or_after",),
     ),
     Row(
         "7",
-        "killed with the temporary file of the snapshot written, before it is linked to its name",
-        "as in 5; no reader treats the temporary file as a snapshot; old ones are deleted",
+        "killed before the temporary file of a snapshot is linked",
+        "no reader treats the file as a snapshot",
         (
             f"{_PUBLICATION}test_a_file_prepared_for_publication_is_no_snapshot_and_in_nobodys_way",
             f"{_SNAPSHOTS}test_strangers_in_the_snapshot_directory_are_no_snapshots",
@@ -88,8 +88,8 @@ _WRITING = (
     ),
     Row(
         "8",
-        "killed after publication, before the hint LATEST is written",
-        "the snapshot is found; recovery does not repeat it",
+        "killed before the hint LATEST is written",
+        "the snapshot is found, and a retry does not repeat it",
         (
             f"{_APPEND}test_repeating_an_interrupted_run_publishes_every_commit_once",
             f"{_EVERY}test_repeating_the_step_publishes_it_once",
@@ -98,14 +98,14 @@ _WRITING = (
     Row(
         "9",
         "killed after publication, before callbacks",
-        "the snapshot exists; callbacks run again without harm",
+        "the snapshot exists",
         (f"{_EVERY}test_repeating_the_step_publishes_it_once",),
         _NO_CALLBACKS,
     ),
     Row(
         "10",
-        "killed between the two snapshots of one commit, an append and its compaction",
-        "the append is in the table once; a later compaction can compact its files",
+        "killed between an append and its compaction",
+        "the append is in the table once",
         (
             f"{_RECOVERY}test_a_commit_that_died_before_its_compaction_is_whole_and_can_be_compacted_later",
             f"{_RECOVERY}test_the_same_commit_repeated_after_it_died_half_way_is_finished",
@@ -114,14 +114,14 @@ _WRITING = (
     ),
     Row(
         "11",
-        "the hint LATEST cannot be written after publication",
-        "the commit succeeds; readers need no hint",
+        "the hint LATEST cannot be written",
+        "the commit succeeds",
         (f"{_PUBLICATION}test_hints_that_cannot_be_written_cost_no_commit_and_no_answer",),
     ),
     Row(
         "12",
-        "a hint is damaged, empty, too high or too low",
-        "the newest and oldest snapshots are still found",
+        "a hint is damaged or wrong",
+        "the newest and oldest snapshots are found",
         (
             f"{_SNAPSHOTS}test_the_newest_snapshot_is_found_whatever_the_hint_says",
             f"{_PUBLICATION}test_the_oldest_snapshot_is_found_by_listing_whatever_its_hint_says",
@@ -130,19 +130,19 @@ _WRITING = (
     Row(
         "13",
         "an error in a callback before the commit",
-        "nothing is visible, no file remains",
+        "nothing is visible",
         later=_NO_CALLBACKS,
     ),
     Row(
         "14",
         "an error in a callback after the commit",
-        "the commit is visible; the error names it; a retry publishes nothing twice",
+        "a retry publishes nothing twice",
         later=_NO_CALLBACKS,
     ),
     Row(
         "15",
-        "the disk is full while manifests or the snapshot are written",
-        "as in 5; the metadata is deleted; the caller can commit or discard the kept data files",
+        "the disk is full before publication",
+        "no snapshot; the data files are kept for a retry",
         (
             f"{_RECOVERY}test_a_snapshot_a_full_disk_has_no_room_for_is_certainly_not_published",
             f"{_RECOVERY}test_on_a_full_disk_the_prepared_files_stay_until_somebody_gives_them_up",
@@ -155,7 +155,7 @@ _OUTCOMES = (
     Row(
         "16",
         "2 to 32 writers publish the same snapshot number",
-        "one writer gets each number; every commit is in the table once; no gaps",
+        "one writer gets each number; every commit is in the table once",
         (
             f"{_PUBLICATION}test_of_many_writers_for_one_number_each_gets_one_of_its_own",
             f"{_PROCESSES}test_eight_processes_append_side_by_side",
@@ -165,8 +165,8 @@ _OUTCOMES = (
     ),
     Row(
         "17",
-        "a conditional PUT succeeds without an answer; its repetition is refused",
-        "the writer recognises the snapshot as its own",
+        "a conditional PUT succeeds without an answer",
+        "the writer recognises its snapshot",
         (
             f"{_PUBLICATION}test_whatever_the_store_says_a_publication_is_made_once_with_the_same_body",
             f"{_APPEND}test_a_lost_answer_of_the_publication_is_resolved_by_reading_back",
@@ -175,17 +175,16 @@ _OUTCOMES = (
     ),
     Row(
         "18",
-        "a conditional PUT times out and did not arrive",
-        "the same body is sent again; one snapshot",
+        "a conditional PUT does not arrive",
+        "it is sent again, and publishes one snapshot",
         (
             f"{_PUBLICATION}test_whatever_the_store_says_a_publication_is_made_once_with_the_same_body",
         ),
     ),
     Row(
         "19",
-        "a conditional PUT times out and arrives late",
-        "the snapshot of the first or of the repeated write is published; "
-        "the writer recognises either one, and its manifests exist",
+        "a conditional PUT arrives late",
+        "the writer recognises its snapshot",
         (
             f"{_RACING}test_a_publication_that_arrives_late_is_recognised_as_ours",
             f"{_RACING}test_a_failure_after_a_doubtful_attempt_removes_no_file_that_may_be_published",
@@ -194,7 +193,7 @@ _OUTCOMES = (
     Row(
         "20",
         "two PUTs overlap and get 409",
-        "both retry; one wins",
+        "both retry, and one wins",
         (
             f"{_ANSWERS}test_a_conflict_is_repeated_after_a_pause",
             f"{_ANSWERS}test_a_conflict_with_a_winner_is_lost",
@@ -203,7 +202,7 @@ _OUTCOMES = (
     Row(
         "21",
         "the store ignores the condition of a PUT",
-        "detected before the first write; without a lock the write is refused",
+        "without a lock the write is refused",
         (
             f"{_ANSWERS}test_a_store_without_a_guarantee_is_refused_with_the_remedies",
             f"{_ANSWERS}test_under_a_lock_such_a_store_publishes",
@@ -211,8 +210,8 @@ _OUTCOMES = (
     ),
     Row(
         "22",
-        "two processes publish a local file under one name",
-        "one wins, because a hard link never replaces a file",
+        "two processes create one local file",
+        "one wins",
         (
             f"{_PROCESSES}test_of_many_processes_one_creates_each_file",
             f"{_LOCAL}test_a_lost_race_is_noticed_at_the_link",
@@ -220,20 +219,20 @@ _OUTCOMES = (
     ),
     Row(
         "23",
-        "NFS: the link was created, but the answer is an error",
-        "the writer recognises the file as its own",
+        "NFS reports an error for a link that it created",
+        "the writer recognises its file",
         (f"{_LOCAL}test_a_link_that_was_made_twice_by_the_server_is_a_win",),
     ),
     Row(
         "24",
         "a reader finds a truncated snapshot",
-        "a clear error, no wrong rows",
+        "a clear error, and no wrong rows",
         (f"{_PUBLICATION}test_a_snapshot_that_is_half_there_is_an_error_and_no_wrong_rows",),
     ),
     Row(
         "25",
-        "a lock holder sleeps past its lease and publishes",
-        "the publication is refused, by the store or by the deadline of the lease",
+        "a lock holder sleeps past its lease",
+        "its publication is refused",
         (f"{_SQL_LOCK}test_a_process_that_slept_too_long_does_not_publish_and_frees_nothing",),
     ),
     Row(
@@ -245,7 +244,7 @@ _OUTCOMES = (
     Row(
         "27",
         "the lock's database does not answer",
-        "an error at once; nothing lost",
+        "an error at once, and nothing is lost",
         (
             f"{_SQL_LOCK}test_a_connection_lost_while_waiting_is_an_error_at_once",
             f"{_SQL_LOCK}test_a_connection_lost_while_holding_stops_the_publication_and_the_row_goes_later",
@@ -253,8 +252,8 @@ _OUTCOMES = (
     ),
     Row(
         "28",
-        "hosts and databases in other time zones",
-        "the age of a lock is measured by the database's clock, in UTC",
+        "hosts and databases are in other time zones",
+        "the database's clock measures the age of a lock",
         (
             f"{_SQL_LOCK}test_hosts_in_other_time_zones_agree_on_how_old_a_lock_is",
             f"{_SQL_LOCK}test_a_row_of_ours_expires_by_the_clock_of_the_database",
@@ -262,7 +261,7 @@ _OUTCOMES = (
     ),
     Row(
         "29",
-        "a holder whose lock has expired releases it",
+        "a holder releases its expired lock",
         "its successor keeps the lock",
         (
             f"{_SQL_LOCK}test_a_holder_who_was_taken_over_hears_of_it_and_leaves_the_successor_alone",
@@ -272,7 +271,7 @@ _OUTCOMES = (
     Row(
         "30",
         "a publication gets no answer, and no retries are left",
-        "the error names the unknown outcome; no file is deleted; a retry publishes once",
+        "the error names the unknown outcome; no file is deleted",
         (f"{_RACING}test_while_the_outcome_is_unknown_every_file_stays",),
     ),
 )
@@ -281,7 +280,7 @@ _TOGETHER = (
     Row(
         "31",
         "two appends at once",
-        "two snapshots with the rows of both",
+        "both are in the table",
         (
             f"{_RACING}test_a_rival_at_any_moment_costs_nobody_a_row",
             f"{_INTERLEAVED}test_every_snapshot_of_an_append_table_holds_what_the_dict_holds",
@@ -290,7 +289,7 @@ _TOGETHER = (
     Row(
         "32",
         "two compactions of the same files",
-        "one wins; the other is refused and its files are deleted",
+        "one is refused",
         (
             f"{_CONFLICTS}test_a_compaction_of_files_that_are_gone_is_refused_with_both_users_and_the_files",
             f"{_CONCURRENT}test_the_files_of_a_compaction_that_lost_are_removed_and_no_others",
@@ -298,7 +297,7 @@ _TOGETHER = (
     ),
     Row(
         "33",
-        "two compactions of different files write overlapping keys to one level",
+        "two compactions write overlapping keys to one level",
         "the second is refused",
         (
             f"{_CONFLICTS}test_two_compactions_of_other_files_must_not_share_keys_on_one_level",
@@ -308,13 +307,13 @@ _TOGETHER = (
     Row(
         "34",
         "an append and a compaction at once",
-        "both succeed in either order",
+        "both succeed",
         (f"{_CONCURRENT}test_an_append_and_a_compaction_both_succeed_in_either_order",),
     ),
     Row(
         "35",
         "a compaction while its partition is overwritten, dropped or expired",
-        "the compaction is refused; no deleted row reappears",
+        "the compaction is refused",
         (
             f"{_CONCURRENT}test_rows_that_were_replaced_do_not_come_back_by_a_compaction",
             "tests/crash/test_partition_upkeep.py::test_a_compaction_of_a_partition_that_expires_meanwhile_is_told_who_was_first",
@@ -322,8 +321,8 @@ _TOGETHER = (
     ),
     Row(
         "36",
-        "an overwrite replaces the rows that it has read, and meanwhile an append adds rows",
-        "the overwrite is refused and planned again; the append is kept",
+        "an append during an overwrite of the rows that it has read",
+        "the overwrite is planned again; the append is kept",
         (
             f"{_CONCURRENT}test_an_overwrite_of_what_it_has_read_is_planned_again_and_keeps_what_came_in",
             f"{_OVERWRITE}TestPinned::test_an_overwrite_notices_rows_that_came_in",
@@ -337,8 +336,8 @@ _TOGETHER = (
     ),
     Row(
         "38",
-        "a rescale and a stream of appends",
-        "the rescale is refused; rows and bucket counts are unchanged",
+        "appends during a rescale",
+        "the rescale is refused",
         (
             f"{_CONCURRENT}test_a_rescale_that_has_not_read_what_came_in_is_refused_and_can_be_planned_again",
         ),
@@ -346,13 +345,13 @@ _TOGETHER = (
     Row(
         "39",
         "an append with the bucket count from before a rescale",
-        "refused with both counts",
+        "the append is refused",
         (f"{_CONFLICTS}TestBucketCounts::test_an_append_with_an_old_number_is_refused",),
     ),
     Row(
         "40",
         "two writers delete rows of one data file",
-        "the second is refused; no deletion is lost",
+        "the second is refused",
         (
             f"{_CONFLICTS}TestDeletionVectors::test_the_second_of_two_writers_on_one_file_is_refused",
         ),
@@ -369,7 +368,7 @@ _TOGETHER = (
     Row(
         "42",
         "more conflicting writers than retries",
-        "the commit fails, and is certainly not published; a retry publishes once",
+        "the commit fails, and the next attempt publishes it once",
         (
             f"{_RECOVERY}test_whoever_ran_out_of_attempts_publishes_once_when_it_is_run_again",
             f"{_RACING}test_a_commit_that_always_loses_leaves_nothing_behind",
@@ -378,7 +377,7 @@ _TOGETHER = (
     Row(
         "43",
         "the schema changes between write and commit",
-        "the snapshot has the newest schema, each file that of its write; the table can be read",
+        "the table can be read",
         (
             f"{_CONCURRENT}test_a_schema_that_changes_at_any_moment_is_the_one_of_the_snapshot_or_the_one_before",
             "tests/unit/paimon/commit/test_commit.py::test_the_snapshot_names_the_schema_in_force_and_drops_statistics_of_an_older_one",
@@ -387,7 +386,7 @@ _TOGETHER = (
     Row(
         "44",
         "appends to a table with row ids at once",
-        "ids are unique and without gaps, computed again for each attempt",
+        "the ids are unique and without gaps",
         (f"{_CONCURRENT}test_racing_appends_number_their_rows_without_gap_and_overlap",),
     ),
 )
@@ -395,8 +394,8 @@ _TOGETHER = (
 _RECOVERIES = (
     Row(
         "45",
-        "recovery while the last snapshot of the commit user exists",
-        "exactly the missing commits are published",
+        "a retry while the last snapshot of its user exists",
+        "it publishes exactly the missing commits",
         (
             f"{_APPEND}test_repeating_an_interrupted_run_publishes_every_commit_once",
             f"{_KILLED}test_killed_and_repeated_writers_publish_every_commit_once",
@@ -404,8 +403,8 @@ _RECOVERIES = (
     ),
     Row(
         "46",
-        "recovery after the snapshots of the commit user have expired and its files were compacted",
-        "the commit is refused or recognised, never added twice",
+        "a retry after the snapshots of its user have expired",
+        "the commit is never added twice",
         (
             f"{_RECOVERY}test_files_that_were_compacted_away_are_not_committed_again",
             f"{_MESSAGES}test_a_second_time_is_noticed_when_the_history_in_between_has_expired",
@@ -414,14 +413,14 @@ _RECOVERIES = (
     ),
     Row(
         "47",
-        "recovery after the files were deleted",
-        "a clear error; nothing is committed",
+        "a retry after its files were deleted",
+        "a clear error, and no commit",
         (f"{_RECOVERY}test_files_that_are_gone_are_not_committed",),
     ),
     Row(
         "48",
         "a backfill of an older day",
-        "committed, under a commit user of its own",
+        "it is committed",
         (
             f"{_RECOVERY}test_a_backfill_of_an_older_day_is_a_run_of_its_own_and_is_committed",
             "tests/unit/paimon/commit/test_commit.py::test_a_commit_out_of_order_is_refused_because_history_cannot_tell",
@@ -430,7 +429,7 @@ _RECOVERIES = (
     Row(
         "49",
         "one commit identity for different rows",
-        "refused, with the differences",
+        "the commit is refused",
         (f"{_MESSAGES}test_one_identity_for_other_rows_is_refused",),
     ),
 )

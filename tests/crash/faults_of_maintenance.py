@@ -26,38 +26,38 @@ _TRANSFER = "tests/crash/test_transfer.py::"
 ROWS = (
     Row(
         "50",
-        "expiry killed between data files",
-        "no live file is deleted; a retry finishes",
+        "expiry is killed between data files",
+        "no live file is deleted, and a retry finishes",
         (
             f"{_EXPIRY}test_a_fault_at_any_call_leaves_what_stays_readable_and_the_next_run_finishes",
         ),
     ),
     Row(
         "51",
-        "expiry killed between manifests and snapshots",
-        "as in 50",
+        "expiry is killed between manifests and snapshots",
+        "no live file is deleted, and a retry finishes",
         (
             f"{_EXPIRY}test_a_fault_at_any_call_leaves_what_stays_readable_and_the_next_run_finishes",
         ),
     ),
     Row(
         "52",
-        "expiry killed between snapshot files or before the hint EARLIEST is written",
-        "no gap after the oldest snapshot; a retry finishes",
+        "expiry is killed between snapshot files",
+        "no gap after the oldest snapshot, and a retry finishes",
         (
             f"{_EXPIRY}test_a_fault_at_any_call_leaves_what_stays_readable_and_the_next_run_finishes",
         ),
     ),
     Row(
         "53",
-        "another program raises EARLIEST before it has deleted the older snapshots",
-        "the hidden snapshots are found by a listing",
+        "another program raises EARLIEST too early",
+        "a listing finds the hidden snapshots",
         (f"{_EXPIRE}test_a_hint_that_hides_old_snapshots_keeps_none_of_them",),
     ),
     Row(
         "54",
         "two expiries at once",
-        "no damage; the work is done once",
+        "the work is done once",
         (f"{_EXPIRY}test_of_two_expiries_at_once_none_does_damage_and_the_work_is_done",),
     ),
     Row(
@@ -74,7 +74,7 @@ ROWS = (
     Row(
         "56",
         "an expiry while a branch or consumer is created",
-        "as in 55",
+        "the creation fails, or it is complete",
         (
             f"{_EXPIRY}test_a_consumer_set_while_its_snapshot_expires_is_refused_or_finds_all_it_has_not_read",
             f"{_MEETINGS}test_whoever_comes_second_is_refused_or_has_all_of_it",
@@ -82,8 +82,8 @@ ROWS = (
     ),
     Row(
         "57",
-        "expiry during a long read",
-        "the reader gets an error that advises a retry; no wrong rows",
+        "an expiry during a long read",
+        "an error that advises a retry, and no wrong rows",
         (
             f"{_INTERLEAVED}test_every_snapshot_of_a_keyed_table_holds_what_the_dict_holds",
             f"{_EXPIRE}test_a_reader_whose_snapshot_expires_is_told_to_scan_again_and_gets_no_wrong_rows",
@@ -92,7 +92,7 @@ ROWS = (
     Row(
         "58",
         "expiry of the snapshot on which a compaction was planned",
-        "the compaction is checked against the newest snapshot: published or refused",
+        "the compaction is published or refused",
         (
             "tests/crash/test_concurrent_commits.py::test_a_commit_overtaken_by_others_and_by_expiry_is_tried_again_and_succeeds",
             f"{_INTERLEAVED}test_a_compaction_planned_on_an_expired_snapshot_is_checked_against_the_head",
@@ -116,8 +116,8 @@ ROWS = (
     ),
     Row(
         "61",
-        "a tag is deleted that shares files with snapshots and other tags",
-        "exactly the unreferenced files are deleted",
+        "deletion of a tag that shares files",
+        "only unreferenced files are deleted",
         (
             f"{_TAGS}test_deleting_a_tag_removes_exactly_what_only_it_held",
             f"{_TAGS}test_deleting_a_tag_whose_snapshot_is_there_removes_no_other_file",
@@ -127,7 +127,7 @@ ROWS = (
     Row(
         "62",
         "deletion of a tag is killed",
-        "the tag is deleted, remaining files are orphans",
+        "the tag is deleted, and remaining files are orphans",
         (
             f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
         ),
@@ -143,7 +143,7 @@ ROWS = (
     ),
     Row(
         "64",
-        "expiry with changelogs that outlive snapshots, killed at each step",
+        "expiry is killed while changelogs outlive snapshots",
         "consumers can read all changes within the retention",
         (f"{_EXPIRY}test_changelogs_that_live_longer_can_be_read_whatever_call_an_expiry_dies_at",),
     ),
@@ -158,7 +158,7 @@ ROWS = (
     Row(
         "66a",
         "a rollback restores files that expire meanwhile",
-        "they are kept as long as they are referenced",
+        "referenced files are kept",
         (
             f"{_ROLLBACK}test_files_brought_back_stay_when_what_deleted_them_expires",
             "tests/conformance/test_references_property.py::test_whatever_happens_everything_with_a_name_reads_as_it_did",
@@ -166,7 +166,7 @@ ROWS = (
     ),
     Row(
         "66b",
-        "an expiry after another program has deleted a file and added it again",
+        "expiry after another program has added a deleted file again",
         "the file is kept",
         (
             f"{_EXPIRE}test_a_file_that_was_added_again_after_its_deletion_stays_while_it_is_needed",
@@ -176,7 +176,7 @@ ROWS = (
     Row(
         "66",
         "clocks jump or differ",
-        "at least the minimum number of snapshots is kept",
+        "the minimum number of snapshots is kept",
         (
             "tests/unit/paimon/expire/test_expire_retention.py::test_whatever_clocks_say_the_numbers_hold",
         ),
@@ -184,7 +184,7 @@ ROWS = (
     Row(
         "67",
         "rollback during a commit",
-        "no gap in the numbers; no deleted row reappears",
+        "no deleted row reappears",
         (
             f"{_ROLLBACK}test_a_commit_whose_base_is_rolled_back_before_it_publishes_is_made_again_on_what_is_left",
             f"{_ROLLBACK}test_a_commit_that_was_published_on_what_is_rolled_back_goes_with_it_and_is_made_again",
@@ -196,7 +196,7 @@ ROWS = (
     Row(
         "68",
         "rollback is killed",
-        "a complete state; a retry finishes",
+        "the table has a complete state, and a retry finishes",
         (
             f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
             f"{_ROLLBACK}test_a_rollback_that_was_suspended_for_a_day_removes_nothing",
@@ -208,7 +208,7 @@ ROWS = (
     Row(
         "69",
         "snapshot numbers are reused after a rollback",
-        "caches distinguish the snapshots by uuid",
+        "caches distinguish the snapshots",
         (
             f"{_ROLLBACK}test_what_comes_after_a_rollback_uses_the_numbers_again",
             f"{_ROLLBACK}test_numbers_used_again_below_a_commit_under_way_bring_nothing_back",
@@ -237,9 +237,7 @@ ROWS = (
     Row(
         "72",
         "orphan removal during a very long write",
-        "the files are kept if their commit messages are given (`in_use`), if the start of the "
-        "oldest running write is given (`running_since`), or if the newest file of the write is "
-        "young",
+        "its files are kept with `in_use` or `running_since`",
         (
             f"{_ORPHANS}test_the_files_of_a_write_that_takes_days_stay_if_they_are_known",
             "tests/unit/paimon/orphans/test_orphans.py::test_a_writer_that_is_still_at_work_keeps_all_its_files",
@@ -260,8 +258,8 @@ ROWS = (
     ),
     Row(
         "75",
-        "orphan removal is killed and run again later",
-        "the plan is checked again",
+        "orphan removal is killed",
+        "the next run checks its plan again",
         (
             f"{_ORPHANS}test_a_removal_that_dies_at_any_call_harms_nobody_and_the_next_one_finishes",
             f"{_ORPHANS}test_exactly_what_nothing_leads_to_goes_whatever_has_died",
@@ -270,7 +268,7 @@ ROWS = (
     Row(
         "76",
         "a partition expires while it is written",
-        "a compaction is refused; new rows are kept; no other partition changes",
+        "new rows are kept",
         (
             f"{_PARTITIONS}test_a_compaction_of_a_partition_that_expires_meanwhile_is_told_who_was_first",
             "tests/unit/paimon/partitions/test_partition_expiry.py::test_a_partition_somebody_writes_to_meanwhile_is_looked_at_again",
@@ -278,7 +276,7 @@ ROWS = (
     ),
     Row(
         "77",
-        "expiry of partitions is killed between batches",
+        "expiry of partitions is killed",
         "the next run deletes the rest",
         (f"{_PARTITIONS}test_a_fault_at_any_call_of_an_expiry_leaves_partitions_whole_or_gone",),
     ),
@@ -291,7 +289,7 @@ ROWS = (
     Row(
         "79",
         "renaming a table on an object store is killed",
-        "renaming needs force there; the source is kept until the copy is complete",
+        "the source is kept until the copy is complete",
         (
             "tests/conformance/test_catalogs.py::test_where_directories_cannot_be_renamed_somebody_has_to_insist",
             f"{_SQL}test_without_a_database_a_power_cut_leaves_the_old_table_or_the_whole_new_one",
@@ -299,7 +297,7 @@ ROWS = (
     ),
     Row(
         "80",
-        "killed between a change of a table's files and of its rows in the SQL database",
+        "killed between the files of a table and its rows in the SQL database",
         "`repair` makes both agree",
         (
             f"{_SQL}test_after_a_power_cut_at_any_storage_call_repair_leaves_all_or_nothing",
@@ -311,13 +309,13 @@ ROWS = (
     Row(
         "81",
         "two processes create one table",
-        "one gets the error that it exists",
+        "one gets an error",
         (f"{_PUBLICATION}test_of_two_who_create_a_table_one_is_told_that_it_exists",),
     ),
     Row(
         "82",
         "two schema changes at once",
-        "both are made one after the other, or one is refused",
+        "both are made, or one is refused",
         (
             f"{_SCHEMAS}test_a_lost_race_is_checked_again_on_the_schema_of_the_winner",
             f"{_SCHEMAS}test_races_lost_without_end_are_a_conflict",
@@ -327,7 +325,7 @@ ROWS = (
     Row(
         "83",
         "migration or cloning is killed",
-        "the source is unchanged; a retry completes it",
+        "the source is unchanged, and a retry completes it",
         (
             f"{_TRANSFER}test_a_clone_is_not_there_or_whole_and_repeating_it_ends_it",
             f"{_TRANSFER}test_a_migration_comes_in_once_and_whole_and_the_source_stays_as_it_is",
@@ -336,7 +334,7 @@ ROWS = (
     Row(
         "84",
         "manifests are merged during appends",
-        "every file is kept; the content is the same",
+        "every file is kept",
         (
             f"{_CONCURRENT}test_manifests_merged_while_others_append_hold_every_file",
             f"{_MERGE}test_a_rival_that_commits_first_leaves_the_merge_usable",
@@ -346,8 +344,8 @@ ROWS = (
     ),
     Row(
         "85",
-        "a task is killed late and its retry runs beside it",
-        "as in 41; neither deletes files of the other",
+        "the retry of a task runs beside the task",
+        "the commit is in the table once",
         (
             f"{_RACING}test_a_twin_at_any_moment_publishes_nothing_twice",
             "tests/airflow/jobs/test_identity.py::test_a_retry_is_the_same_user",
@@ -355,9 +353,8 @@ ROWS = (
     ),
     Row(
         "86",
-        "an old run is cleared and run again",
-        "a failed task finds its commit; a task that succeeded does its work again; another run "
-        "has another commit user",
+        "an old run is cleared",
+        "a failed task finds its commit; a successful task works again",
         (
             "tests/airflow/jobs/test_identity.py::test_other_work_is_another_user",
             "tests/airflow/jobs/test_cleared_tasks.py::test_every_clear_does_the_work_again",

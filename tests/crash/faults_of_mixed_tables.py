@@ -15,8 +15,8 @@ _LEASES = "tests/unit/mixed/test_leases.py::"
 ROWS = (
     Row(
         "100",
-        "killed while changes are written, also by writers in several processes",
-        "each commit is in the table once, or not at all; a retry publishes the rest",
+        "killed while changes are written",
+        "a retry publishes each commit once",
         (
             f"{_WRITES}test_a_fault_at_any_storage_call_leaves_the_state_before_or_after_a_commit",
             f"{_WRITES}test_repeating_an_interrupted_run_publishes_every_change_once",
@@ -24,9 +24,8 @@ ROWS = (
     ),
     Row(
         "101",
-        "a batch is killed while it writes changes, or while it overwrites rows",
-        "its commit is published or not; the next compaction ends the batch; a retry publishes "
-        "once",
+        "killed while a batch writes",
+        "a retry publishes it once",
         (
             f"{_COMMITS}test_a_fault_at_any_storage_call_leaves_the_state_before_or_after_a_commit",
             f"{_COMMITS}test_repeating_an_interrupted_run_publishes_every_commit_once",
@@ -34,8 +33,8 @@ ROWS = (
     ),
     Row(
         "102",
-        "a batch is killed while it updates or deletes rows, or moves them to another partition",
-        "as in 101; rows that a stream has changed since the begin keep these changes",
+        "killed while a batch updates or deletes rows",
+        "a retry publishes it once",
         (
             f"{_VERBS}test_a_fault_at_any_storage_call_leaves_a_change_of_rows_done_or_not_and_a_retry_ends_it",
         ),
@@ -43,16 +42,15 @@ ROWS = (
     Row(
         "103",
         "killed while it ends a batch that hangs",
-        "the batch can publish its commit or is refused; a retry ends it, and the next batch "
-        "begins at once",
+        "a retry ends the batch",
         (
             f"{_VERBS}test_the_end_of_a_batch_that_dies_refuses_its_commit_or_not_and_a_repeated_one_does",
         ),
     ),
     Row(
         "104",
-        "a batch is ended between the check of its lease and its commit",
-        "the commit is refused, or the report names the batch as published",
+        "a batch is ended during its commit",
+        "the commit is refused or reported as published",
         (
             f"{_LEASES}test_an_overwrite_that_is_ended_between_its_check_and_its_commit_is_refused",
             f"{_LEASES}test_the_end_of_a_batch_that_publishes_meanwhile_says_so",
@@ -60,8 +58,8 @@ ROWS = (
     ),
     Row(
         "105",
-        "killed while changes are merged into the base store, also by a version field",
-        "the merged rows are the same; a retry merges the rest",
+        "killed while changes are merged into the base store",
+        "a retry merges the rest",
         (
             "tests/crash/test_mixed_compaction.py::test_a_fault_at_any_storage_call_leaves_the_same_rows_and_a_retry_completes_it",
             "tests/crash/test_mixed_versions.py::test_a_fault_at_any_storage_call_keeps_the_newest_rows_and_a_retry_completes_it",
@@ -69,24 +67,24 @@ ROWS = (
     ),
     Row(
         "106",
-        "killed while snapshots of both stores expire",
-        "no row is lost; a retry expires the rest",
+        "killed while snapshots expire",
+        "no row is lost, and a retry expires the rest",
         (
             "tests/crash/test_mixed_expiry.py::test_a_fault_at_any_storage_call_keeps_the_rows_and_a_retry_expires_the_rest",
         ),
     ),
     Row(
         "107",
-        "killed while orphan files of both stores are removed",
-        "no needed file is deleted; a retry removes the rest",
+        "killed while orphan files are removed",
+        "no needed file is deleted, and a retry removes the rest",
         (
             f"{_FOLLOWERS}test_a_removal_of_orphans_that_dies_deletes_no_needed_file_and_the_next_one_the_rest",
         ),
     ),
     Row(
         "108",
-        "a reader with a consumer is killed, while snapshots expire",
-        "the reader gets each commit at least once, and no commit is missing",
+        "a reader with a consumer is killed",
+        "the reader gets each commit at least once",
         (
             f"{_FOLLOWERS}test_a_reader_that_dies_misses_no_commit_and_its_consumer_keeps_what_it_has_not_read",
         ),
@@ -94,7 +92,7 @@ ROWS = (
     Row(
         "109",
         "killed while both stores are altered",
-        "the table has all changes or none; the next alter completes the base store",
+        "the table has all changes or none",
         (
             "tests/crash/test_mixed_alters.py::test_a_fault_at_any_storage_call_leaves_each_alter_whole_and_the_next_completes_it",
         ),
@@ -102,7 +100,7 @@ ROWS = (
     Row(
         "110",
         "killed while an Iceberg table becomes a Mixed table, or the reverse",
-        "no row changes; a retry completes it",
+        "no row changes, and a retry completes it",
         (
             f"{_ADOPTION}test_an_adoption_that_dies_changes_no_row_and_a_repeated_one_completes_it",
             f"{_ADOPTION}test_a_detach_that_dies_changes_no_row_and_a_repeated_one_completes_it",
@@ -110,34 +108,34 @@ ROWS = (
     ),
     Row(
         "111",
-        "killed while a Mixed table is created",
-        "there is no table, or the error names its change store; a retry completes the pair",
+        "killed while a table is created",
+        "a retry completes the table",
         (f"{_PAIRS}test_a_creation_that_dies_is_completed_by_a_repeated_call_or_dropped",),
     ),
     Row(
         "112",
-        "killed while a Mixed table is dropped",
-        "a read has all rows or fails; a retry removes the rest; neighbours keep their files",
+        "killed while a table is dropped",
+        "a read has all rows or fails",
         (
             f"{_PAIRS}test_a_drop_that_dies_shows_no_wrong_rows_and_repeated_ones_remove_both_stores",
         ),
     ),
     Row(
         "113",
-        "killed while a Mixed table is cloned",
-        "the clone is complete or not readable; a retry completes it; the source is unchanged",
+        "killed while a table is cloned",
+        "the clone is complete or not readable",
         (f"{_PAIRS}test_a_clone_that_dies_shows_no_rows_and_a_repeated_one_completes_it",),
     ),
     Row(
         "114",
-        "killed while a Mixed table is renamed",
-        "the table is readable under one name, or the error names the rename to repeat",
+        "killed while a table is renamed",
+        "the table has one name, or the error names the rename to repeat",
         (f"{_PAIRS}test_a_rename_that_dies_loses_no_row_and_a_repeated_one_completes_it",),
     ),
     Row(
         "115",
-        "processes that stream, run batches and optimize are killed at random",
-        "no acknowledged change is lost, and none is merged twice",
+        "streams, batches and optimizings are killed at random",
+        "no change is lost, and none is merged twice",
         (
             "tests/crash/test_mixed_storm.py::test_killed_batches_streams_and_optimizings_lose_and_double_nothing",
         ),
