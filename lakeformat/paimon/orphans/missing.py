@@ -137,9 +137,13 @@ class _Removal:
             return None
         plan = plan_columns(handle, snapshot)
         missing = [*_missing(handle, plan)]
-        report = _report(handle, snapshot, missing, len(plan.columns), dry_run=self.dry_run)
-        objection = self._loss_of_row_ids(missing) or _objection(report, self.max_share)
-        self.report = replace(report, objection=objection)
+        checked = len(plan.columns)
+        objection = self._loss_of_row_ids(missing) or _objection(
+            handle, len(missing), checked, self.max_share
+        )
+        self.report = _report(
+            handle, snapshot, missing, checked, dry_run=self.dry_run, objection=objection
+        )
         return (snapshot, missing) if missing else None
 
     def plan(self) -> Round[_Lacking, _Lacking] | None:
@@ -252,12 +256,11 @@ def _forgetting(index: IndexManifestEntry, names: set[str]) -> IndexManifestEntr
     return replace(index, ranges=left, row_count=len(left))
 
 
-def _objection(report: MissingFilesReport, max_share: float) -> str | None:
-    share = report.missing_files / max(report.checked_files, 1)
-    if share <= max_share:
+def _objection(handle: TableHandle, missing: int, checked: int, max_share: float) -> str | None:
+    if missing / max(checked, 1) <= max_share:
         return None
     return (
-        f"{report.missing_files} of {report.checked_files} data files of {report.table} are "
+        f"{missing} of {checked} data files of {handle.uri} are "
         f"missing or truncated, more than max_share={max_share:.0%}. Check that the storage is "
         "mounted and the path is right. If the files are lost, pass max_share=1"
     )
@@ -270,15 +273,16 @@ def _report(
     checked: int,
     *,
     dry_run: bool,
+    objection: str | None = None,
 ) -> MissingFilesReport:
     rows = sum(entry.file.row_count for entry, _ in missing)
     of = "" if snapshot is None else f" of the newest snapshot {snapshot.id}"
     todo = ""
     if dry_run:
-        todo = (
-            "; nothing was changed. Restore them from a backup, or remove them from the table with "
-            "dry_run=False. Older snapshots were not checked"
-        )
+        todo = "; nothing was changed. Restore them from a backup"
+        if objection is None:
+            todo += ", or remove them from the table with dry_run=False"
+        todo += ". Older snapshots were not checked"
     return MissingFilesReport(
         table=handle.uri,
         dry_run=dry_run,
@@ -288,7 +292,7 @@ def _report(
         missing_files=len(missing),
         missing_rows=rows,
         missing_bytes=sum(entry.file.file_size for entry, _ in missing),
-        objection=None,
+        objection=objection,
         files=tuple(_shown(handle, *each) for each in missing[:_NAMED_FILES]),
         reason=f"checked {counted(checked, 'data file')}{of}: {_lacks(missing)}, with "
         f"{counted(rows, 'row')}{todo}"

@@ -105,8 +105,8 @@ def _look(
     if not missing:
         return _report(handle, head, manifests, [], None, dry_run=dry_run), head, None
     live = _live(handle, head, left)
-    report = _report(handle, head, manifests, missing, live, dry_run=dry_run)
-    report = replace(report, objection=_objection(handle, head, missing))
+    objection = _objection(handle, head, missing)
+    report = _report(handle, head, manifests, missing, live, dry_run=dry_run, objection=objection)
     if is_overtaken(handle, head.id):
         raise CorruptTableError(
             f"{counted(len(missing), 'manifest')} of snapshot {head.id} of {handle.uri} "
@@ -222,6 +222,7 @@ def _report(
     live: ManifestColumns | None,
     *,
     dry_run: bool,
+    objection: str | None = None,
 ) -> MissingManifestsReport:
     before = 0 if head is None else head.total_record_count
     after = before if live is None else int(live.row_count.numbers.sum())
@@ -232,9 +233,9 @@ def _report(
         gone += f": {after:,} of {counted(before, 'row')} would remain"
     todo = ""
     if missing and dry_run:
-        todo = (
-            "; nothing was changed. Restore them from a backup, or remove them with dry_run=False"
-        )
+        todo = "; nothing was changed. Restore them from a backup"
+        if objection is None:
+            todo += ", or remove them with dry_run=False"
     return MissingManifestsReport(
         table=handle.uri,
         dry_run=dry_run,
@@ -245,6 +246,6 @@ def _report(
         missing_files=_lost(missing),
         rows_before=before,
         rows_after=after,
-        objection=None,
+        objection=objection,
         reason=f"checked {counted(len(manifests), 'manifest')}{of}: {gone}{todo}",
     )

@@ -121,7 +121,7 @@ def test_asking_first_changes_nothing(catalog):
     assert (report.dry_run, report.missing_files, report.published) == (True, 1, None)
     said = "checked 4 data files of the newest snapshot 4: 1 is missing, with 1 row; nothing was"
     assert report.reason.startswith(said)
-    assert "Older snapshots were not checked" in report.reason
+    assert "or remove them from the table with dry_run=False. Older snapshots" in report.reason
     assert table.latest_snapshot().id == 4
     assert json.loads(json.dumps(report.to_dict()))["files"][0]["rows"] == 1
 
@@ -131,7 +131,9 @@ def test_more_than_half_of_a_table_needs_another_word(catalog):
     table = made(catalog)
     for path in [*data_files(table)][:3]:
         path.unlink()
-    assert "Check that the storage is mounted" in table.remove_missing_files().objection
+    planned = table.remove_missing_files()
+    assert "Check that the storage is mounted" in planned.objection
+    assert "dry_run=False" not in planned.reason
     with pytest.raises(lake.InvalidRequestError, match=r"3 of 4 data files .* max_share=50%"):
         table.remove_missing_files(dry_run=False)
     assert table.remove_missing_files(dry_run=False, max_share=1).missing_files == 3
@@ -147,6 +149,7 @@ def test_a_dry_run_reports_that_a_table_with_row_ids_keeps_its_missing_files(cat
 
     assert planned.objection is not None
     assert "tracks row ids" in planned.objection
+    assert "dry_run=False" not in planned.reason
     with pytest.raises(lake.UnsupportedError, match=r"tracks row ids .* restore the missing files"):
         table.remove_missing_files(dry_run=False)
 

@@ -86,7 +86,9 @@ def test_a_manifest_that_took_files_out_is_not_guessed_at():
     rows = shop()
     rows.table.truncate()
     lose_manifest_of(rows.table, 4)
-    assert "deleted 3 files from the table" in rows.table.remove_missing_manifests().objection
+    planned = rows.table.remove_missing_manifests()
+    assert "deleted 3 files from the table" in planned.objection
+    assert "dry_run=False" not in planned.reason
     with pytest.raises(lake.InvalidRequestError, match="their names are unknown; roll back") as no:
         rows.table.remove_missing_manifests(dry_run=False)
     assert rows.table.latest_snapshot().id == 4
