@@ -31,6 +31,7 @@ __all__ = [
     "changes_of",
     "create_mixed",
     "read_peak_bytes",
+    "rows_of",
     "sums_of",
     "time_read",
 ]
@@ -76,11 +77,17 @@ class EqualityTable:
         }
 
 
-def create_mixed(folder: Path, keys: Numbers, nodes: int) -> Any:
-    """Create a Mixed table with ``nodes`` nodes, and rows of these keys in its base store."""
+def create_mixed(folder: Path, keys: Numbers, nodes: int, change_nodes: int | None = None) -> Any:
+    """Create a Mixed table with rows of these keys in its base store.
+
+    New base files have ``nodes`` nodes, and changes ``change_nodes``, by default the same number.
+    """
     catalog = lake.open_catalog(str(folder), format="iceberg")
     catalog.create_database("bench")
-    options = {f"{store}.file-index.hash-bucket": str(nodes) for store in ("base", "change")}
+    options = {
+        "base.file-index.hash-bucket": str(nodes),
+        "change.file-index.hash-bucket": str(change_nodes or nodes),
+    }
     table = catalog.create_table(
         "bench.t", SCHEMA, format="mixed", primary_key=["k"], options=options
     )
@@ -90,6 +97,7 @@ def create_mixed(folder: Path, keys: Numbers, nodes: int) -> Any:
 
 
 def rows_of(keys: Numbers, values: Numbers) -> pa.Table:
+    """Return the rows with these keys and values."""
     return pa.table([keys, values], schema=SCHEMA)
 
 
