@@ -237,7 +237,7 @@ ROWS = (
     Row(
         "72",
         "orphan removal during a very long write",
-        "its files are kept with `in_use` or `running_since`",
+        "the arguments `in_use` and `running_since` keep its files",
         (
             f"{_ORPHANS}test_the_files_of_a_write_that_takes_days_stay_if_they_are_known",
             "tests/unit/paimon/orphans/test_orphans.py::test_a_writer_that_is_still_at_work_keeps_all_its_files",
