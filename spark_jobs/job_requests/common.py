@@ -91,22 +91,19 @@ class CommitKeys:
     commit_identifier: int | None = None
     """The number of the commit in that run, such as 1. Give both keys or neither."""
     commit_first_try_millis: int | None = None
-    """A time before the first attempt of the commit, in epoch milliseconds. If a retry does not
-    find the commit, and snapshots have expired since this time, the retry fails, because the first
-    attempt may have published. Without this key such a retry may publish twice.
+    """A time before the first attempt of the commit, in epoch milliseconds. A retry then fails if
+    it does not find the commit and snapshots have expired since. Without this key it may publish
+    twice.
     """
     commit_first_try_head: str | None = None
     """The identity of the newest snapshot when the first attempt began:
-    ``table.position().identity``. Two snapshots with the same number have different identities.
-    While this snapshot exists, the expiry of older snapshots does not make a retry fail.
+    ``table.position().identity``. While this snapshot exists, no expiry makes a retry fail.
     """
     commit_replaces: int | None = None
-    """For ``ingest`` and ``commit``, but not for Mixed tables: the number of the snapshot (in an
+    """For ``ingest`` and ``commit`` on Paimon and Iceberg tables: the number of the snapshot (in an
     Iceberg table its id) in which the same ``commit_user`` published an earlier version of these
-    rows, with a lower identifier.
-    This commit replaces that version: rows without a key are deleted, rows with a key are replaced
-    by key. If that is not possible, the job fails and publishes nothing. An overwrite ignores this
-    key.
+    rows, with a lower identifier. This commit replaces that version, or fails and publishes
+    nothing. An overwrite ignores this key.
     """
 
     def __post_init__(self) -> None:

@@ -9,6 +9,7 @@ absolute value of 10^15 or more may be rounded there, so it is refused.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -44,6 +45,7 @@ _NOT_FINITE = ["nan", "NaN", "inf", "-inf"]
 _DOUBLE_DIGITS = 15
 _DOUBLE_SMALLEST = 1e-290
 _NO_COLUMNS = pa.schema([])
+_CHANGED_TYPE = re.compile(r"Column\(/(\S+)\) changed from (\w+) to (\w+) in row (\d+)")
 _ONE_TYPE = "write all values of the column in one type"  # JSON values are not read as other types
 
 
@@ -164,8 +166,16 @@ def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) ->
     require_objects(path)
     if is_blank(path):
         return pa.schema([])
-    with open_json(path, text_checks.BLOCK_BYTES) as reader:
-        return times_as_text(reader.schema)  # text that looks like a time stays text
+    try:
+        with open_json(path, text_checks.BLOCK_BYTES) as reader:
+            return times_as_text(reader.schema)  # text that looks like a time stays text
+    except pa.ArrowInvalid as reason:
+        if (found := _CHANGED_TYPE.search(str(reason))) is None:
+            raise
+        raise InvalidRequestError(
+            f"cannot read {path}: row {int(found[4]) + 1}: column {found[1]!r} changed from "
+            f"{found[2]} to {found[3]}: {_ONE_TYPE}"
+        ) from None
 
 
 def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect, known: pa.Schema) -> pa.Schema:

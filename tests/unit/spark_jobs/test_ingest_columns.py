@@ -205,6 +205,13 @@ def test_a_cast_gives_a_column_without_values_its_type(catalog, land, tmp_path):
     assert types_of(catalog) == {"id": "BIGINT", "later": "DATE"}
 
 
+def test_a_json_column_of_two_types_is_refused_with_the_row_counted_from_one(land, tmp_path):
+    (tmp_path / "mixed.json").write_text('{"id": 1, "b": 1}\n{"id": 2, "b": "x"}\n')
+
+    with pytest.raises(lake.InvalidRequestError, match="row 2: column 'b' changed from number to"):
+        land("mixed.json", create=True)
+
+
 def test_a_column_to_cast_has_one_type_in_all_json_files(land, tmp_path):
     (tmp_path / "1.json").write_text('{"id": 1, "code": 7}\n')
     (tmp_path / "2.json").write_text('{"id": 2, "code": "x"}\n')
