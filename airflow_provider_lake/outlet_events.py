@@ -42,11 +42,10 @@ def announce(
     """Send an event about the published snapshots to each outlet that is the table of ``result``;
     return the payload. Return None if nothing was published, or if no outlet matches.
 
-    Outlets are assets declared with ``lake_asset``, or aliases, which get the table's asset. The
-    event is attached to the outlet itself, because Airflow drops an event for an asset with the
-    same URI but another name. With ``partition_column``, the values of this column in the changed
-    partitions become the event's partition keys, except for an alias. Raises ``LakeArgumentError``
-    if the table is not partitioned by this column, or if Airflow is older than 3.3.
+    Outlets are assets declared with ``lake_asset``, or aliases, which get the table's asset. With
+    ``partition_column``, the values of this column in the changed partitions become the event's
+    partition keys, except for an alias. Raises ``LakeArgumentError`` if the table is not
+    partitioned by this column, or if Airflow is older than 3.3.
     """
     meant = _address(result, lake_conn_id)
     targets = [] if meant is None else [*_targets(outlets, meant)]

@@ -1,10 +1,8 @@
 """Measures the cost of the Airflow provider for a DAG file, and of its watchers for a triggerer.
 
-``python -m benchmarks.airflow_provider`` writes ``airflow_provider.md``: what a DAG file imports
-beyond ``airflow.sdk``, in modules and CPU time, with each version of Airflow for which
-``bin/test compat`` has set up an environment; the storage calls for five hundred watched tables;
-and the delay of a commit's event. The measurements use a local disk and a shared loop, as in a
-triggerer.
+``python -m benchmarks.airflow_provider`` writes ``airflow_provider.md``: the modules and CPU time
+that a DAG file needs, the storage calls for five hundred watched tables, and the delay of a
+commit's event. The measurements use a local disk and a shared loop, as in a triggerer.
 """
 
 from __future__ import annotations

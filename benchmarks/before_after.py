@@ -3,7 +3,7 @@
 ``python -m benchmarks.before_after EARLIER [QUESTION ...]`` measures the candidates of questions in
 another checkout of the repository, such as ``git worktree add --detach ../earlier v0.1.0``, and
 prints a table in Markdown. The earlier tree makes the data. Both trees use the packages of this
-Python. A process of a tree that has ``keep_freed_memory`` calls it first, as its commands do.
+Python.
 
 A ratio above 1 means that this tree is slower. A candidate marked as a control runs no code of
 either tree, so its ratio shows the noise of the measurement.

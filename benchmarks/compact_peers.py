@@ -1,9 +1,8 @@
 """Compares compaction with other table formats: ``python -m benchmarks.compact_peers [ROWS]``.
 
-Half of ``ROWS`` are written unsorted, then the rest is upserted by key in ten batches; half of the
-rows of a batch are new, half are updates. Then the table is compacted and read. Each format works
-in a process of its own and reports the time of its calls alone, commits included. All must end with
-the same rows.
+Rows are written unsorted, then upserted by key in ten batches. Then the table is compacted and
+read. Each format works in a process of its own and reports the time of its calls alone, commits
+included. All must end with the same rows.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Compares compaction with Java's: ``python -m benchmarks.iceberg_compact_peer``.
 
 Java calls ``rewrite_data_files`` of Iceberg in a Spark of two threads. Both programs start from the
-same files and must end with the same rows; if the compaction sorts, also in the same order. Java's
-compiler needs some rounds to warm up; then the programs take turns. The CPU time is that of the
-calls alone. ``bin/javapeer.py`` fetches Iceberg, as for ``bin/test java``.
+same files and must end with the same rows; if the compaction sorts, also in the same order.
+``bin/javapeer.py`` fetches Iceberg, as for ``bin/test java``.
 """
 
 from __future__ import annotations

@@ -99,8 +99,7 @@ def run_groups(request: Request, folder: Path, results: list[StepResult]) -> Non
     """Run the groups of tests, two at a time if some of them start Java or Airflow.
 
     The tests of these groups mostly wait for the programs that they start. So these groups run one
-    after the other, beside the remaining groups. After them, the last of the remaining groups also
-    run beside the first ones, so that the processors are used until the end.
+    after the other, beside the remaining groups.
     """
     groups = [group for group in request.groups if group is not GATE and has_tests(ROOT, group)]
     aside = [group for group in groups if group.is_aside]

@@ -3,8 +3,7 @@
 events.
 
 Several events may start one run, and Airflow decides which. So a run reads from the position of its
-consumer, which the table stores, up to the newest snapshot of its events. A later run with an older
-event finds no new snapshot and reads nothing.
+consumer, which the table stores, up to the newest snapshot of its events.
 """
 
 from __future__ import annotations
@@ -96,9 +95,9 @@ def snapshot_range(
     The consumer is ``airflow.<dag_id>`` unless ``consumer`` names another. From the first run on,
     snapshots that the consumer has not read do not expire. The first run starts at its first event.
     If no event has started a run, or a rollback has removed the snapshots of its events, the range
-    ends at the newest snapshot. The range of a first run without events starts with all rows. A
-    retry gets the same range; before Airflow 3.3 this holds only for a range that ends at an event.
-    Set ``max_active_runs=1`` on the DAG: only one run at a time is supported.
+    ends at the newest snapshot. A retry gets the same range; before Airflow 3.3 this holds only for
+    a range that ends at an event. Set ``max_active_runs=1`` on the DAG: only one run at a time is
+    supported.
 
     Raises ``LakeArgumentError`` for an invalid table name, and if ``table`` is None and the events
     are of no table or of several. Raises ``AirflowFailException`` if the table does not exist, or

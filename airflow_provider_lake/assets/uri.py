@@ -3,12 +3,10 @@
 
 The URI of a table in another lake names its connection: ``lake://shop/orders?conn_id=other``. The
 URI of an asset with watchers names them: ``lake://shop/orders?watcher=commits``. So it differs from
-the URI that tasks use as an outlet. Airflow 3.3 ends a watcher when it reads a DAG that uses an
-asset with the same URI without the watcher.
+the URI that tasks use as an outlet.
 
-Database and table keep their case, because two tables of a catalog may differ only by case.
-Characters that a URI cannot hold are percent-encoded. This module imports no data library, because
-every DAG file would then load it.
+Database and table keep their case, because two tables of a catalog may differ only by case. This
+module imports no data library, because every DAG file would then load it.
 """
 
 from __future__ import annotations
@@ -120,8 +118,7 @@ def lake_asset(
 
     Airflow identifies an asset by name and URI together, so declare an asset the same way
     everywhere. An asset with ``watchers`` gets its events from the watchers, for commits of any
-    program. The names of the watchers are part of the URI, so this asset differs from the asset
-    that tasks have as an outlet.
+    program.
 
     Raises ``ValueError`` for an invalid table name, a watcher without a name or of another table,
     and for ``name`` together with ``watchers``. ``more`` are further arguments of Airflow's

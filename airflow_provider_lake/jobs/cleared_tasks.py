@@ -3,9 +3,8 @@
 
 A task that commits ends with a record of its success in the directory of the table. If a later
 attempt finds the record, the task was cleared, unless its ``max_tries`` is still the same. The
-attempt of a cleared task commits under the next identifier, so the work is done again. An
-unfinished commit of the earlier run then fails. A retry after a failure finds no record and keeps
-its identifier, so its commit is published once.
+attempt of a cleared task commits under the next identifier, so the work is done again. A retry
+after a failure finds no record and keeps its identifier, so its commit is published once.
 """
 
 from __future__ import annotations

@@ -155,8 +155,8 @@ def find_first_try(context: Context, subject: str, head: Callable[[], str | None
 
     The time is the start of the DAG run; if Airflow does not keep that start, the time of the first
     attempt. Only the first attempt stores both, in the task's state store, which outlives retries
-    and clears. If nothing is stored, a later attempt knows only the start of the run. ``head``
-    returns the identity of the newest snapshot. ``subject`` is the table or database.
+    and clears. ``head`` returns the identity of the newest snapshot. ``subject`` is the table or
+    database.
     """
     began, store = first_try_millis(context["dag_run"]), context.get("task_state_store")
     if store is None:

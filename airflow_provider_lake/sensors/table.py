@@ -36,8 +36,7 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
     """Waits until a table meets the condition of a subclass; returns the findings as a dict.
 
     The sensor also waits for a table that does not exist yet, and for a storage that does not
-    answer. The constructor of a subclass declares the types of its arguments, and ends with
-    ``_check_arguments``.
+    answer.
 
     :param table: the table, ``database.table``
     :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the

@@ -4,7 +4,7 @@
 The program starts a second process, the supervisor, and returns once the supervisor is recorded in
 the folder. The supervisor has its own session, so that the end of a worker does not reach it. The
 supervisor ends the command on SIGTERM, or if the lease in the folder was not renewed for
-``LEASE_SECONDS``. On Linux the command ends with its supervisor, even if the supervisor is killed.
+``LEASE_SECONDS``.
 """
 
 from __future__ import annotations

@@ -52,8 +52,6 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
     ``snapshot_range``, the snapshots that no earlier run has read, instead of the snapshots that
     its event names.
 
-    From Airflow 3.3 on, all watchers of one connection with the same interval share one loop.
-
     :param table: the table, ``database.table``
     :param lake_conn_id: connection of type ``lake``
     :param kinds: the kinds of commits that count: ``APPEND``, ``OVERWRITE``, ``COMPACT`` or

@@ -70,8 +70,7 @@ def compact_tables(
     """Compact one table after the other with ``Table.compact``, and yield the outcome of each.
 
     The error of one table is part of its outcome, and does not stop the tables after it. ``began``
-    is called with the name of each table before its compaction. You can pass one ``commit`` for all
-    tables, because each table searches only its own snapshots for it.
+    is called with the name of each table before its compaction.
     """
     _require(strategy, idle)
     where_to_work(executor)

@@ -90,8 +90,7 @@ def _owner(ids: Sequence[int], alive: Collection[int]) -> int:
 
     ``ids`` are all fields that had the name, and ``alive`` the fields of the newest schema. If
     several fields had the name, return a dropped field, or an id that no field has. Then no reader
-    returns the values of one field in another. A name without a mapping would make PyIceberg refuse
-    the file.
+    returns the values of one field in another.
     """
     if len(ids) == 1:
         return ids[0]

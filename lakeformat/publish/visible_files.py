@@ -49,11 +49,10 @@ def visible_files(schema: TableSchema, files: ManifestColumns) -> Mask:
     """Return a mask of the files that readers can read without a merge.
 
     In an append table these are all files. In a primary-key table these are the files of the
-    highest level of each bucket, if that level is above 0. Each key occurs there once. After a
-    change of ``num-levels`` buckets may have different highest levels. With deletion vectors or the
-    merge engine ``first-row`` these are the files of all levels above 0. A file of a primary-key
-    table with delete markers is never selected. If ``shows_top_levels`` returns True, ``files``
-    must have all files of each bucket.
+    highest level of each bucket, if that level is above 0. Each key occurs there once. With
+    deletion vectors or the merge engine ``first-row`` these are the files of all levels above 0. A
+    file of a primary-key table with delete markers is never selected. If ``shows_top_levels``
+    returns True, ``files`` must have all files of each bucket.
     """
     levels = files.level.numbers
     if not schema.primary_keys:

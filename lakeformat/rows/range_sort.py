@@ -2,8 +2,7 @@
 """Sorts the rows of many files in bounded memory: first into ranges, then each range.
 
 If all rows fit into memory, they are sorted at once. Otherwise a sample gives the bounds of ranges
-of about the same size, and the rows of each range are written to temporary files. Rows that equal a
-bound are a range of their own: this range needs no sort, even if it does not fit into memory.
+of about the same size, and the rows of each range are written to temporary files.
 """
 
 from __future__ import annotations

@@ -16,9 +16,7 @@ again, for arrays of three sizes (AMD EPYC, numpy 2.4.6):
 | 64 | 24, 46 | 21, 54 | 22, 61 |
 | 256 | 27, 35 | 28, 53 | 28, 61 |
 
-On processors with vectors of 512 bits, sorting again may take only half the time of merging many
-runs. Measuring that at run time would make two runs of a program differ. Most merges have few runs,
-and merging these is faster on every processor.
+Most merges have few runs, and merging these is faster on every processor.
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ directory is not a file. ``AlreadyExistsError``: the name is taken. ``Unavailabl
 failure outside the library. "Durable" means: the content survives a power cut after the method has
 returned.
 
-``lakeformat.testing.storage_suite`` tests a storage. It never asks a storage to delete its root,
-because a storage that does not refuse would lose all its files.
+``lakeformat.testing.storage_suite`` tests a storage.
 """
 
 from __future__ import annotations
@@ -101,7 +100,6 @@ class Storage(Protocol):
         exception makes the content durable. A file that exists keeps its content:
         ``AlreadyExistsError`` is raised, on opening or at the latest on leaving. An exception or a
         crash may leave a torn file, so metadata may name the file only after the context is left.
-        Until then, readers find no file or a part of it, depending on the storage.
         """
         ...
 

@@ -35,8 +35,7 @@ class LockedCreation:
     """A storage whose ``create`` runs under a lock. Other calls need no lock.
 
     ``key`` is the name of the lock, such as a table's full name. If the storage can decide a race
-    alone, no commit depends on the lock. The lock then only saves the work of writers that would
-    lose the race.
+    alone, no commit depends on the lock.
 
     Code that already holds the lock calls ``inner.create``, because locks are not re-entrant.
     """

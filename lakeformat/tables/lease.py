@@ -2,8 +2,7 @@
 """The contract of the leases of a table: only the holder of the newest lease may work.
 
 A holder takes the lease with the next number, and renews it. Only one holder can take a number. A
-lease that is not renewed becomes stale, and another holder takes the next lease. If the first
-holder was only paused, it finds this newer lease before its commit, and stops.
+lease that is not renewed becomes stale, and another holder takes the next lease.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@
 
 For a key of at most 8 columns, all NOT NULL and of type INT, BIGINT or DATE, the JVM computes the
 default bucket function in steps. Each step is a separate projection, because Spark computes a
-column twice if one expression uses it twice. Numbers of 32 bits are kept in 64 bits, because Spark
-treats an overflow as an error.
+column twice if one expression uses it twice.
 """
 
 from __future__ import annotations

@@ -110,8 +110,7 @@ def counted_by_rows(frame: DataFrame, decimals: Collection[str] = ()) -> DataFra
     than ``WIDEST_BYTES`` fails the job.
 
     ``in_tasks`` gets the columns ``decimals`` as 64-bit decimals if they have at most 18 digits.
-    The rows belong to a cloned session, because the limits are settings of a session that may be in
-    use. Return None with Spark Connect, if the user has set the limit of bytes, or if a column is
+    Return None with Spark Connect, if the user has set the limit of bytes, or if a column is
     nested, whose width is unknown.
     """
     session = frame.sparkSession

@@ -9,8 +9,7 @@ number of the batch, and the table records the newest batch (``Table.stream_batc
 that was committed but not marked is not published twice.
 
 After each ``BATCHES_APART`` batches, one file (such as ``upto-99.json``) lists all source files
-ingested so far. It replaces the files of the single batches and the previous ``upto`` file, which
-are deleted.
+ingested so far.
 """
 
 from __future__ import annotations

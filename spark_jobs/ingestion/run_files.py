@@ -6,7 +6,7 @@ The records are in the directory of the table, beside the files ``run-<user>`` o
 and is written before the commit. ``files-<digest>-<id>.done`` marks that the commit is published.
 ``<digest>`` is that of the task's name, which all map indexes of the task share. A record without a
 mark counts if its commit is in the table, because its process may have been killed after the
-commit. ``files-<digest>-<id>.all`` replaces many records.
+commit.
 """
 
 from __future__ import annotations
@@ -100,10 +100,9 @@ class RunFiles:
         """Return those files of ``found`` that no other run has ingested.
 
         Raise ``InvalidRequestError`` if a file has changed since another run ingested it. In a
-        repeated run, such as that of a cleared task, this is only logged. A repeated run raises the
-        error if all files whose rows it replaces are missing and there is no other file to ingest.
-        Files that another commit of this run has ingested are returned, with a warning. Raise
-        ``CommitUndecidableError`` if the commit of a killed run cannot be found.
+        repeated run, such as that of a cleared task, this is only logged. Files that another commit
+        of this run has ingested are returned, with a warning. Raise ``CommitUndecidableError`` if
+        the commit of a killed run cannot be found.
         """
         taken: dict[str, FileState] = {}
         beside: set[str] = set()

@@ -130,8 +130,7 @@ def _is_own(metastore: Metastore, change: TableName, base: TableName) -> bool:
 
     A change store named ``<base>_change_`` with the key of ``base`` belongs to ``base``. If
     ``change`` has another name, any table may name it as its change store, so the metadata of all
-    tables in the databases of both is read. Damaged metadata of a change store named
-    ``<base>_change_`` raises ``CorruptTableError``.
+    tables in the databases of both is read.
     """
     has_usual_name = change == TableName(base.database, f"{base.table}{CHANGE_SUFFIX}")
     try:

@@ -89,7 +89,7 @@ def migrate_directory(
 
     Directories ``key=value`` become partition columns of type STRING, or of the SQL type in
     ``partition_types``. Files are registered in place if possible; with ``copy`` they are copied
-    into the table. A file whose columns differ from the table's columns is always rewritten.
+    into the table.
 
     To resume an interrupted migration, repeat the call. A name that has another table raises
     ``AlreadyExistsError``. Buckets in ``options`` raise ``InvalidRequestError``; without ``copy``,

@@ -4,9 +4,8 @@
 A byte below 0x80 is the last byte of a number. So the position after any count of numbers is found
 by counting such bytes, without decoding the numbers.
 
-The start of a record may be guessed wrongly. Then its values are meaningless, and either ``sound``
-becomes False or the record ends at a wrong position. Even then no byte outside of the buffer is
-read, and no more memory is allocated than the values of the buffer can fill.
+The start of a record may be guessed wrongly. Even then no byte outside of the buffer is read, and
+no more memory is allocated than the values of the buffer can fill.
 """
 
 from __future__ import annotations

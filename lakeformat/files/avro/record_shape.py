@@ -2,8 +2,7 @@
 """The fields of an Avro record in the order of their bytes, for decoders of many records at once.
 
 The types are those of Iceberg's manifests: atoms (values that are neither record nor list),
-records, lists of numbers, and maps as lists of records with a key and a value. A field that is not
-a record may be null; an item of a list may not.
+records, lists of numbers, and maps as lists of records with a key and a value.
 """
 
 from __future__ import annotations

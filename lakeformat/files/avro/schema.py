@@ -4,8 +4,8 @@
 A logical type describes the meaning of a value, not its storage. Paimon's Java library declares
 TIMESTAMP as ``timestamp-…`` and TIMESTAMP_LTZ as ``local-timestamp-…``, so the declared meaning is
 wrong. Values are therefore read as they are stored, and the schema of the table gives their
-meaning. A map is stored and read as an array of pairs, as Arrow expects. The ids that Iceberg gives
-to fields, elements, keys and values become metadata of the Arrow fields.
+meaning. The ids that Iceberg gives to fields, elements, keys and values become metadata of the
+Arrow fields.
 """
 
 from __future__ import annotations

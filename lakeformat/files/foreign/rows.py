@@ -5,9 +5,7 @@ Text is parsed by the type of the column. In a FLOAT or DOUBLE column, a number 
 value of the type, or infinity if it is too large. ``007`` in a BIGINT column is 7. A value that
 cannot be parsed is an error. A BYTES column takes the bytes of a CSV field.
 
-Both engines of a job and the command line use this reader. Spark's own CSV reader silently changes
-values even in its strictest mode. ``""`` becomes NULL, ``1d`` becomes 1.0, and a DATE column drops
-the time of day of a timestamp.
+Both engines of a job and the command line use this reader.
 """
 
 from __future__ import annotations

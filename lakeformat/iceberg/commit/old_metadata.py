@@ -21,8 +21,7 @@ def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None
     if the property ``write.metadata.delete-after-commit.enabled`` is true.
 
     The oldest file is deleted first; files outside of the table are kept. A failure, even a wrong
-    property, is only logged, because the commit has succeeded. An error would make the caller
-    delete the files of the commit.
+    property, is only logged, because the commit has succeeded.
     """
     try:
         for path in _unlisted(base, published):

@@ -2,8 +2,8 @@
 """Sorts rows along a Z-order curve, in the order of Java's rewrite_data_files.
 
 Each value becomes bytes. A number, time or boolean becomes 8 bytes. A string becomes its first
-bytes, without a character that would be cut. As in Java, a timestamp is counted in microseconds, or
-in seconds if it has a time zone. A null is all zeros. Then the bits of all columns are interleaved.
+bytes, without a character that would be cut. A null is all zeros. Then the bits of all columns are
+interleaved.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 
 A position delete applies to data files of the same or a lower sequence number. A deletion vector
 replaces all position deletes of its data file. An equality delete applies to data files of a lower
-sequence number. Bounds of keys are not compared, as in Java's removal of dangling deletes.
+sequence number.
 """
 
 from __future__ import annotations

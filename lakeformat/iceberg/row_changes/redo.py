@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that an upsert of a repeated run replaces no newer row of a later commit.
 
-An upsert replaces the row that has the key now, even if a commit after the earlier run wrote it.
-Versions 1 and 2 of the format do not record which commit wrote a row. So in every version the check
-looks for three things: files of later commits that may have rows with the same keys, later deletes
-of rows of the earlier run, and commits that removed its files.
+An upsert replaces the row that has the key now, even if a commit after the earlier run wrote it. So
+in every version the check looks for three things: files of later commits that may have rows with
+the same keys, later deletes of rows of the earlier run, and commits that removed its files.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 """UPSERT: given rows replace the stored rows with the same keys, or are added, in one commit.
 
 If rows have kinds, only the last change of each key is used; this change may also delete the stored
-rows of the key. The given rows are in memory. Stored rows are deleted in the same way as by
-``delete``. If another commit may have added one of the keys in the meantime, that is a conflict,
-and the stored rows are searched again.
+rows of the key. Stored rows are deleted in the same way as by ``delete``. If another commit may
+have added one of the keys in the meantime, that is a conflict, and the stored rows are searched
+again.
 """
 
 from __future__ import annotations

@@ -54,8 +54,7 @@ class OrphanRemoval(Table):
         ``UnsupportedError`` for ``external_paths``, for an ``executor`` other than ``"threads"``
         and ``"serial"``, and if ``gc.enabled`` is false.
 
-        In a Mixed table, both directories are searched before a file is deleted. So if the removal
-        of one store is refused, no file is deleted. The report has the numbers of both stores.
+        So if the removal of one store is refused, no file is deleted.
         """
         from lakeformat.iceberg.orphans.remove import OrphanOptions
 

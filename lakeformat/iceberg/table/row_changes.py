@@ -33,10 +33,9 @@ class TableRowChanges(TableHistory):
         """Delete the rows that meet a condition, in one commit.
 
         A repeated call with the same ``commit`` publishes nothing again. Files whose rows all meet
-        the condition are removed. To find the rows in all other files, only the columns of the
-        condition are read. The positions of the rows are written: as deletion vectors in version 3,
-        as position delete files in version 2. In version 1, or if ``write.delete.mode`` is
-        ``copy-on-write``, these files are read whole, and rewritten without the rows.
+        the condition are removed. The positions of the rows are written: as deletion vectors in
+        version 3, as position delete files in version 2. In version 1, or if ``write.delete.mode``
+        is ``copy-on-write``, these files are read whole, and rewritten without the rows.
 
         If other commits change these files in the meantime, the rows are searched again; ten such
         conflicts in a row raise ``CommitConflictError``. Rows that other commits add in the

@@ -81,7 +81,7 @@ class TableUpkeep(TableHistory):
         have made no progress since ``expire_consumers``: a time, or an age such as ``"2 d"``.
         ``obstacles`` of the report lists the remaining problems, each with advice. A ``dry_run``
         changes nothing and reports what each step would do. After an interruption, call the method
-        again. ``executor`` does the work of the compaction, as in ``compact``.
+        again.
         """
         from lakeformat.iceberg.maintain import IcebergProgress, maintain
         from lakeformat.iceberg.table.consumers import consumers_of_branches
@@ -165,8 +165,8 @@ class TableUpkeep(TableHistory):
         rewritten, with the current columns and partitions. The ``strategy`` ``"minor"``, also named
         ``"binpack"``, rewrites the files that are due by the rules of Java's
         ``rewrite_data_files``. ``"full"`` rewrites files that are too large or too small, and all
-        files with delete files; a single small file is kept. The default is
-        ``"minor"``, or ``"full"`` if ``order_by`` is given.
+        files with delete files; a single small file is kept. The default is ``"minor"``, or
+        ``"full"`` if ``order_by`` is given.
 
         ``"sort"`` rewrites the same files as ``"minor"``, with rows sorted by the keys
         ``order_by``, such as ``["day(ts) desc", "id"]``, or by the sort order of the table.
@@ -182,9 +182,8 @@ class TableUpkeep(TableHistory):
         ``var_length_contribution`` (8) and ``max_output_size``.
 
         By default all groups are published in one commit. ``partial_progress`` publishes groups
-        when they are ready, in up to 10 commits, or in up to ``max_commits``. A commit with a
-        conflict is split into one for each group, so there can be more. A group in conflict is then
-        dropped, and ``unfinished`` of the report is set. Groups are rewritten in
+        when they are ready, in up to 10 commits, or in up to ``max_commits``. A group in conflict
+        is then dropped, and ``unfinished`` of the report is set. Groups are rewritten in
         ``rewrite_job_order``, such as ``"bytes-desc"``, with ``max_concurrent_rewrites`` at a time.
 
         Writers are not blocked, and appends cause no conflict. If rows of the files are deleted in

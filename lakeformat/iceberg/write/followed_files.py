@@ -38,8 +38,7 @@ class FollowedFiles:
 
         Stop at the first snapshot that removed one of the files, and return it. A compaction that
         wrote the same rows again does not count; unless ``may_mix`` is set, it counts if it mixed
-        them with other rows. Delete files are not searched. None means that there is no such
-        snapshot.
+        them with other rows. None means that there is no such snapshot.
         """
         for snapshot in reversed(later):
             if snapshot.operation == _APPEND:

@@ -116,12 +116,10 @@ def publish_change(
 ) -> PublishedChange:
     """Publish the change that ``produce`` makes for the newest snapshot.
 
-    A repeated call with the same ``commit`` publishes nothing again. If the commit fails, the
-    manifests of all attempts are deleted. If it succeeds, those that the snapshot does not use are
-    deleted. After ``CommitOutcomeUnknownError`` all are kept. ``planned`` is the metadata for which
-    the files were written. Raise ``TableReplacedError`` if the table was dropped and created again
-    since then. Raise ``CommitConflictError`` if other writers were first in each attempt, or if
-    ``produce`` found a conflict.
+    A repeated call with the same ``commit`` publishes nothing again. ``planned`` is the metadata
+    for which the files were written. Raise ``TableReplacedError`` if the table was dropped and
+    created again since then. Raise ``CommitConflictError`` if other writers were first in each
+    attempt, or if ``produce`` found a conflict.
     """
     attempts = _Attempts(handle, produce, commit, dict(properties or {}), planned or handle.load())
     with kept_if_published(attempts.delete_all):

@@ -47,8 +47,7 @@ def without_files(
     other manifests are kept, except those without live files. ``variant`` must differ between
     attempts that choose different files. Pass ``needs_statistics=False`` for a choice that reads no
     statistics, to save time. ``most`` is the number of data files that can be chosen: after so
-    many, the other manifests of data files are kept without being read. The newest manifests are
-    read first.
+    many, the other manifests of data files are kept without being read.
     """
     known = with_counts(base.loaded, base.manifests)
     kept: dict[int, pa.Table] = {}

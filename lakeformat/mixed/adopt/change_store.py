@@ -84,8 +84,7 @@ def first_free_number(base: LoadedMetadata, plan: FilePlan) -> int:
     """Return the largest transaction in the names of the live files and in the snapshots, which an
     earlier change store has left; 0 if there is none.
 
-    New changes need larger numbers. Otherwise a delete would delete no row of a base file whose
-    name has a larger transaction, and a new batch could count as an older batch that has ended.
+    New changes need larger numbers.
     """
     paths = [path for table in plan.entries for path in table.column("file_path").to_pylist()]
     names = name_columns(pa.array(paths, pa.string())).field("transaction")

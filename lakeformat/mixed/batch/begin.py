@@ -83,8 +83,7 @@ class BegunBatch:
         batch began.
 
         Return True if none has, and False if that is unknown, because base snapshots have expired
-        or were rolled back. ``head`` is the id of the newest base snapshot. Even an older batch may
-        have overwritten it, if that batch was paused after the check of its lease.
+        or were rolled back. ``head`` is the id of the newest base snapshot.
         """
         began, oldest = self.state.base.snapshot, None
         for each in base.metadata.ancestry(head):

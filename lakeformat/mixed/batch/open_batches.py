@@ -8,7 +8,7 @@ same key.
 
 A batch of this library also has a lease, and its end is recorded in the change store. So a batch
 whose process died is ended by the next batch or compaction after its lease is stale, and the change
-store itself refuses its commit. Amoro records neither.
+store itself refuses its commit.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides into how many nodes an optimizing divides the base files of a partition.
 
-A number of nodes is doubled or halved at most once for each run. It grows at a larger size than the
-one at which it shrinks, so that a partition of one size keeps its number. No file is rewritten only
-because the number has changed: files of the old and the new number are read together.
+A number of nodes is doubled or halved at most once for each run. No file is rewritten only because
+the number has changed: files of the old and the new number are read together.
 """
 
 from __future__ import annotations

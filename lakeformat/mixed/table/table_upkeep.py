@@ -68,8 +68,7 @@ class TableUpkeep(TableOptimizing, OrphanRemoval):
         or an age such as ``"2 d"``. None deletes no consumer.
 
         ``obstacles`` of the report lists the remaining problems, each with advice. A ``dry_run``
-        changes nothing and reports what each step would do. Repeat an interrupted run to do the
-        rest. ``executor`` does the work of the compaction, as in ``compact``.
+        changes nothing and reports what each step would do.
         """
         from lakeformat.mixed.maintain import MixedProgress, maintain_mixed
         from lakeformat.mixed.table.consumers import consumers_of_pair

@@ -3,8 +3,7 @@
 
 A framed row has its number of fields (4 bytes, big endian) in front. The hash of a row without the
 frame gives its bucket. ``encode_row`` and ``decode_row`` convert one row of any types;
-``encode_columns`` and ``decode_columns`` convert the columns of many rows. ``layout.py`` shows the
-bytes of a row, ``types/values.py`` the Python type of each column type.
+``encode_columns`` and ``decode_columns`` convert the columns of many rows.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 """Decodes one row to values of any types; for many rows see ``column_decoder.py``.
 
 Bytes are not trusted. A reference outside of the row, a count that is too large or a value that its
-type cannot hold raises ``CorruptTableError``. The items of a row or array must together fit into
-its bytes, so that overlapping references cannot make large values of a small row.
+type cannot hold raises ``CorruptTableError``.
 """
 
 from __future__ import annotations

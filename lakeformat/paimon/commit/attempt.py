@@ -95,9 +95,7 @@ class Attempts:
     """All attempts of one commit, each on the snapshot that is the newest then.
 
     The manifest of the changes is written once, unless the changes depend on that snapshot. The
-    base list and the snapshot are written for each attempt. The first attempt merges older
-    manifests. Later attempts reuse the result while the base list still has the manifests that were
-    merged.
+    base list and the snapshot are written for each attempt.
     """
 
     handle: TableHandle

@@ -34,8 +34,7 @@ class NewFileCheck:
 
     A file can only be committed after its writer started. If the snapshot at that time is unknown,
     or the history since then has expired, all existing snapshots, the live files and the tags are
-    searched. That is enough: a committed file is live, kept by a tag, named by an existing
-    snapshot, or deleted by the expiry.
+    searched.
     """
 
     handle: TableHandle

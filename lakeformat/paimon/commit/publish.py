@@ -35,9 +35,7 @@ def check_place(
     publish a number below the newest snapshot, where no reader finds it. This snapshot is deleted
     again, and the result is LOST. The result is UNKNOWN if the next snapshot may lack the changes.
 
-    Snapshots expire oldest first, so if ``head`` still exists, the snapshot follows it. ``head`` is
-    also missing if the table was renamed or dropped meanwhile, or after a rollback, which this
-    commit must not undo.
+    Snapshots expire oldest first, so if ``head`` still exists, the snapshot follows it.
     """
     storage, layout = handle.storage, handle.layout
     before = None if head is None else _read_or_damaged(handle, head)

@@ -93,9 +93,7 @@ class _Marks:
         vector.
 
         Otherwise return None. If the commit adds the file again with another file index, its vector
-        remains valid. Tables with a primary key are not checked, as in Paimon. There only
-        compactions write deletion vectors, and of two compactions of one file the second is refused
-        anyway.
+        remains valid.
         """
         if self.handle.schema.primary_keys:
             return None

@@ -54,10 +54,10 @@ def compact(
 ) -> CompactReport:
     """Compact a table; concurrent writers are not blocked and their commits are kept.
 
-    Buckets that another commit changed meanwhile are planned again. A bucket that gets postponed
-    rows is planned, too. If a unit fails, the other units still run; then the first LakeError is
-    raised, with the report in its attribute ``report``. A retry with the same ``commit`` does not
-    repeat the work that the existing snapshots of earlier attempts contain.
+    Buckets that another commit changed meanwhile are planned again. If a unit fails, the other
+    units still run; then the first LakeError is raised, with the report in its attribute
+    ``report``. A retry with the same ``commit`` does not repeat the work that the existing
+    snapshots of earlier attempts contain.
     """
 
     def plan(newest: TableHandle, places: Places | None) -> CompactPlan:

@@ -124,8 +124,7 @@ def find_stalled(
 
     ``snapshots`` and ``changelogs`` are the rules by which snapshots and changelogs would expire.
     Pass None as ``snapshots`` if consumers keep only changelogs. Pass None as ``changelogs`` if
-    changelogs never expire. The consumer of an interrupted fast-forward is not returned: its
-    snapshots are still needed.
+    changelogs never expire.
     """
     now = handle.environment.now_millis()
     long = unmoved_for

@@ -6,7 +6,7 @@ it looks for tags, branches and consumers. The creation of a tag, branch or cons
 before it looks for intents. So at least one of the two detects the other.
 
 After a crash the intent shows which snapshots were being expired, and the next run finishes the
-expiry. Other readers of the format ignore the file.
+expiry.
 """
 
 from __future__ import annotations

@@ -34,8 +34,7 @@ LATER_SNAPSHOTS = 100
 
 A rollback may have added files again that an expiry would delete. Of the snapshots after these,
 only the newest is checked. If more snapshots than this expire at once, as many later snapshots are
-checked. When changelogs expire, at least this number of later changelogs is checked. The tag of a
-rollback protects the files that it restored in any other snapshot.
+checked. The tag of a rollback protects the files that it restored in any other snapshot.
 """
 _log = logging.getLogger(__name__)
 BASE = ListKind.BASE
@@ -225,10 +224,9 @@ def find_protection(
     tags of this branch, ``without_branches`` the deleted branches.
 
     ``with_oldest_state`` protects all files of the oldest snapshot: use it to delete files of a tag
-    or of changelogs, which may have been added again. It is not needed for files that snapshots up
-    to ``oldest`` delete. ``older`` are snapshots below ``oldest`` that are kept, because a rollback
-    restored them. ``changelogs`` and ``later_changelogs`` are kept changelogs,
-    ``expired_changelogs`` the ids of those that are deleted.
+    or of changelogs, which may have been added again. ``older`` are snapshots below ``oldest`` that
+    are kept, because a rollback restored them. ``changelogs`` and ``later_changelogs`` are kept
+    changelogs, ``expired_changelogs`` the ids of those that are deleted.
     """
     storage, layout = handle.storage, handle.layout
     first = partial(without_expired_changes, storage, layout)

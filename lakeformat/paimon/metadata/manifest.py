@@ -141,10 +141,8 @@ def read_manifests(
 ) -> ManifestColumns:
     """Return the entries of many manifests as columns, one manifest after the other.
 
-    Raise CorruptTableError if a manifest is missing or damaged, or has other numbers of added and
-    deleted files than its manifest list: without this check, the rows of a file truncated between
-    two Avro blocks would be lost silently. A manifest given by its file name is not checked against
-    a list.
+    Raise CorruptTableError if a manifest is missing or damaged, or has other numbers of files than
+    its manifest list. A manifest given by its file name is not checked against a list.
     """
 
     def read(manifest: ManifestMeta | str) -> OpenManifest:

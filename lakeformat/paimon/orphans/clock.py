@@ -50,7 +50,7 @@ def _file_times(
 
     The first is None if ``may_write`` is False, and the second if ``snapshot`` is None. Both are
     None if the storage keeps no times. The new file has the name of a temporary file, so readers
-    ignore it. If its deletion fails, the next removal of orphans deletes it.
+    ignore it.
     """
     storage, directory = handle.storage, handle.layout.snapshot_directory
     probe = temporary_sibling(f"{directory}/clock", handle.environment.new_id())

@@ -64,10 +64,8 @@ def row_ranges(files: Iterable[ManifestEntry]) -> list[tuple[ManifestEntry, ...]
     """Group files that hold the same rows. Groups are in the order of row ids.
 
     In a group the newest file is first, and files of blobs or vectors are last; these may hold a
-    part of the rows. Of files with equal sequence numbers, the file committed first counts as the
-    newest, as in Paimon's Java reader. Raise CorruptTableError for a file without a row id, for a
-    group that has only files of blobs or vectors, and for other files whose rows overlap only in
-    part.
+    part of the rows. Raise CorruptTableError for a file without a row id, for a group that has only
+    files of blobs or vectors, and for other files whose rows overlap only in part.
     """
     by_start = sorted(files, key=lambda entry: _first(entry.file))
     groups: list[list[ManifestEntry]] = []

@@ -2,8 +2,7 @@
 """Groups the rows of sorted runs by key; memory holds about one batch of each run.
 
 The runs of a buffer are not merged yet: a key may have any number of rows. All rows of a key are in
-memory at once, because a merge engine must see them together. So a write whose rows mostly have the
-same key needs memory for all of these rows.
+memory at once, because a merge engine must see them together.
 """
 
 from __future__ import annotations

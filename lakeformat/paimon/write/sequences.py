@@ -30,8 +30,7 @@ class SequenceNumbers:
     """Assigns sequence numbers to the rows of each bucket, above the numbers of its live files.
 
     Of rows with one key, the row with the higher number is newer. Manifests are read when a
-    partition is first needed. If the snapshot has expired, the newest one is read instead; its
-    numbers are the same or higher. A table with a hash index raises an error instead.
+    partition is first needed.
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:

@@ -6,7 +6,7 @@ the identity, so that a retry finds the file. Otherwise the name is unique.
 
 Each publication first writes its own file ``claim-<name>.<id>``, and then looks for a discard. Each
 discard first writes ``discard-<name>.<id>``, and then looks for a claim. So a publication and a
-discard at the same time never both continue. Only this library uses the directory.
+discard at the same time never both continue.
 """
 
 from __future__ import annotations

@@ -56,8 +56,7 @@ def classes_of(handle: TableHandle, before: Sequence[int], count: int) -> int:
     the greatest common divisor of these numbers. The old and the new bucket number of a row have
     the same remainder when divided by it.
 
-    This holds only for buckets by primary key. Other tables get 1, because the type of a bucket
-    column may have changed.
+    This holds only for buckets by primary key.
     """
     return gcd(count, *before) if handle.schema.primary_keys else 1
 

@@ -13,8 +13,6 @@ names a container of low 16 bits. Nodes are stored depth first, and all numbers 
                   | count of all containers int64
                   | index of the last array int32 | index of the last container in it int32
     container     0, or: 1 int8 | type int8 | count of values int32 | values
-
-A leaf has its whole key, so a reader can skip the inner nodes.
 """
 
 from __future__ import annotations

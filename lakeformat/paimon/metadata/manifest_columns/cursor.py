@@ -3,8 +3,7 @@
 
 A cursor has one position per record. If a position is a wrong guess of a record's start, the values
 read there are meaningless. Then either the record's ``sound`` becomes False, or the record ends at
-a wrong position. Even then no byte outside the buffer is read, and no more memory is allocated than
-the buffer can fill.
+a wrong position.
 """
 
 from __future__ import annotations

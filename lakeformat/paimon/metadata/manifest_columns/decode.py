@@ -4,8 +4,8 @@
 The start of a record is known only after the record before it has been read. So every position that
 looks like the start of an entry is a candidate, and all candidates are read at once. Then the
 entries of each block must form a chain from the start of the block to its end: each entry starts
-where the entry before it ends. The block's header states the number of its entries. Other
-candidates are not entries. The general decoder reads files of any other structure.
+where the entry before it ends. The block's header states the number of its entries. The general
+decoder reads files of any other structure.
 """
 
 from __future__ import annotations
