@@ -1,10 +1,11 @@
-"""The examples of the page about Spark run as printed."""
+"""The examples of the pages about Spark run as printed."""
 
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
-TEXT = PAGE.read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("spark.md", "spark-streams.md")
+TEXT = "".join((DOCS / page).read_text(encoding="utf-8") for page in PAGES)
 
 
 def test_the_examples_run_and_print_what_they_say(spark, tmp_path, monkeypatch, capsys):
@@ -15,7 +16,7 @@ def test_the_examples_run_and_print_what_they_say(spark, tmp_path, monkeypatch, 
 
     for block in blocks:
         here = block.replace('"checkpoint"', repr(str(tmp_path / "checkpoint")))
-        exec(compile(here, str(PAGE), "exec"), known)
+        exec(compile(here, str(DOCS), "exec"), known)
 
     told = capsys.readouterr().out.splitlines()
     promised = re.findall(r"^print.*?  # (.*)$", "\n".join(blocks), re.MULTILINE)
