@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -229,9 +230,10 @@ def _refuse_shared_paths(catalog: lake.Catalog, name: str) -> None:
     try:
         catalog.plan_drop_table(name.partition("$")[0])
     except InvalidRequestError as reason:
+        why = re.split(r", so dropping |\. To drop ", str(reason))[0]
         raise InvalidRequestError(
-            f"--external-paths is refused, because a drop of {name} would be refused, too: "
-            f"{reason}. To search only the directory of the table, leave out --external-paths"
+            f"--external-paths is refused: {why}. To search only the directory of the table, leave "
+            "out --external-paths"
         ) from None
 
 

@@ -138,7 +138,7 @@ class _Copying:
         if self._storage.create(target, content):
             self._made.append(target)
         elif self._storage.read(target, LARGE_FILE) != content:
-            raise self._taken(name, "which another writer created meanwhile")
+            raise self._taken(name, "with other content")
 
     def _require_unchanged(self, files: Mapping[str, FileInfo]) -> None:
         if _content(self._storage, self._old) != files:

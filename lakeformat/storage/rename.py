@@ -308,7 +308,7 @@ class RenameStorage:
 
 
 class _Raw:
-    """The ``create`` of a ``RenameStorage`` without the test, for ``require_proof``."""
+    """A ``RenameStorage`` for ``require_proof``; its ``create`` does not test the storage again."""
 
     def __init__(self, storage: RenameStorage) -> None:
         self.uri = storage.uri

@@ -199,5 +199,5 @@ def require_fit(options: Iterable[str], use: Use) -> None:
             others = ", ".join(option.name for option in OPTIONS if use in option.uses)
             raise lake.InvalidRequestError(
                 f"option {name!r} is for a {' or a '.join(_BY_NAME[name].uses)} and has no effect "
-                f"in a {use}: leave it out. A {use} has {others}"
+                f"in a {use}: leave it out. The options of a {use} are {others}"
             )

@@ -57,7 +57,7 @@ class Lists:
 
     counts: Positions
     items: tuple[Flat, ...]
-    """One array of values; for pairs two, the keys and the values."""
+    """One array with the values; for pairs two arrays, the keys and the values."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -286,6 +286,10 @@ def _edited(kind: Type, path: Path, edit: Callable[[Type], Type], whole: Path) -
 
 
 def _missing(path: Path, name: str, names: Sequence[str]) -> InvalidRequestError:
+    if not names:
+        return InvalidRequestError(
+            f"there is no column {_shown(path)}: only a struct has named fields"
+        )
     way = closest(name, names)
     if (dotted := ".".join(path)) != name and dotted in names:
         way = f"; {dotted!r} means a field of a struct: write this name as a tuple, ({dotted!r},)"

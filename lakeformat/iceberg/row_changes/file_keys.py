@@ -79,7 +79,7 @@ class FileKeys:
         return And(tuple(each.condition() for each in values))
 
     def parts(self) -> Iterator[EqualityKeys]:
-        """Yield the keys in parts that fit into memory; the last part is cached for the next
+        """Yield the keys in parts that fit into memory; a single part is cached for the next
         call.
         """
         for number, splits in enumerate(self._parts):

@@ -55,7 +55,7 @@ def checked_entries(
             )
         schema = message.entries.schema
         if schema.names.count(_SPEC_ID) != 1 or schema.field(_SPEC_ID).type != pa.int32():
-            raise _damaged(uri, f"its files have no {_SPEC_ID}")
+            raise _damaged(uri, f"the files of a message have no column {_SPEC_ID} of type int32")
         spec_ids = message.entries[_SPEC_ID]
         for spec_id in spec_ids.unique().to_pylist():
             of_spec = message.entries.filter(pc.equal(spec_ids, spec_id))

@@ -116,7 +116,7 @@ class IcebergCommitMessage:
         header = json.loads(metadata[_HEADER])
         version = _VERSION_WITH_KEYS if _KEYS in metadata else _VERSION
         if not isinstance(header, dict) or header.get("version") != version:
-            raise ValueError(f"it has another version than {version}")
+            raise ValueError(f"the message does not have format {version}")
         keys = None
         if _KEYS in metadata:
             with pa.ipc.open_stream(metadata[_KEYS]) as reader:

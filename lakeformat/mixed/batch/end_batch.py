@@ -120,7 +120,7 @@ def _reason(
     lease = ""
     if held is not None:
         until = moment_text(held.expires_millis)
-        lease = f"the lease {place} of the owner {held.owner!r} until {until}"
+        lease = f"the lease {place} (owner {held.owner!r}, valid until {until})"
     if not transactions:
         ended = "would end" if dry_run else "ended"
         return f"{ended} {lease}, under which no batch has begun"

@@ -60,8 +60,9 @@ def merge_engine(schema: TableSchema) -> MergeEngine:
 
 
 def read_engine(schema: TableSchema) -> MergeEngine:
-    """Return the merge engine for reads; with ``supersedes``, its input needs the column
-    ``LEVEL``.
+    """Return the merge engine for reads.
+
+    Its input needs the column ``LEVEL`` if ``supersedes`` is true for the options of the table.
     """
     engine = merge_engine(schema)
     return LookedUp(engine) if supersedes(schema.table_options) else engine

@@ -56,8 +56,8 @@ class InputColumns:
     def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
         """Return a batch with exactly the table's columns.
 
-        Raise InvalidRequestError for a value or column that is refused; rows are numbered from
-        ``first_row`` on.
+        Raise InvalidRequestError for a value or column that is refused; ``first_row`` is the number
+        of the batch's first row, for the message.
         """
         return self._looked_at(batch, first_row)
 

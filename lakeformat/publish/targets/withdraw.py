@@ -51,8 +51,8 @@ class Withdrawal:
                 self._remove(entry)
             except LakeError as reason:
                 _log.warning(
-                    "%s names a table that does not exist any more, and could not be removed: %s. "
-                    "Drop it in the catalog",
+                    "the entry %s could not be removed: %s. It names a table that does not exist "
+                    "any more: drop the entry in the catalog",
                     *(entry.name, reason),
                 )
         if self.versions is None:

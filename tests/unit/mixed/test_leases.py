@@ -121,7 +121,7 @@ def test_a_lease_with_a_wrong_time_is_named_and_ended(table, place):
     assert "a batch takes a lease for 60 s only. So it is forged" in said
     assert kept.place(1) in said
     assert f"{command(table, place)}; with --dry-run" in said
-    lease = f"the lease {kept.place(1)} of the owner 'forger' until "
+    lease = f"the lease {kept.place(1)} (owner 'forger', valid until "
     assert table.end_batch(dry_run=True).reason.startswith(f"would end {lease}")
     ended = table.end_batch()
     assert ended.owner == "forger"
