@@ -96,10 +96,10 @@ def run(request: Request, results: list[StepResult]) -> None:
 
 
 def run_groups(request: Request, folder: Path, results: list[StepResult]) -> None:
-    """Run the groups of tests, two at a time if some of them start Java or Airflow.
+    """Run the groups of tests.
 
-    The tests of these groups mostly wait for the programs that they start. So these groups run one
-    after the other, beside the remaining groups.
+    Groups that start Java or Airflow mostly wait for these programs. So they run one after the
+    other, beside the remaining groups.
     """
     groups = [group for group in request.groups if group is not GATE and has_tests(ROOT, group)]
     aside = [group for group in groups if group.is_aside]

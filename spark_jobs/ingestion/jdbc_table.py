@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the table of a JDBC address with SQLAlchemy, which engine ``python`` uses."""
+"""Finds the table of a JDBC address with SQLAlchemy, as engine ``python`` does."""
 
 from __future__ import annotations
 

@@ -48,10 +48,13 @@ def checked_entries(
     by_spec: dict[int, list[pa.Table]] = {}
     for message in messages:
         if message.table_uuid != (loaded.metadata.table_uuid or ""):
+            if message.table == uri:
+                found = f"an earlier table at {uri}, which was dropped and created again since"
+                advice = "write the rows again"
+            else:
+                found, advice = f"{message.table}, not for {uri}", "commit them there"
             raise InvalidRequestError(
-                f"these files were written for {message.table}, not for this table at {uri}, which "
-                "may have been dropped and created again since. Nothing was published: commit "
-                "them there, or write the rows again"
+                f"these files were written for {found}. Nothing was published: {advice}"
             )
         schema = message.entries.schema
         if schema.names.count(_SPEC_ID) != 1 or schema.field(_SPEC_ID).type != pa.int32():

@@ -182,7 +182,7 @@ class CompactPlan:
     snapshot_id: int | None
     """The id of the snapshot that the plan is for; None for a table without a snapshot."""
     schema_id: int
-    """The id of the newest schema at the time of the plan, with which files are rewritten."""
+    """The id of the schema with which files are rewritten, the newest at the time of the plan."""
     units: tuple[CompactUnit, ...] = ()
     not_chosen: tuple[NotChosen, ...] = ()
     other_compactor: OtherCompactor | None = None

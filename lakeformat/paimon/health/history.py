@@ -154,7 +154,7 @@ class _Walk:
 
     @property
     def _others(self) -> KeptFor:
-        """The reason to keep files of this branch that an expiry would not delete."""
+        """The reason to keep files of a snapshot that is not overdue."""
         is_other = not self._is_own and self._handle.layout.branch == MAIN_BRANCH
         return KeptFor.BRANCH if is_other else KeptFor.RETENTION
 

@@ -158,9 +158,9 @@ class _Removal:
         if not missing or not self.handle.options.row_tracking_enabled:
             return None
         return (
-            f"{self.handle.uri} tracks row ids ('row-tracking.enabled'), which this version would "
-            "lose: restore the missing files from a backup, or remove them from the table with "
-            "another engine"
+            f"{self.handle.uri} tracks row ids ('row-tracking.enabled'), and this library cannot "
+            "remove files from such a table: restore the missing files from a backup, or remove "
+            "them from the table with another engine"
         )
 
     def publish(self, found: _Lacking) -> None:

@@ -106,7 +106,7 @@ def _refuse_rivals(
             raise InvalidRequestError(
                 f"snapshots of {handle.uri} have expired since these results were staged on "
                 f"snapshot {oldest}, so it is unknown which rows are newer. Nothing was published; "
-                f"discard them: {_discard(dict.fromkeys(owners.values()))}"
+                f"discard the results: {_discard(dict.fromkeys(owners.values()))}"
             )
         if snapshot.commit_kind is CommitKind.COMPACT:
             continue
@@ -116,7 +116,7 @@ def _refuse_rivals(
                     f"{named(snapshot)} has written to bucket {entry.bucket} of "
                     f"{place(handle, entry.partition)} ({handle.uri}) since the result {mine} was "
                     "staged. Both may have the same sequence numbers, so it is unknown which rows "
-                    f"are newer. Nothing was published; discard it: {_discard([mine])}"
+                    f"are newer. Nothing was published; discard the result: {_discard([mine])}"
                 )
 
 

@@ -191,7 +191,7 @@ class RowsWrite:
     options: CommitOptions
     replaced: Replaced
     is_in_order: bool = False
-    """True for a batch that keeps rows which were changed after ``options.read_snapshot``."""
+    """True if the write leaves out keys that were changed after ``options.read_snapshot``."""
 
     def run(self) -> CommitReport:
         """Write and publish the rows.

@@ -241,7 +241,7 @@ def _shadowing(name: str) -> str:
     """Return the warning that a tag name looks like a snapshot number; empty for other names."""
     if not (name.isascii() and name.isdigit()):
         return ""
-    return f"; in SQL, VERSION AS OF '{name}' now means this tag, not snapshot {name}"
+    return f"; in SQL, VERSION AS OF '{name}' means a tag of this name, not snapshot {name}"
 
 
 def _report(

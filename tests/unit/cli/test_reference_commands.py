@@ -74,7 +74,7 @@ def test_a_tag_is_made_of_another_one_by_either_spelling(catalog):
 
 def test_who_names_a_tag_like_a_snapshot_is_told_which_of_them_sql_takes(catalog):
     said = lake_says(catalog, "tag", "create", "shop.orders", "3", "--snapshot", "1")
-    assert "VERSION AS OF '3' now means this tag, not snapshot 3" in said
+    assert "VERSION AS OF '3' means a tag of this name, not snapshot 3" in said
 
 
 def test_deleting_a_tag_says_which_files_go_and_why(catalog):

@@ -169,7 +169,9 @@ def test_rows_that_others_have_numbered_alike_are_not_published(keyed):
     keyed.write(pa.table({"id": [1]}))
     with pytest.raises(lake.InvalidRequestError, match=r"snapshot 1 .* bucket 0") as refused:
         keyed.staged.publish([address])
-    assert f"discard it: table.staged.discard([{address!r}], dry_run=False)" in str(refused.value)
+    assert f"discard the result: table.staged.discard([{address!r}], dry_run=False)" in str(
+        refused.value
+    )
     assert keyed.latest_snapshot().id == 1
 
 
