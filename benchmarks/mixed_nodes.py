@@ -8,7 +8,7 @@ rows. It writes ``results/mixed_nodes.md``.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,11 +42,14 @@ class Answer:
     """The best of several reads of all rows."""
 
 
-def ask(folder: Path, rows: int) -> Iterator[Answer]:
-    """Yield the answer of each table; raise ``AssertionError`` if the tables differ."""
+def ask(folder: Path, rows: int, nodes: Sequence[tuple[int, int]] = NODES) -> Iterator[Answer]:
+    """Yield the answer of each table; raise ``AssertionError`` if the tables differ.
+
+    ``nodes`` has the numbers of nodes of base files and of changes.
+    """
     found: set[Sums] = set()
     keys = np.random.default_rng(7).permutation(rows)
-    for base, change in NODES:
+    for base, change in nodes:
         random = np.random.default_rng(7)
         table = create_mixed(folder / f"{base}-{change}", keys, base, change)
         began = process_time()

@@ -48,13 +48,12 @@ def checked_entries(
     by_spec: dict[int, list[pa.Table]] = {}
     for message in messages:
         if message.table_uuid != (loaded.metadata.table_uuid or ""):
+            whose, advice = f"{message.table}, not for {uri}", "commit them there"
             if message.table == uri:
-                found = f"an earlier table at {uri}, which was dropped and created again since"
+                whose = f"an earlier table at {uri}, which was dropped and created again since"
                 advice = "write the rows again"
-            else:
-                found, advice = f"{message.table}, not for {uri}", "commit them there"
             raise InvalidRequestError(
-                f"these files were written for {found}. Nothing was published: {advice}"
+                f"these files were written for {whose}. Nothing was published: {advice}"
             )
         schema = message.entries.schema
         if schema.names.count(_SPEC_ID) != 1 or schema.field(_SPEC_ID).type != pa.int32():
