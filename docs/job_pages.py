@@ -70,7 +70,7 @@ whose `checkpoint` has no new file |
 table also if its newest snapshot had these statistics already |
 | `seconds` | the duration |
 | `report` | the library's own report; of a long list it has the first 100 members, and `left_out` \
-has the number of omitted ones |
+has the number of omitted ones for each such list |
 | `staged` | only of `ingest` with `stage`: the address of the staged result for the job `commit`; \
 and of `check` with `staged`: the list of addresses that were checked |
 | `next_snapshot` | only of `ingest` with `source_table`: the number of the snapshot of the source \

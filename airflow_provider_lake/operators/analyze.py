@@ -24,7 +24,6 @@ class LakeAnalyzeOperator(LakeJobOperator):
 
     job = "analyze"
     request = AnalyzeRequest
-    moves_rows = True
 
     def __init__(
         self,

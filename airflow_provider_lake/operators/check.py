@@ -50,8 +50,8 @@ class LakeCheckOperator(LakeJobOperator):
         the commit
     :param accepted_values: the values that a column may have, such as
         ``{"status": ["new", "paid"]}``
-    :param freshness: the highest age of the newest time in each column, such as ``{"ordered_at": "1
-        d"}``
+    :param freshness: the age that the newest time in each column must not exceed, such as
+        ``{"ordered_at": "1 d"}``
     :param conditions: SQL conditions that each row must meet, such as ``["amount >= 0"]``
     :param warn_only: checks that only warn, by their names, such as ``["not_null(note)"]``, or by
         their kind, such as ``["unique"]``

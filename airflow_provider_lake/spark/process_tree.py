@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from socket import gethostname
 from typing import Any
 
 import psutil
@@ -48,7 +49,9 @@ class ProcessTree:
             _send(process.kill)
         for process in _wait(alive, grace_seconds):
             _log.warning(
-                "process %s still runs after it was killed: end it on this machine", process.pid
+                "process %s on %s does not end although it was killed: it waits for the system; "
+                "restart that machine if the process remains",
+                *(process.pid, gethostname()),
             )
 
 

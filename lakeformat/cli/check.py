@@ -56,7 +56,7 @@ FreshnessOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN=AGE",
-        help="The highest age of the newest time in a column, such as 'ordered_at=1 d'.",
+        help="The age that the newest time in a column must not exceed, such as 'ordered_at=1 d'.",
     ),
 ]
 ConditionOption = Annotated[

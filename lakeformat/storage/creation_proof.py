@@ -88,7 +88,8 @@ def _probe(store: RawStore, path: str) -> str | None:
             store.delete(path)
         except LakeError as error:
             _log.warning(
-                "could not delete the probe %s: %s. It has no effect: you can delete it",
+                "the test file %s is left over and does no harm: you can delete it. Its deletion "
+                "failed: %s",
                 *(store.uri(path), error),
             )
 

@@ -64,7 +64,9 @@ class CheckRequest(TableRequest):
     accepted_values: AcceptedValues | None = None
     """The values that a column may have, such as ``{"status": ["new", "paid"]}``."""
     freshness: AgesByColumn | None = None
-    """The highest age of the newest time in each column, such as ``{"ordered_at": "1 d"}``."""
+    """The age that the newest time in each column must not exceed, such as ``{"ordered_at": "1
+    d"}``.
+    """
     conditions: Sequence[str] | None = None
     """SQL conditions that each row must meet, such as ``["amount >= 0"]``."""
     warn_only: Sequence[str] | None = None

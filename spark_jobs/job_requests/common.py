@@ -156,7 +156,7 @@ class BatchRequest(CommitRequest):
     """With ``read_snapshot``: ``transaction-order`` keeps the rows that other commits have written
     since then, even if this commit has a row with the same key; ``optimistic`` refuses the commit.
     Default: the table option ``write.conflict``. For a Mixed table give ``transaction-order``
-    without ``read_snapshot``: the job is a batch that begins before it reads the source.
+    without ``read_snapshot``: the job begins a batch before it reads the source.
     """
 
     def __post_init__(self) -> None:

@@ -59,4 +59,7 @@ class MaintainRequest(JobRequest):
         if self.table is not None and (self.excluding is not None or self.including != ".*"):
             raise refusal("keys 'including' and 'excluding' need key 'database': leave them out")
         if self.dry_run and self.fail_when is not None:
-            raise refusal("key 'fail_when' checks the table after the work: leave out 'dry_run'")
+            raise refusal(
+                "keys 'fail_when' and 'dry_run' exclude each other, because 'fail_when' checks the "
+                "table after the work: leave one of them out"
+            )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.leftovers import has_leftovers, refuse_another_kind
 from lakeformat.catalog.transfer.contents import Contents, contents_of_snapshot, contents_of_table
-from lakeformat.catalog.transfer.transfer_reports import CloneReport, shown_mark
+from lakeformat.catalog.transfer.transfer_reports import CloneReport, drop_advice, shown_mark
 from lakeformat.deprecation import renamed_argument
 from lakeformat.errors import (
     AlreadyExistsError,
@@ -287,7 +287,7 @@ class _Clone:
         if has_leftovers(self.storage, self.layout):
             raise AlreadyExistsError(
                 f"{uri} holds files of another table, whose schema is missing: delete them with "
-                f"catalog.drop_table('{self.name}'), or choose another name"
+                f"{self._drop}, or choose another name"
             )
 
     def copy(self) -> None:
@@ -334,6 +334,10 @@ class _Clone:
             reason=f"{counted(len(contents.files), 'file')} {would}",
         )
 
+    @property
+    def _drop(self) -> str:
+        return drop_advice(self.catalog.location, self.name)
+
     def _is_ours(self) -> bool:
         """Return True if the target has the mark of this clone, False if it has no mark.
 
@@ -347,8 +351,7 @@ class _Clone:
             return True
         raise AlreadyExistsError(
             f"{self.storage.uri(self.layout.root)} holds another clone, running or interrupted"
-            f"{shown_mark(content)}. Repeat that clone, or delete its files with "
-            f"catalog.drop_table('{self.name}')"
+            f"{shown_mark(content)}. Repeat that clone, or delete its files with {self._drop}"
         )
 
     def _copy_file(self, path: str) -> None:

@@ -24,7 +24,7 @@ from lakeformat.catalog.iceberg.metastore import Describe
 from lakeformat.catalog.iceberg.new_pair import make_pair
 from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
 from lakeformat.catalog.names import TableName
-from lakeformat.catalog.transfer.transfer_reports import CloneReport, shown_mark
+from lakeformat.catalog.transfer.transfer_reports import CloneReport, drop_advice, shown_mark
 from lakeformat.environment import Environment
 from lakeformat.errors import AlreadyExistsError, CorruptTableError, InvalidRequestError
 from lakeformat.iceberg.commit.commit import commit_metadata
@@ -146,9 +146,9 @@ class _PairClone:
                 "clone, or drop it first"
             )
         raise AlreadyExistsError(
-            f"'{store}' is another unfinished clone{shown_mark(found)}: repeat that one, or remove "
-            f"it with drop_table('{store}', purge=True) or `lake --format iceberg drop-table "
-            f"{store} --purge`"
+            f"'{store}' in {self.catalog.location} is another unfinished clone{shown_mark(found)}: "
+            "repeat that one, or remove it with "
+            f"{drop_advice(self.catalog.location, store, is_iceberg=True)}"
         )
 
     def make_stores(self) -> None:

@@ -143,7 +143,8 @@ def _naming_source(catalog: Catalog, name: str, schema: TableSchema, source: str
         catalog.check_external_paths(name, [source])
     except InvalidRequestError as reason:
         raise InvalidRequestError(
-            f"{sentence(reason)} Or copy the files into the table: pass copy=True"
+            "the files are not moved: their directory becomes an external path of the new "
+            f"table, but {sentence(reason)} Or copy the files into the table: pass copy=True"
         ) from None
     return replace(schema, options={**schema.options, key: source})
 
@@ -202,7 +203,12 @@ def _made_table(
     same = table.schema.fields == schema.fields and (
         table.schema.partition_keys == schema.partition_keys
     )
-    is_new = same and not table.schema.primary_keys and table.latest_snapshot() is None
+    is_new = (
+        same
+        and schema.options.items() <= table.schema.options.items()
+        and not table.schema.primary_keys
+        and table.latest_snapshot() is None
+    )
     if not is_new and (not same or table.find_commit(identity) is None):
         raise AlreadyExistsError(
             f"table {name!r} exists in {catalog.location}, and no earlier attempt of this "

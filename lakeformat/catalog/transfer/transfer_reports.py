@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass
 
 from lakeformat.tables.report import Report
 
-__all__ = ["CloneReport", "MigrateReport", "MigratedFile", "shown_mark"]
+__all__ = ["CloneReport", "MigrateReport", "MigratedFile", "drop_advice", "shown_mark"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,3 +79,14 @@ def shown_mark(mark: bytes | str) -> str:
         return f" ({found['what']} of {found['source']})"
     except (ValueError, TypeError, LookupError):
         return ""
+
+
+def drop_advice(warehouse: str, table: object, *, is_iceberg: bool = False) -> str:
+    """Return the two ways to drop an unfinished clone from the target's warehouse."""
+    at = f"lake -w {shlex.quote(warehouse)}"
+    if is_iceberg:
+        return (
+            "drop_table of the target catalog and purge=True or "
+            f"`{at} --format iceberg drop-table {table} --purge`"
+        )
+    return f"drop_table of the target catalog or `{at} drop-table {table}`"

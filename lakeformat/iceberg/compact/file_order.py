@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of rows in compacted files: the table's sort order, given sort keys, or a Z-order
-curve.
+"""The order of rows in compacted files: the table's sort order, the caller's sort keys, or a
+Z-order curve.
 """
 
 from __future__ import annotations

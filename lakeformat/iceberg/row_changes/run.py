@@ -326,7 +326,7 @@ class _RowDeltaAttempt:
 
 @dataclass(frozen=True, slots=True)
 class _FirstRows:
-    """Adds rows to a table that was empty when the change was planned, or only records a commit."""
+    """Adds rows to a table that had no snapshot when it was planned, or only records a commit."""
 
     table: str
     entries: pa.Table | None

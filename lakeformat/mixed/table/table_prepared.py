@@ -52,8 +52,8 @@ class TablePrepared(TableUpkeep):
         if transaction is not None and not (is_whole_number(transaction) and transaction > 0):
             raise InvalidRequestError(
                 f"transaction must be that of a batch, a whole number from 1, got {transaction!r}: "
-                "pass batch.transaction of a batch of table.begin(), or leave it out for "
-                "table.commit"
+                "pass batch.transaction if batch.commit gets the messages; leave transaction out "
+                "if table.commit gets them"
             )
         if upsert_by is not None:
             self._require_key("upsert_by", upsert_by)

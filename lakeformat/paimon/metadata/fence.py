@@ -40,7 +40,7 @@ KEPT_MILLIS = 7 * 24 * 60 * 60 * 1000
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The content of one fence: the snapshots that a rollback removed."""
+    """The content of one fence: the snapshots that a rollback deletes, with a note for retries."""
 
     removed: frozenset[str]
     """The ``Snapshot.identity`` of each snapshot that the rollback deletes."""

@@ -92,7 +92,7 @@ def _time_of(
         return partition.updated or "one of its files has no creation time"
     text = fill_pattern(rules.pattern, dict(zip(schema.partition_keys, values, strict=True)))
     if text is None:
-        return "a partition value that its time needs is null"
+        return "one of the values that make its time is null"
     time = rules.format.parse(text)
     return time or f"{text!r} does not match the option {FORMATTER}"
 

@@ -171,7 +171,7 @@ def _reason(plan: RollbackPlan, count: int, dry_run: bool, objection: str | None
         said.append(f"consumers {names} {read} snapshot {number + 1} next")
     if plan.branches:
         said.append(
-            f"branches {', '.join(map(repr, plan.branches))} began at newer snapshots and are kept"
+            f"branches {', '.join(map(repr, plan.branches))} have newer snapshots and are kept"
         )
     said.append("remove_orphans removes the files that nothing else refers to")
     return "; ".join(said) + (f". Without force this is refused: {objection}" if objection else "")

@@ -201,7 +201,7 @@ def _in_order(held: SortedRows) -> Iterator[tuple[int, pa.Table]]:
 
 
 def _parts(groups: KeyGroups) -> Iterator[KeyGroups]:
-    """Yield the groups in parts of as many keys as a row group has rows."""
+    """Yield the groups in parts of at most ``ROW_GROUP_ROWS`` keys."""
     for first in range(0, len(groups), ROW_GROUP_ROWS):
         yield part_of(groups, first, min(first + ROW_GROUP_ROWS, len(groups)))
 

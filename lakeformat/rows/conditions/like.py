@@ -57,7 +57,8 @@ def _pieces(pattern: str, escape: str) -> list[tuple[str, bool]]:
             following = next(characters, None)
             if following is None or following not in ("%", "_", escape):
                 raise InvalidRequestError(
-                    f"in LIKE {pattern!r}, {escape!r} must stand before %, _ or itself"
+                    f"in LIKE '{pattern}', the escape {escape} must stand before %, _ or {escape}: "
+                    f"write {escape}{escape} for the character itself"
                 )
             found.append((following, False))
         else:

@@ -39,9 +39,10 @@ _HEAD = """# Golden tables, published
 
 <!-- Written by `python -m tests.conformance.publish.golden_matrix`: a test compares it. -->
 
-The golden tables of the tests are Paimon tables that pypaimon and Paimon's Java library have
-written. This page shows which of them can be [published as Iceberg tables](publish.md). A test
-tries to publish each one from scratch with its history, and reads it with PyIceberg.
+The archives `format`, `format-java` and `foreign` in `tests/golden` have Paimon tables that
+pypaimon and Paimon's Java library have written. This page shows which of them can be [published as
+Iceberg tables](publish.md). A test tries to publish each one from scratch with its history, and
+reads it with PyIceberg.
 
 - `table`: the archive in `tests/golden` that has the table, and the name of the table.
 - `kind`: append, or primary key with its merge engine.
@@ -56,7 +57,7 @@ tries to publish each one from scratch with its history, and reads it with PyIce
 
 {equal} of {all} tables are equal; the remaining ones are refused.
 
-Tests of the opt-in group `readers` read the same tables after a full compaction. DuckDB is equal
+Tests of the opt-in group `readers` read the equal tables after a full compaction. DuckDB is equal
 for all of them. Iceberg-Rust fails for the 4 tables with `TIMESTAMP` of 0 to 3 digits. ClickHouse
 has other values in 2 tables: it reads NULL in nested columns as empty values.
 

@@ -104,7 +104,10 @@ def test_a_database_is_maintained_and_one_table_that_fails_stops_no_other(
         ({}, "one of the keys 'table' and 'database'"),
         ({"table": "shop.orders", "database": "shop"}, "one of the keys 'table' and 'database'"),
         ({"table": "shop.orders", "including": "shop.*"}, "need key 'database'"),
-        ({"table": "shop.orders", "fail_when": "degraded", "dry_run": True}, "leave out 'dry_run'"),
+        (
+            {"table": "shop.orders", "fail_when": "degraded", "dry_run": True},
+            "leave one of them out",
+        ),
         ({"table": "shop.orders", "expire_consumers": "soon"}, "expire_consumers"),
     ],
 )

@@ -81,8 +81,8 @@ def by_merged_values(
 ) -> Mask:
     """Return a mask of the files to read for conditions on columns outside of the primary key.
 
-    ``may_match`` masks the files whose value bounds meet the conditions; ``places`` are the
-    positions of each bucket's files. If each key of a bucket is in one file, the matching files are
+    ``may_match`` is True for the files whose value bounds meet the conditions; ``places`` are the
+    positions of each bucket's files. If no key of a bucket is in two files, the matching files are
     read. Otherwise all files of the bucket are read if one of them matches, or always if the merge
     engine combines columns of several rows.
     """

@@ -191,6 +191,23 @@ def test_a_second_time_does_nothing(catalog, source):
     assert len(catalog.table("shop.new").snapshots()) == 1
 
 
+def test_an_empty_table_without_the_options_of_the_migration_is_left_alone(catalog, source):
+    put(source / "a.parquet")
+    catalog.create_table("shop.new", [("id", "BIGINT"), ("name", "STRING")])
+    with pytest.raises(lake.AlreadyExistsError, match="no earlier attempt of this migration"):
+        lake.migrate_directory(catalog, str(source), "shop.new")
+    assert catalog.table("shop.new").latest_snapshot() is None
+
+
+def test_an_option_that_was_changed_since_does_not_stop_a_repeat(catalog, source):
+    put(source / "a.parquet")
+    options = {"snapshot.num-retained.max": "20"}
+    lake.migrate_directory(catalog, str(source), "shop.new", copy=True, options=options)
+    catalog.alter_table("shop.new", lake.set_option("snapshot.num-retained.max", "30"))
+    report = lake.migrate_directory(catalog, str(source), "shop.new", copy=True, options=options)
+    assert report.replayed
+
+
 @pytest.mark.parametrize("written", ["copied", "converted"])
 def test_who_interrupts_right_after_the_commit_keeps_its_files(
     catalog, source, monkeypatch, written

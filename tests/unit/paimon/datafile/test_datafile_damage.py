@@ -246,7 +246,7 @@ def test_a_text_that_is_no_text_is_damage(file_format):
 @in_every_format
 def test_a_column_that_a_file_lacks_is_named_in_one_line(file_format):
     other = (*FIELDS[:1], DataField(9, "lost", parse_type("INT")))
-    told = r"cannot be read: its schema names column 'lost', the file has 'c0', .*'c5'; restore"
+    told = r"cannot be read: it lacks the column 'lost' .* its columns are 'c0', .*'c5'; restore"
     with pytest.raises(CorruptTableError, match=told) as caught:
         read(CONTENT[file_format], file_format, other)
     assert "\n" not in str(caught.value)
