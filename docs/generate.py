@@ -184,8 +184,10 @@ def other_engines_page() -> str:
 def _theirs() -> list[str]:
     return [
         *("", "## Ignored, for other engines", ""),
-        "These affect neither the rows of a table nor its files. A key that is on neither page of",
-        "options is treated the same way, and `health` names it in a note.",
+        "These affect neither the rows of a table nor its files. A key that is neither here nor",
+        "one of the [options of this library](options.md) is ignored, too, and `health` names it",
+        "in a note. Exceptions are the prefixes of the last section and misspellings of known",
+        "keys, which `create_table` and `alter_table` refuse.",
         *("", "| they concern | options |", "|---|---|"),
         *_foreign_rows(ForeignClass.THEIRS),
     ]

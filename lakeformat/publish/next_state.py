@@ -117,8 +117,8 @@ class NextState:
         return [*self.files.written, *self.deleted.files.written]
 
     def discard(self) -> None:
-        """Delete the manifests, manifest lists and delete files of a state that is not
-        published.
+        """Remove the files of an unpublished state: its manifests, manifest lists and files of
+        deletes.
         """
         self.files.delete_all_but(())
         self.deleted.files.delete_all()

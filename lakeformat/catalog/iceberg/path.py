@@ -240,7 +240,8 @@ class PathMetastore(Metastore):
 def _delete_older_metadata(storage: Storage, root: str) -> None:
     """Delete all metadata files but the current one.
 
-    If the deletion of the directory is interrupted, no earlier state of the table is then current.
+    The caller then deletes the directory. If that is interrupted, no earlier state of the table
+    can become the current one.
     """
     with suppress(InvalidRequestError, NotFoundError):  # no file is current
         current = find_metadata_file(storage, root)

@@ -136,7 +136,9 @@ class _Stripe:
     def _lengths(self, number: int) -> RunSummary:
         found = self._summary(_LENGTH, number, signed=False)
         if found.low < 0 or found.high > MAX_LENGTH:
-            raise self._error(number, f"a length of {min(found.low, 0) or found.high}")
+            raise self._error(
+                number, f"a length of {min(found.low, 0) or found.high}, which no value can have"
+            )
         return found
 
     def _summary(self, kind: int, number: int, *, signed: bool) -> RunSummary:
@@ -173,7 +175,9 @@ class _Stripe:
         return room
 
     def _error(self, number: int, what: str) -> ValueError:
-        return ValueError(f"the stripe at offset {self._offset} has in type {number} {what}")
+        return ValueError(
+            f"the stripe at offset {self._offset} has, for type number {number}, {what}"
+        )
 
 
 def _places(streams: Iterable[Message], stripe: Stripe) -> dict[tuple[int, int], _ByteRange]:

@@ -128,8 +128,9 @@ def _read(base: LoadedMetadata, snapshot_id: int, kind: str) -> dict[str, int]:
                 if described.get("type") == kind:
                     return _numbers(content, path)
     raise CorruptTableError(
-        f"snapshot {snapshot_id} of {base.places.uri} is marked with {kind}{MARK}, but no "
-        f"statistics file of it has this record; {RESTORE}"
+        f"snapshot {snapshot_id} of {base.places.uri} is marked with {kind}{MARK}, but the "
+        f"metadata lists no statistics file of it with the record {kind}: restore the metadata "
+        "file from a backup"
     )
 
 

@@ -97,9 +97,9 @@ def _check_bucket(handle: TableHandle, message: CommitMessage) -> None:
     count = option if message.total_buckets is None else message.total_buckets
     if not (_is_of_table(count, option) and _is_among(bucket, count, is_unaware(handle))):
         raise InvalidRequestError(
-            f"a message{_origin(message)} is for bucket {bucket} of {count}, which {handle.uri} "
-            f"cannot have ('bucket' is '{option}'): it belongs to another table, or to this table "
-            "before its bucket count changed. Write the rows again"
+            f"a message{_origin(message)} is for bucket {bucket} with 'bucket' = '{count}', which "
+            f"{handle.uri} with 'bucket' = '{option}' cannot have: it belongs to another table, or "
+            "to this table before its bucket count changed. Write the rows again"
         )
 
 

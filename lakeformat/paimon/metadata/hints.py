@@ -50,13 +50,12 @@ class NumberedFiles:
         if hint is not None and hint > (newest or 0) and newest is not None:
             # The format allows a hint that is too high; a lost file also leaves such a hint.
             _log.warning(
-                "the hint %s has %d, but the newest is %d: the hint is wrong, or %s%d was lost and "
-                "its changes are missing; if it was lost, restore it from a backup",
+                "the hint %s has %d, but the newest file is %s%d: the hint is wrong, or newer "
+                "files up to %s%d were lost, with their changes; if so, restore them from a backup",
                 self.storage.uri(f"{self.directory}/LATEST"),
                 hint,
-                newest,
-                self.prefix,
-                hint,
+                *(self.prefix, newest),
+                *(self.prefix, hint),
             )
         return newest
 

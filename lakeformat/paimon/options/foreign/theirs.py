@@ -255,7 +255,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "vector-search.lateral-join.parallelism",
     ),
     "whether Flink's DELETE drops whole partitions at once": ("delete.force-produce-changelog",),
-    "allows deletion-vectors.enabled to change in a table that has a snapshot": (
+    "whether deletion-vectors.enabled may change in a table with snapshots; checked here, too": (
         "deletion-vectors.modifiable",
     ),
     "settings of format tables; what makes one is the option type": (
@@ -288,7 +288,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "metadata.iceberg.manifest-legacy-version",
         "metadata.iceberg.previous-versions-max",
     ),
-    "the Java client of a Hive metastore; commits are refused if it reaches another service": (
+    "the Java client of a Hive catalog; commits are refused if it is not a HiveMetaStoreClient": (
         "metadata.iceberg.hive-client-class",
     ),
     "what a Hive metastore knows of the table; its own catalog keeps that up to date": (

@@ -220,8 +220,8 @@ def test_a_long_job_commits_although_the_history_since_it_began_has_expired(orde
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"bucket": 7}, "bucket 7 of -1"),
-        ({"total_buckets": 4, "bucket": 4}, "bucket 4 of 4"),
+        ({"bucket": 7}, "bucket 7 with 'bucket' = '-1'"),
+        ({"total_buckets": 4, "bucket": 4}, "bucket 4 with 'bucket' = '4'"),
     ],
 )
 def test_a_bucket_the_table_cannot_have_is_refused(orders, change, says):

@@ -114,8 +114,8 @@ def test_a_hint_beyond_the_newest_snapshot_changes_nothing_but_is_reported(caplo
     storage = storage_with(1, 2)
     storage.overwrite(LAYOUT.snapshot_directory + "/LATEST", b"3")
     assert latest_snapshot(storage, LAYOUT).id == 2
-    assert "has 3, but the newest is 2" in caplog.text
-    assert "snapshot-3 was lost" in caplog.text
+    assert "has 3, but the newest file is snapshot-2" in caplog.text
+    assert "newer files up to snapshot-3 were lost" in caplog.text
 
 
 def test_a_snapshot_under_the_wrong_number_is_corrupt():
