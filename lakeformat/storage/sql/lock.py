@@ -245,8 +245,10 @@ class LeasedRow:
 
     def _try_once(self, give_up: float) -> LockRow | None:
         """Take the lock and return None, or return the row of its holder."""
-        with self._writing("acquire the lock", give_up - self._clock()) as connection:
-            self._rows.wait_at_most(connection, give_up - self._clock())
+        # A last attempt without patience would blame the database if another lock is just renewed.
+        patience = max(give_up - self._clock(), LAST_MOMENT_SECONDS)
+        with self._writing("acquire the lock", patience) as connection:
+            self._rows.wait_at_most(connection, patience)
             row = self._rows.read(connection)
             if row is not None:
                 if not has_expired(row, self._watch(row.acquired_at)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+import threading
 import traceback
 from pathlib import Path
 
@@ -220,6 +221,28 @@ def test_a_held_lock_stops_changes_of_names_and_schemas_but_not_commits(opened, 
             wrong()
     assert catalog.table("shop.orders").schema.id == 0
     assert catalog.table("shop.orders").write(pa.table({"id": [1]})).snapshot_id == 1
+
+
+def test_a_write_at_the_end_of_the_wait_does_not_hide_who_holds_the_lock(opened, database):
+    catalog = opened(lock_acquire_timeout="1 s")
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS)
+    database.execute(
+        "INSERT INTO paimon_distributed_locks (lock_id, expire_time_seconds)"
+        " VALUES ('jdbc.shop.orders', 480)"
+    )
+    other = sqlite3.connect(database.path, check_same_thread=False, isolation_level=None)
+    begins = threading.Timer(0.5, lambda: other.execute("BEGIN IMMEDIATE"))
+    ends = threading.Timer(1.3, lambda: other.execute("ROLLBACK"))
+    try:
+        begins.start()
+        ends.start()
+        with pytest.raises(lake.LockUnavailableError, match="not free within 1 s"):
+            catalog.drop_table("shop.orders")
+    finally:
+        begins.join()
+        ends.join()
+        other.close()
 
 
 def test_a_commit_against_a_held_lock_fails_at_once_and_leaves_nothing(
