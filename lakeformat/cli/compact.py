@@ -102,9 +102,7 @@ ExecutorOption = Annotated[
 ]
 YesOption = Annotated[
     bool,
-    typer.Option(
-        "--yes", "-y", help="Only warn, without asking, if another program compacts the table."
-    ),
+    typer.Option("--yes", "-y", help="If another program compacts the table, warn; do not ask."),
 ]
 PlanOption = Annotated[
     bool,

@@ -44,7 +44,7 @@ NameArgument = Annotated[
     str,
     typer.Argument(
         metavar="TABLE|DATABASE",
-        help="database.table, the table's directory, or a database: one line a table",
+        help="database.table, the table's directory, or a database: one line for each table",
     ),
 ]
 UnknownOption = Annotated[

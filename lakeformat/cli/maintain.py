@@ -46,8 +46,8 @@ ExpireConsumersOption = Annotated[
     typer.Option(
         metavar="AGE",
         help="Delete consumers without progress for this long, such as '2 d': they keep snapshots "
-        "from expiring. The option 'consumer.expiration-time' of a Paimon table deletes consumers, "
-        "too; by default only this option does.",
+        "from expiring. Default: an expiry deletes only the consumers that the table option "
+        "'consumer.expiration-time' of a Paimon table names.",
     ),
 ]
 

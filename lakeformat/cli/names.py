@@ -121,8 +121,8 @@ def create_table(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Of a Paimon table: mixed adds options for a stream and batches on one table, "
-            "unless --option sets them.",
+            help="Of a Paimon table: mixed adds options for a stream and batches that write one "
+            "table; values of --option take precedence. For a Mixed table use --mixed.",
         ),
     ] = None,
     comment: Annotated[str | None, typer.Option(help="A description of the table.")] = None,
@@ -130,7 +130,7 @@ def create_table(
         bool,
         typer.Option(
             "--mixed",
-            help="Of an Iceberg catalog: create a Mixed table, which has a base store and a change "
+            help="In a catalog of Iceberg tables: create a Mixed table, which has a base store and a change "
             "store.",
         ),
     ] = False,

@@ -49,7 +49,9 @@ OlderThanOption = Annotated[
 ]
 RunningSinceOption = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="Start of the oldest running write: its files are kept."),
+    typer.Option(
+        metavar="TIME", help="Start of the oldest running write: files changed since then are kept."
+    ),
 ]
 AllowYoungerOption = Annotated[
     bool,

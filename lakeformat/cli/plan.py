@@ -42,13 +42,15 @@ def plan(
     last_minor: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Time of the newest minor run. Default: that of the newest run."
+            metavar="TIME",
+            help="Time of the newest minor run. Default: the time of the newest run of any kind.",
         ),
     ] = None,
     last_full: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Time of the newest full run. Default: that of the newest run."
+            metavar="TIME",
+            help="Time of the newest full run. Default: the time of the newest run of any kind.",
         ),
     ] = None,
     warehouse: WarehouseOption = None,

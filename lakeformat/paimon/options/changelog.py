@@ -61,9 +61,9 @@ class ChangelogOptions:
         "full-compaction.delta-commits",
         OPTIONAL_NUMBER,
         "",
-        "Number of commits after which writers of other engines compact a bucket in full. Reads "
-        "with scan.mode = compacted-full then ignore the other compactions of these writers. "
-        "Writers of this library never compact: run compactions with strategy 'full' instead.",
+        "Number of commits after which writers of other engines compact a bucket in full. If it "
+        "is set, reads with scan.mode = compacted-full use only full compactions. Writers of this "
+        "library never compact: run compactions with strategy 'full' instead.",
         group=Group.PERFORMANCE,
     )
     deletion_vectors_bitmap64 = Option(

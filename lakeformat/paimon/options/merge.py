@@ -110,8 +110,8 @@ class MergeOptions(AggregateOptions):
         "sequence.field",
         COLUMN_NAMES,
         "",
-        "Columns that decide which of two rows with one key is newer; equal rows count in order "
-        "of arrival.",
+        "Columns that decide which of two rows with one key is newer; if they are equal, the row "
+        "that was written later.",
     )
     sequence_field_sort_order = Option(
         "sequence.field.sort-order",
