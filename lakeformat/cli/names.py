@@ -130,8 +130,8 @@ def create_table(
         bool,
         typer.Option(
             "--mixed",
-            help="In a catalog of Iceberg tables: create a Mixed table, which has a base store and a change "
-            "store.",
+            help="In a catalog of Iceberg tables: create a Mixed table, which has a base store and "
+            "a change store.",
         ),
     ] = False,
     exist_ok: Annotated[

@@ -75,7 +75,10 @@ def pick_manifests(manifests: Sequence[ManifestMeta], limits: MergeLimits) -> Ma
     changing = [must_change(manifest, limits) for manifest in manifests]
     total = sum(m.file_size for m, must in zip(manifests, changing, strict=True) if must)
     if sum(changing) > 1 and total >= limits.full_compaction_size_bytes:
-        reason = f"{sum(changing)} manifests that are small or have entries of deleted files have {size(total)}"
+        count = sum(changing)
+        reason = (
+            f"{size(total)} in {count} manifests that are small or have entries of deleted files"
+        )
         return ManifestMerge(tuple(runs_of(changing)), is_full=True, reason=reason)
     runs = tuple(_small_neighbours(manifests, limits))
     if not runs:

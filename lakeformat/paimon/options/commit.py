@@ -130,7 +130,7 @@ class CommittingOptions:
         SIZE,
         "16 mb",
         "Total size of the manifests that are small or have entries of deleted files; at this size "
-        "a commit rewrites these manifests without such entries. Raise it if commits must be short.",
+        "a commit rewrites these manifests without such entries. Raise it for short commits.",
         group=Group.PERFORMANCE,
     )
     manifest_merge_min_count = Option(
