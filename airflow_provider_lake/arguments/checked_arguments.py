@@ -108,15 +108,15 @@ class CheckedArguments:
             ) from reason
 
     def _unrendered(self) -> str:
-        """Return the words for the argument whose rendering failed: the first one that is still a
-        template.
+        """Return the part of a message about the argument whose rendering failed: the first one
+        that is still a template.
         """
         left = next(self._open_arguments(), None)
         return "an argument" if left is None else f"argument {left!r}"
 
     def _missing_result(self) -> str:
-        """Return the words for the missing result: the first argument that still refers to a task's
-        result.
+        """Return the part of a message about the missing result: the first argument that still
+        refers to a task's result.
         """
         name = next(self._open_arguments(), "")
         sources = sources_of(getattr(self, self._attribute_of(name), None))

@@ -82,8 +82,8 @@ def _shown(hint: Any, value: Any) -> str:
 
 
 def _members(hint: Any, value: Mapping[Any, Any]) -> str:
-    """Return words for a wrong dict with only the names of its wrong members, because values may be
-    secrets.
+    """Return the part of a message about a wrong dict: the names of its wrong members, but not
+    their values, which may be secrets.
     """
     wrong = {key: each for key, each in value.items() if not fits(hint, {key: each})} or value
     words = [f"{key!r}{_kind_of_member(each)}" for key, each in wrong.items()]

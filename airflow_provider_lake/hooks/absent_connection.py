@@ -33,8 +33,8 @@ def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
 
 
 def _unreadable(conn_id: str, backend: str, reason: Exception) -> Exception:
-    """Return the error with only the class of the reason, because its text may contain the whole
-    connection.
+    """Return the error with only the class of the reason, because the text of the reason may
+    contain the whole connection.
     """
     from lakeformat import InvalidRequestError, UnavailableError
 

@@ -119,8 +119,8 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
     def _deferral(self, request: JobRequest, context: Context) -> Deferral | None:
         """Return the deferral of the task; None if no trigger can wait, with the reason in the log.
 
-        Unless ``durable`` is False, the task defers at once if an earlier attempt has started a
-        process for the same work that still runs or has succeeded.
+        Unless ``durable`` is False, the task defers at once if a process that an earlier attempt
+        started for the same work still runs or has succeeded.
         """
         if not self.deferrable or self._keeps_slot:
             return None
@@ -255,8 +255,8 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
 
 
 def _unsuccessful(ending: Ending | None) -> str | None:
-    """Return words for the failed end of a process; None if the process succeeded. ``ending`` is
-    None if the supervisor was killed, too.
+    """Return the part of a message about the failed end of a process; None if the process
+    succeeded. ``ending`` is None if the supervisor was killed, too.
     """
     if ending is None:
         return "was killed together with its supervisor"

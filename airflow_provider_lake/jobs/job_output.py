@@ -31,7 +31,8 @@ class JobOutput:
 
     def __init__(self, *, on_spark: Callable[[dict[str, Any]], None] | None = None) -> None:
         self.result: dict[str, Any] | None = None
-        """The last complete report, for a driver that is started twice; None before the first."""
+        """The last complete report, because a driver may be started twice; None before the first.
+        """
         self.unanswered: str | None = None
         """The address of a master that does not answer, without which no application starts;
         None if no master is awaited.

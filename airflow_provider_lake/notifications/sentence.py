@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of a notification: its occasion, and the health of the table."""
+"""The text of a notification: its occasion, and the health of the table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 def occasion_of(context: Mapping[str, Any]) -> str:
-    """Return words for the occasion of a callback: the missed deadline, the task, or the DAG
+    """Return the text for the occasion of a callback: the missed deadline, the task, or the DAG
     run.
     """
     run = context.get("dag_run")

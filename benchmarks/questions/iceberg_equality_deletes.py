@@ -23,7 +23,9 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def write_table(folder: Path, rows: int) -> None:
-    """Write files of unsorted keys, and deletes of as many keys; the table has half of them."""
+    """Write files of unsorted keys, and deletes of the same number of keys, half of which the table
+    has.
+    """
     random, size = np.random.default_rng(7), rows // FILES
     keys = random.permutation(size * FILES)
     deleted = random.permutation(2 * size * FILES)[: size * FILES]
