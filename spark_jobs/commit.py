@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from lakeformat.errors import BucketsChangedError
 from spark_jobs.job_requests.commit import StagedCommitRequest
 from spark_jobs.job_requests.request import JsonObject
 from spark_jobs.runtime.command import run_command
@@ -47,7 +48,11 @@ def main(arguments: list[str] | None = None) -> int:
 def _act(wanted: StagedCommitRequest) -> Outcome:
     table = wanted_table(wanted, JOB.operation)
     before = newest_snapshot(table)
-    report = table.staged.publish(wanted.staged, commit=wanted.commit_id())
+    try:
+        report = table.staged.publish(wanted.staged, commit=wanted.commit_id())
+    except BucketsChangedError as reason:
+        reason.is_final = True  # a retry would publish the same files
+        raise
     return Outcome.of_commit(table, report, before)
 
 

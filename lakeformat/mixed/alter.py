@@ -29,6 +29,7 @@ from lakeformat.mixed.stores.alter_record import ALTERED, AlterRecord, adopted_c
 from lakeformat.mixed.stores.detaching import require_not_detaching
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from lakeformat.mixed.stores.log_store import refuse_log_store
+from lakeformat.mixed.stores.mixed_hive import HIVE_LOCATION
 from lakeformat.mixed.stores.pair_properties import OF_PAIRS
 from lakeformat.mixed.stores.properties import VERSION_FIELD
 from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
@@ -169,6 +170,11 @@ def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> 
                 f"the property {name!r} of {table} cannot be changed, because only operations on "
                 "both stores of a Mixed table set it: leave it out. rename_table renames both "
                 "stores"
+            )
+        if name == HIVE_LOCATION:
+            raise InvalidRequestError(
+                f"the property {name!r} of {table} cannot be set, because it marks a Mixed-Hive "
+                "table, which this library does not open: leave it out"
             )
         if name == VERSION_FIELD:
             raise InvalidRequestError(

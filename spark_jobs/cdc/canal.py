@@ -22,6 +22,20 @@ __all__ = ["Canal"]
 
 T = TypeName
 _KINDS = ["INSERT", "UPDATE", "DELETE"]
+_NO_ROWS = [
+    "ALTER",
+    "CINDEX",
+    "CREATE",
+    "DINDEX",
+    "ERASE",
+    "GTID",
+    "MHEARTBEAT",
+    "QUERY",
+    "RENAME",
+    "XACOMMIT",
+    "XAROLLBACK",
+]
+"""The other kinds of Canal's protocol but TRUNCATE, whose messages have no rows."""
 _TYPE = re.compile(r"([a-z]+)(?:\((\d+)(?:,\s*(\d+))?\))?( unsigned)?")
 _PLAIN: dict[str, DataType] = {
     "tinyint": atomic(T.TINYINT),
@@ -77,8 +91,8 @@ class Canal(TypedMessages):
         """Return the changed rows of the messages that ``only`` selects, divided by kind. ``path``
         names the file in errors.
 
-        Raise ``InvalidRequestError`` for an incomplete message, a TRUNCATE, or a second source
-        table.
+        Raise ``InvalidRequestError`` for an incomplete message, a TRUNCATE, an unknown ``type``, or
+        a second source table.
         """
         kind, data = self._kinds(messages, path), field_of(messages, "data")
         meant = only.mask(self.tables(messages), path)
@@ -88,10 +102,16 @@ class Canal(TypedMessages):
                 f"{path} has a TRUNCATE message, which an ingest does not apply: call "
                 "Table.truncate, and remove this message and all before it from the source"
             )
-        mask = pc.is_in(kind, pa.array(_KINDS))
+        changes = pa.repeat(True, len(kind)) if meant is None else meant
         if (is_ddl := field_of(messages, "isDdl")) is not None:
-            mask = pc.and_(mask, pc.invert(pc.fill_null(is_ddl, False)))
-        mask = mask if meant is None else pc.and_(mask, meant)
+            changes = pc.and_(changes, pc.invert(pc.fill_null(is_ddl, False)))
+        strange = pc.invert(pc.is_in(kind, pa.array([*_KINDS, *_NO_ROWS])))
+        if len(unknown := kind.filter(pc.and_(strange, changes))):
+            raise lake.InvalidRequestError(
+                f"{path} has a message of type {unknown[0].as_py()!r}, which is not supported: "
+                "remove the message"
+            )
+        mask = pc.and_(pc.is_in(kind, pa.array(_KINDS)), changes)
         if data is None or not pc.any(mask).as_py():
             return []
         kind, data = kind.filter(mask), data.filter(mask)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
+from lakeformat.catalog.iceberg.created_format import require_no_store_mark
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.alter.alter import alter
 from lakeformat.iceberg.alter.changes import (
@@ -84,6 +85,7 @@ def alteration_of(table: str, changes: Sequence[SchemaChange]) -> Alteration:
 def alter_opened(table: IcebergTable | MixedTable, alteration: Alteration) -> None:
     """Make all changes of an opened table, or none; both stores of a Mixed table are changed."""
     if isinstance(table, IcebergTable):
+        require_no_store_mark(alteration.properties, table.location)
         alter(table._handle, alteration)
         return
     from lakeformat.mixed.alter import alter_pair  # a plain Iceberg table does not need it

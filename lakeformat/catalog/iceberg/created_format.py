@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the format of a new table, and refuses properties that only the format sets."""
+"""Checks the format of a new table, and refuses properties that only the format sets, also for
+existing tables.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.mixed.stores.mixed_hive import HIVE_LOCATION
 from lakeformat.mixed.stores.properties import (
     CHANGE_IDENTIFIER,
     CLONING,
@@ -16,7 +19,12 @@ from lakeformat.mixed.stores.properties import (
 )
 from lakeformat.tables.credential_options import require_no_credential
 
-__all__ = ["is_mixed", "require_harmless", "require_no_version_field"]
+__all__ = ["is_mixed", "require_harmless", "require_no_store_mark", "require_no_version_field"]
+
+_OF_STORES = (TABLE_STORE, CHANGE_IDENTIFIER, PRIMARY_KEY, RENAMED_TO, CLONING, HIVE_LOCATION)
+"""Properties with which a table is opened as a store of a Mixed or Mixed-Hive table, or not at
+all.
+"""
 
 
 def is_mixed(table_format: object) -> bool:
@@ -37,12 +45,24 @@ def require_harmless(properties: Mapping[str, str]) -> None:
     """
     for name in properties:
         require_no_credential(name)
-    for name in (TABLE_STORE, CHANGE_IDENTIFIER, PRIMARY_KEY, RENAMED_TO, CLONING):
+    for name in _OF_STORES:
         if name in properties:
             raise InvalidRequestError(
                 f"the property {name!r} cannot be set for a new table, because only the stores of "
                 "a Mixed table have it: leave it out. A Mixed table is created with "
                 "format='mixed' and primary_key"
+            )
+
+
+def require_no_store_mark(properties: Mapping[str, str | None], table: str) -> None:
+    """Raise ``InvalidRequestError`` if an alter of an Iceberg table sets a property that only
+    Mixed tables have: the table could not be opened any more.
+    """
+    for name in (*_OF_STORES, VERSION_FIELD):
+        if properties.get(name) is not None:
+            raise InvalidRequestError(
+                f"the property {name!r} of {table} cannot be set, because only Mixed tables have "
+                "it: leave it out. adopt_table makes an Iceberg table a Mixed table"
             )
 
 

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 
 from lakeformat.errors import UnsupportedError
 
-__all__ = ["refuse_mixed_hive", "refuse_store_of_mixed_hive"]
+__all__ = ["HIVE_LOCATION", "refuse_mixed_hive", "refuse_store_of_mixed_hive"]
 
 _MARKS = ("arctic.enabled", "arctic.enable")
 """The parameter of a Hive table that makes it a Mixed-Hive table if it is true, and its earlier
 name.
 """
-_LOCATION = "base.hive.location-root"
+HIVE_LOCATION = "base.hive.location-root"
 """The property of both stores with the directory of the Hive table."""
 _INSTEAD = (
     "Read it as a Hive table, which has the rows up to the newest full optimizing, or with Amoro. "
@@ -44,9 +44,9 @@ def refuse_store_of_mixed_hive(properties: Mapping[str, str], uri: str) -> None:
     """Raise ``UnsupportedError`` for a store of a Mixed-Hive table: readers of Hive would see
     only a part of a commit to it.
     """
-    if (location := properties.get(_LOCATION)) is not None:
+    if (location := properties.get(HIVE_LOCATION)) is not None:
         raise UnsupportedError(
-            f"{uri} is a store of a Mixed-Hive table of Amoro: its property {_LOCATION!r} is "
+            f"{uri} is a store of a Mixed-Hive table of Amoro: its property {HIVE_LOCATION!r} is "
             f"{location!r}. After a commit to this store alone, readers of the Hive table would "
             f"see only a part of the rows. {_INSTEAD}. A metadata file of the store can be opened "
             "by its path, as a read-only Iceberg table without newer changes"

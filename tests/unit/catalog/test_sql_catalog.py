@@ -33,6 +33,12 @@ class Database:
         finally:
             connection.close()
 
+    def lock(self, table: str) -> None:
+        self.execute(
+            "INSERT INTO paimon_distributed_locks (lock_id, expire_time_seconds) VALUES (?, 480)",
+            f"jdbc.{table}",
+        )
+
 
 @pytest.fixture
 def database(tmp_path) -> Database:
@@ -208,10 +214,7 @@ def test_a_held_lock_stops_changes_of_names_and_schemas_but_not_commits(opened, 
     catalog = opened(lock_acquire_timeout="1 s")
     catalog.create_database("shop")
     catalog.create_table("shop.orders", COLUMNS)
-    database.execute(
-        "INSERT INTO paimon_distributed_locks (lock_id, expire_time_seconds)"
-        " VALUES ('jdbc.shop.orders', 480)"
-    )
+    database.lock("shop.orders")
     for wrong in (
         lambda: catalog.drop_table("shop.orders"),
         lambda: catalog.rename_table("shop.orders", "shop.new"),
@@ -227,10 +230,7 @@ def test_a_write_at_the_end_of_the_wait_does_not_hide_who_holds_the_lock(opened,
     catalog = opened(lock_acquire_timeout="1 s")
     catalog.create_database("shop")
     catalog.create_table("shop.orders", COLUMNS)
-    database.execute(
-        "INSERT INTO paimon_distributed_locks (lock_id, expire_time_seconds)"
-        " VALUES ('jdbc.shop.orders', 480)"
-    )
+    database.lock("shop.orders")
     other = sqlite3.connect(database.path, check_same_thread=False, isolation_level=None)
     begins = threading.Timer(0.5, lambda: other.execute("BEGIN IMMEDIATE"))
     ends = threading.Timer(1.3, lambda: other.execute("ROLLBACK"))
@@ -251,10 +251,7 @@ def test_a_commit_against_a_held_lock_fails_at_once_and_leaves_nothing(
     catalog = opened(lock_acquire_timeout="1 s", **{"lock.enabled": "true"})
     catalog.create_database("shop")
     table = catalog.create_table("shop.orders", COLUMNS)
-    database.execute(
-        "INSERT INTO paimon_distributed_locks (lock_id, expire_time_seconds)"
-        " VALUES ('jdbc.shop.orders', 480)"
-    )
+    database.lock("shop.orders")
 
     def files() -> set[Path]:
         return {path for path in (tmp_path / "warehouse").rglob("*") if path.is_file()}

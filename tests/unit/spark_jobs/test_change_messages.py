@@ -374,6 +374,8 @@ def test_decimals_of_any_length_are_what_their_bytes_say(size):
             canal("UPDATE", item("a", "1"), old=[{}, {}]),
             "a different number of old and new rows",
         ),
+        ("canal", canal("MERGE", item("a", "1")), "of type 'MERGE', which is not supported"),
+        ("canal", canal("insert", item("a", "1")), "of type 'insert', which is not supported"),
         ("canal", {"a": 1}, "without 'type'"),
         ("maxwell", maxwell("drop", {}), "of type 'drop'"),
         ("maxwell", {"a": 1}, "without 'type'"),

@@ -363,6 +363,23 @@ def test_what_is_staged_is_published_by_the_commit_job_once(orders, tmp_path, re
         commit.run(request_for(staged=[first["staged"], "other", first["staged"]]))
 
 
+def test_staged_rows_whose_buckets_have_changed_fail_for_good(catalog, tmp_path, request_for):
+    """A retry of the commit would publish the same files: they must be staged again."""
+    one_key_each = {"bucket": "-1", "dynamic-bucket.target-row-num": "1"}
+    table = keyed(catalog, "shop.orders", **one_key_each)
+    table.write(pa.table({"sku": ["pear"], "pieces": [1]}))
+    staged = []
+    for sku in ("plum", "pear"):
+        file = tmp_path / f"{sku}.csv"
+        file.write_text(f"sku,pieces\n{sku},2\n")
+        staged.append(ingest.run(request_for(source=str(file), stage=True))["staged"])
+    commit.run(request_for(staged=staged[:1]))
+    with pytest.raises(lake.BucketsChangedError, match="write the rows again") as refused:
+        commit.run(request_for(staged=staged[1:]))
+    assert refused.value.is_final
+    assert sorted(table.scan().to_arrow()["pieces"].to_pylist()) == [1, 2]
+
+
 def test_a_plan_starts_no_spark(orders, request_for):
     planned = compact.run(request_for(engine="spark", dry_run=True), spark="no Spark may be used")
     assert planned["report"]["buckets"]

@@ -61,3 +61,24 @@ def test_a_store_of_a_mixed_hive_table_is_not_opened_for_writing(tmp_path: Path)
     assert ids_of(opened) == [1, 2]
     with pytest.raises(lake.InvalidRequestError, match="so it is read-only"):
         opened.write(pa.table({"id": [3]}))
+
+
+@pytest.mark.parametrize(
+    "mark", [*STORE, "mixed-format.table-store", "lake.renamed-to", "lake.cloning"]
+)
+def test_no_table_gets_a_mark_with_which_it_could_not_be_opened(tmp_path: Path, mark: str) -> None:
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    columns = pa.schema([pa.field("id", pa.int64(), nullable=False)])
+    catalog.create_database("shop")
+    catalog.create_table("shop.plain", columns)
+    catalog.create_table("shop.mixed", columns, format="mixed", primary_key=["id"])
+    for request in (
+        lambda: catalog.create_table("shop.new", columns, options={mark: "/x"}),
+        lambda: catalog.alter_table("shop.plain", lake.set_option(mark, "/x")),
+        lambda: catalog.alter_table("shop.mixed", lake.set_option(mark, "/x")),
+    ):
+        with pytest.raises(lake.InvalidRequestError, match=f"'{mark}'.* cannot be (set|changed)"):
+            request()
+    assert catalog.list_tables("shop") == ["mixed", "plain"]
+    for name in ("shop.plain", "shop.mixed"):
+        assert catalog.table(name).write(pa.table({"id": [1]})).rows == 1
