@@ -369,7 +369,7 @@ def _report(
         rows=sum(file.rows for file in files),
         snapshot_id=None if done is None else done.snapshot_id,
         replayed=False if done is None else done.replayed,
-        reason=f"{counted(len(files), 'file')} would be {counted_by_how}"
+        reason=f"{counted(len(files), 'file')} would be migrated: {counted_by_how}"
         if done is None
         else f"{counted_by_how}: {done.reason}",
     )

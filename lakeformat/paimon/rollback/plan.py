@@ -135,10 +135,10 @@ def objection_to(handle: TableHandle, plan: RollbackPlan) -> str | None:
     if not parts:
         return None
     return (
-        f"{' and '.join(parts)} of {handle.uri} would lose a snapshot: this rollback deletes all "
-        f"snapshots newer than {number}. Tags of these snapshots would be deleted, and branches "
-        "would lose the snapshot at which they began. Leave out as_latest=False (--cut-history) to "
-        "keep history, or pass force=True (--force)"
+        f"{' and '.join(parts)} of {handle.uri} would be affected: this rollback deletes all "
+        f"snapshots newer than {number}. Tags of these snapshots would be deleted, and a branch "
+        "that began at one of them could no longer be fast-forwarded. Leave out as_latest=False "
+        "(--cut-history) to keep history, or pass force=True (--force)"
     )
 
 
