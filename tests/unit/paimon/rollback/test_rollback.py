@@ -107,8 +107,9 @@ def test_tags_and_branches_behind_the_target_are_not_lost_unless_somebody_insist
     table.branches.create("dev", snapshot=4)
     with pytest.raises(
         lake.InvalidRequestError, match=r"tag 'three' and branch 'dev' of .* newer than 2"
-    ):
+    ) as refused:
         table.rollback(snapshot=2, as_latest=False)
+    assert "could no longer be fast-forwarded" in str(refused.value)
     assert ids(table) == [1, 2, 3, 4]
     report = table.rollback(snapshot=2, force=True, as_latest=False)
     assert (report.removed_tags, table.tags.list()) == (("three",), [])
