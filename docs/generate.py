@@ -304,7 +304,7 @@ def fault_matrix_page() -> str:
     lines = ["# What a table survives", "", GENERATED, ""]
     lines += [
         "This page lists the faults that a Paimon or Mixed table survives, for example killed",
-        "processes and full disks. Another page has [Iceberg tables](iceberg-proofs.md).",
+        "processes and full disks. Iceberg tables have [their own page](iceberg-proofs.md).",
         "",
         "The files `tests/crash/faults_*.py` name the tests of each fault by its number.",
         "`bin/test crash --all` runs those below `tests/crash/`.",

@@ -50,14 +50,14 @@ ROWS = (
     ),
     Row(
         "92",
-        "a branch expires while main is forwarded to it",
+        "a branch expires while main is fast-forwarded to it",
         "main has complete snapshots, or the fast-forward fails",
         (f"{_MEETINGS}test_a_branch_that_expires_while_main_gets_it_leaves_main_whole",),
     ),
     Row(
         "93",
         "a branch is renamed before a commit has written its hint",
-        "the old name has no directory without a schema",
+        "no directory without a schema is left under the old name",
         (
             "tests/unit/paimon/branches/test_branch_operations.py::test_a_branch_that_is_renamed_before_a_commit_has_written_its_hint_leaves_its_old_place",
         ),

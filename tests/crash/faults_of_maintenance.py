@@ -267,7 +267,7 @@ ROWS = (
     ),
     Row(
         "76",
-        "a partition expires while it is written",
+        "a partition expires while rows are written to it",
         "new rows are kept",
         (
             f"{_PARTITIONS}test_a_compaction_of_a_partition_that_expires_meanwhile_is_told_who_was_first",
@@ -282,7 +282,7 @@ ROWS = (
     ),
     Row(
         "78",
-        "a partition is marked done twice or half",
+        "a partition is marked done twice, or only in part",
         "the next run completes the mark",
         (f"{_PARTITIONS}test_a_fault_at_any_call_of_a_mark_is_made_good_by_the_next",),
     ),
@@ -344,7 +344,7 @@ ROWS = (
     ),
     Row(
         "85",
-        "the retry of a task runs beside the task",
+        "a retry runs while the first attempt still runs",
         "the commit is in the table once",
         (
             f"{_RACING}test_a_twin_at_any_moment_publishes_nothing_twice",
@@ -354,7 +354,7 @@ ROWS = (
     Row(
         "86",
         "an old run is cleared",
-        "a failed task finds its commit; a successful task works again",
+        "a failed task finds its commit; a successful task repeats its work",
         (
             "tests/airflow/jobs/test_identity.py::test_other_work_is_another_user",
             "tests/airflow/jobs/test_cleared_tasks.py::test_every_clear_does_the_work_again",

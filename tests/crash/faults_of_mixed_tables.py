@@ -41,7 +41,7 @@ ROWS = (
     ),
     Row(
         "103",
-        "killed while it ends a batch that hangs",
+        "killed while a hanging batch is ended",
         "a retry ends the batch",
         (
             f"{_VERBS}test_the_end_of_a_batch_that_dies_refuses_its_commit_or_not_and_a_repeated_one_does",
