@@ -45,11 +45,17 @@ class IcebergDropPlan(Report):
         where = f"table {self.table}{at}{pair} {are} removed from the catalog"
         if not self.purge:
             return f"{where}; {its} files are kept"
-        kept = f"; {counted(self.outside, 'file')} outside of {it} are kept" if self.outside else ""
-        return f"{where}; {counted(self.files, 'file')} of {self._size} are deleted{kept}"
+        kept = f"; {counted(self.outside, 'file')} outside of {it}" if self.outside else ""
+        kept = kept and f"{kept} {_is_or_are(self.outside)} kept"
+        files = f"{counted(self.files, 'file')} of {self._size} {_is_or_are(self.files)} deleted"
+        return f"{where}; {files}{kept}"
 
     @property
     def _size(self) -> str:
         if not self.unknown_sizes:
             return size(self.bytes)
         return f"at least {size(self.bytes)}" if self.bytes else "unknown size"
+
+
+def _is_or_are(count: int) -> str:
+    return "is" if count == 1 else "are"

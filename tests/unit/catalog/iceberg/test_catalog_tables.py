@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -219,6 +220,15 @@ def test_a_purge_deletes_only_the_files_that_the_metadata_names(tmp_path):
     catalog.drop_table("shop.orders", purge=True)
     assert catalog.list_tables("shop") == []
     assert files_below(root) == ["notes.txt"]
+
+
+def test_the_plan_of_a_drop_counts_one_file_in_the_singular(tmp_path):
+    catalog = opened(tmp_path)
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS)
+    plan = catalog.plan_drop_table("shop.orders", purge=True)
+    assert plan.sentence.endswith("; 1 file of unknown size is deleted")
+    assert replace(plan, outside=1).sentence.endswith("; 1 file outside of it is kept")
 
 
 def test_files_elsewhere_are_kept_by_a_purge_and_gc_false_refuses_it(tmp_path):
