@@ -36,6 +36,11 @@ class IcebergDropPlan(Report):
     it deletes.
     """
 
+    is_whole_directory: bool = False
+    """True if the drop also deletes all other files in the directory of the table, as in a catalog
+    of directories.
+    """
+
     @property
     def sentence(self) -> str:
         """The plan in one sentence."""
@@ -48,6 +53,8 @@ class IcebergDropPlan(Report):
         kept = f"; {counted(self.outside, 'file')} outside of {it}" if self.outside else ""
         kept = kept and f"{kept} {_is_or_are(self.outside)} kept"
         files = f"{counted(self.files, 'file')} of {self._size} {_is_or_are(self.files)} deleted"
+        if self.is_whole_directory:
+            files += f", with all other files in {its} {'directories' if pair else 'directory'}"
         return f"{where}; {files}{kept}"
 
     @property

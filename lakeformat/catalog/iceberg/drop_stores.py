@@ -78,6 +78,7 @@ def plan_drop_stores(
         bytes=sum(each.size or 0 for each in removals),
         unknown_sizes=sum(each.size is None for each in removals),
         outside=sum(files.outside for files in found),
+        is_whole_directory=purge and metastore.is_directory,
     )
 
 

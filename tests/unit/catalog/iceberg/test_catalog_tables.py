@@ -231,6 +231,16 @@ def test_the_plan_of_a_drop_counts_one_file_in_the_singular(tmp_path):
     assert replace(plan, outside=1).sentence.endswith("; 1 file outside of it is kept")
 
 
+def test_the_plan_of_a_drop_names_all_other_files_of_a_directory(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS)
+    plan = catalog.plan_drop_table("shop.orders", purge=True)
+    assert plan.sentence.endswith(
+        "; 1 file of unknown size is deleted, with all other files in its directory"
+    )
+
+
 def test_files_elsewhere_are_kept_by_a_purge_and_gc_false_refuses_it(tmp_path):
     catalog = opened(tmp_path)
     catalog.create_database("shop")
