@@ -46,8 +46,8 @@ ExpireConsumersOption = Annotated[
     typer.Option(
         metavar="AGE",
         help="Delete consumers without progress for this long, such as '2 d': they keep snapshots "
-        "from expiring. Default: an expiry deletes only the consumers that the table option "
-        "'consumer.expiration-time' of a Paimon table names.",
+        "from expiring. Default: only the table option 'consumer.expiration-time' of Paimon tables "
+        "deletes consumers.",
     ),
 ]
 
