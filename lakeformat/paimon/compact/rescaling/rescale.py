@@ -123,7 +123,9 @@ def _require_count(handle: TableHandle, bucket: object) -> int:
             "has dynamic buckets ('bucket' = '-1'): they grow by themselves and cannot be rescaled"
         )
         if not handle.schema.primary_keys:
-            why = "has no buckets ('bucket' = '-1') and cannot be rescaled: compact it instead"
+            why = "has no buckets ('bucket' = '-1') and cannot be rescaled"
+            if not handle.options.row_tracking_enabled:  # such a table cannot be compacted here
+                why += ": compact it instead"
         raise UnsupportedError(f"{handle.uri} {why}")
     if handle.options.row_tracking_enabled:
         raise UnsupportedError(

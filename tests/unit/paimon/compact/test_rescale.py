@@ -321,6 +321,13 @@ def test_tables_without_a_number_have_none_to_change(catalog):
         events.rescale(bucket=3)
 
 
+def test_a_table_that_cannot_be_compacted_is_not_advised_to_be(catalog):
+    options = {"row-tracking.enabled": "true"}
+    events = catalog.create_table("shop.events", [("id", "INT")], options=options)
+    with pytest.raises(lake.UnsupportedError, match=r"cannot be rescaled$"):
+        events.rescale(bucket=3)
+
+
 def test_an_empty_table_has_nothing_to_rescale(catalog):
     assert by_day(catalog).rescale(bucket=3).partitions == ()
 
