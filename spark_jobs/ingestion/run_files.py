@@ -350,7 +350,7 @@ def _only_one(attempts: Mapping[str, _Record], start: str) -> str:
 def _changed(path: str, before: FileState, now: FileState) -> lake.InvalidRequestError:
     return lake.InvalidRequestError(
         f"{path} has changed since an earlier run ingested it ({change_of(before, now)}), and its "
-        "rows may be in the table already: give the new content a new name. If all files should be "
-        "ingested in every run, pass ingest_again=True; to replace the rows of the earlier run, "
-        "clear its task"
+        "rows may be in the table already: give the new content a new name. To ingest all files in "
+        "every run, pass ingest_again=True (outside of Airflow: leave out 'ingested_by'). To "
+        "replace the rows of the earlier run, clear its task"
     )
