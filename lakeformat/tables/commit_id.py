@@ -66,10 +66,9 @@ class CommitId:
     ``replaces`` is the number of the snapshot in which the same user published an earlier version
     of the rows, with a lower identifier. The commit removes the rows of the user's newest commit
     with a lower identifier; in a table with a primary key, or in an upsert, the new row of each key
-    wins instead. Sometimes the old
-    rows cannot be removed any more, for example after a compaction has merged them with other rows.
-    Then ``InvalidRequestError`` is raised, and nothing is published. An overwrite ignores
-    ``replaces``.
+    wins instead. Sometimes the old rows cannot be removed any more, for example after a compaction
+    has merged them with other rows. Then ``InvalidRequestError`` is raised, and nothing is
+    published. An overwrite ignores ``replaces``.
     """
 
     user: str

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from lakeformat.errors import InvalidRequestError
 from lakeformat.files.foreign.dialect import TextDialect
 from lakeformat.types.arrow_types import from_arrow_type
-from lakeformat.types.type_text import type_to_json
+from lakeformat.types.type_text import type_to_sql
 
 __all__ = [
     "cast_text",
@@ -80,9 +80,8 @@ def times_as_text(columns: pa.Schema) -> pa.Schema:
 
 
 def type_name(kind: pa.DataType) -> str:
-    """Return the SQL name of an Arrow type; a nested type keeps Arrow's name."""
-    found = type_to_json(from_arrow_type(kind))
-    return found if isinstance(found, str) else str(kind)
+    """Return the SQL name of an Arrow type."""
+    return type_to_sql(from_arrow_type(kind))
 
 
 def not_utf_8(path: str, reason: object) -> InvalidRequestError:

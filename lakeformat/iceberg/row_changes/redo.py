@@ -51,7 +51,7 @@ def require_newest(
     earlier = find_earlier(loaded, history, commit, handle.uri)
     if earlier is None:
         return
-    advice = f"To publish the rows all the same, {KEEP_BOTH}"
+    advice = f"To publish the rows nevertheless, {KEEP_BOTH}"
     refused = partial(refusal, commit, handle.uri, advice=advice)
     if earlier not in history:
         raise refused("later snapshots have expired, and may have changed the same keys")

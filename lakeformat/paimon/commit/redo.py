@@ -154,7 +154,7 @@ class Redo:
 
     def _refused(self, why: str) -> InvalidRequestError:
         is_keyed = bool(self.handle.schema.primary_keys)
-        both = f"To publish them all the same, {KEEP_BOTH}"
+        both = f"To publish them nevertheless, {KEEP_BOTH}"
         advice = both if is_keyed else delete_first(self.handle.argument)
         return InvalidRequestError(
             f"{self.commit} cannot take the place of snapshot {self.commit.replaces} of "

@@ -84,7 +84,11 @@ def written_rows(schema: TableSchema, kinds: Kinds, first_row: int) -> Mask | No
     """
     numbers: Sequence[int] | Positions = range(first_row, first_row + len(kinds))
     if not schema.primary_keys:
-        _refuse_retracts(kinds, numbers, "but the table has no primary key: pass only '+I' rows")
+        _refuse_retracts(
+            kinds,
+            numbers,
+            "but the table has no primary key: pass only '+I' rows, or write to a table with one",
+        )
         return None
     accepted = accepted_rows(schema, kinds)
     if accepted is not None:
