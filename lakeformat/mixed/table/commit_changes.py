@@ -55,7 +55,10 @@ def commit_changes(
     then = replace(
         state.metadata, current_schema_id=state.metadata.schema_at(state.snapshot).schema_id
     )
-    optional = frozenset(optional_columns(then, (*key, *versions)))
+    names = optional_columns(then, (*key, *versions))
+    ids = {each.id for each in then.schema.fields if each.name in names}
+    # The rows have the names that the columns have now.
+    optional = frozenset(each.name for each in asked.schema.fields if each.id in ids)
     scan = Scan(state, None, None)
     reader = _NodeChangesReader(scan, asked, tuple(key), optional, listed, version)
     groups: dict[tuple[object, ...], list[StoreFile]] = {}

@@ -189,6 +189,17 @@ def test_deletes_from_before_a_column_could_be_null_are_no_old_values(catalog, t
     assert table.changes(0).to_arrow()["rowkind"].to_pylist() == ["+U"]
 
 
+def test_old_values_are_delivered_after_their_columns_were_renamed(catalog):
+    table = catalog.create_table(
+        "db.renamed", [("id", "INT"), ("a", "INT")], format="mixed", primary_key=["id"]
+    )
+    begin = table.position()
+    table.write(pa.table({"id": [1, 1], "a": [5, 6], "op": ["-U", "+U"]}), kinds="op")
+    catalog.alter_table("db.renamed", lake.rename_column("a", "b"))
+    found = catalog.table("db.renamed").changes(begin).to_arrow().to_pylist()
+    assert [(row["rowkind"], row["b"]) for row in found] == [("-U", 5), ("+U", 6)]
+
+
 @pytest.mark.parametrize("metastore", ["sql", "rest"])
 def test_a_catalog_service_gets_the_changes_of_both_stores(metastore, tmp_path):
     with rest_server() as server:
