@@ -50,9 +50,9 @@ class IcebergDropPlan(Report):
         where = f"table {self.table}{at}{pair} {are} removed from the catalog"
         if not self.purge:
             return f"{where}; {its} files are kept"
-        kept = f"; {counted(self.outside, 'file')} outside of {it}" if self.outside else ""
-        kept = kept and f"{kept} {_is_or_are(self.outside)} kept"
-        files = f"{counted(self.files, 'file')} of {self._size} {_is_or_are(self.files)} deleted"
+        kept = f"; kept: {counted(self.outside, 'file')} outside of {it}" if self.outside else ""
+        verb = "is" if self.files == 1 else "are"
+        files = f"{counted(self.files, 'file')} of {self._size} {verb} deleted"
         if self.is_whole_directory:
             files += f", with all other files in {its} {'directories' if pair else 'directory'}"
         return f"{where}; {files}{kept}"
@@ -62,7 +62,3 @@ class IcebergDropPlan(Report):
         if not self.unknown_sizes:
             return size(self.bytes)
         return f"at least {size(self.bytes)}" if self.bytes else "unknown size"
-
-
-def _is_or_are(count: int) -> str:
-    return "is" if count == 1 else "are"
