@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 WRITE_PARQUET = (
-    "set 'file.format' to 'parquet', then overwrite the table with its own rows: scan = "
+    "set 'file.format' to 'parquet'. If the table has rows, overwrite it with them: scan = "
     "table.scan(), then table.write(scan.to_arrow(), overwrite='table', "
     "read_snapshot=scan.snapshot_id). (`lake compact` with --strategy full is not enough: it does "
     "not rewrite a single file, a large file of an append table, or a file on the highest level)"
@@ -47,7 +47,7 @@ def require_publishable(schema: TableSchema) -> None:
     options = schema.table_options
     formats = {options.file_format, *options.file_format_per_level.values()}
     if formats != {"parquet"}:
-        by_level = "remove 'file.format.per.level', " if options.file_format_per_level else ""
+        by_level = "remove 'file.format.per.level' and " if options.file_format_per_level else ""
         raise UnsupportedError(
             f"the table's data files are written as {', '.join(sorted(formats))}, but only "
             f"Parquet files are published: {by_level}{WRITE_PARQUET}"

@@ -85,7 +85,7 @@ def test_a_column_that_readers_cannot_read_is_refused_before_the_first_commit(st
     ("options", "named"),
     [
         ({"file.format": "orc"}, "only Parquet files are published: set 'file.format'"),
-        ({"file.format.per.level": "0:orc"}, "published: remove 'file.format.per.level', set"),
+        ({"file.format.per.level": "0:orc"}, "published: remove 'file.format.per.level' and set"),
     ],
 )
 def test_an_option_that_cannot_be_published_is_refused(storage, options, named):
@@ -98,11 +98,11 @@ def test_a_table_of_one_orc_file_is_published_by_the_advice_of_the_refusal(stora
     table = catalog.create_table("shop.orders", [("id", "INT")], options={"file.format": "orc"})
     table.write(rows_of(id=pa.array([1], pa.int32())))
     options = [lake.set_option(key, value) for key, value in PUBLISHED.items()]
-    with pytest.raises(lake.UnsupportedError, match="then overwrite the table"):
+    with pytest.raises(lake.UnsupportedError, match="overwrite it with them"):
         catalog.alter_table("shop.orders", *options)
     table = catalog.alter_table("shop.orders", lake.set_option("file.format", "parquet"), *options)
     table.compact(strategy="full", executor="serial")  # leaves the file, because it is the only one
-    with pytest.raises(lake.UnsupportedError, match=r"\.orc .*then overwrite the table"):
+    with pytest.raises(lake.UnsupportedError, match=r"\.orc .*overwrite it with them"):
         publish_table(table)
     scan = table.scan()
     table.write(scan.to_arrow(), overwrite="table", read_snapshot=scan.snapshot_id)
