@@ -228,7 +228,7 @@ def test_the_plan_of_a_drop_counts_one_file_in_the_singular(tmp_path):
     catalog.create_table("shop.orders", COLUMNS)
     plan = catalog.plan_drop_table("shop.orders", purge=True)
     assert plan.sentence.endswith("; 1 file of unknown size is deleted")
-    assert replace(plan, outside=1).sentence.endswith("; 1 file outside of it is kept")
+    assert replace(plan, outside=1).sentence.endswith("; kept: 1 file outside of it")
 
 
 def test_the_plan_of_a_drop_names_all_other_files_of_a_directory(tmp_path):
