@@ -55,11 +55,11 @@ reads it with PyIceberg.
   and tag; "refused" is followed by the reason. [What is refused](publish.md#what-is-refused)
   names what to do.
 
-{equal} of {all} tables are equal; the remaining ones are refused.
+{equal} of {all} tables have the outcome "equal"; the other tables are refused.
 
-Tests of the opt-in group `readers` read the equal tables after a full compaction. DuckDB is equal
-for all of them. Iceberg-Rust fails for the 4 tables with `TIMESTAMP` of 0 to 3 digits. ClickHouse
-has other values in 2 tables: it reads NULL in nested columns as empty values.
+The tests in `tests/readers` read the {equal} tables with other readers after a full compaction.
+DuckDB reads all of them correctly. Iceberg-Rust fails for the 4 tables with `TIMESTAMP` of 0 to 3
+digits. ClickHouse has other values in 2 tables: it reads NULL in nested columns as empty values.
 
 | table | kind | rows | published | compacted | outcome |
 |---|---|---|---|---|---|
