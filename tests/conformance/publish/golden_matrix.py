@@ -57,9 +57,10 @@ reads it with PyIceberg.
 
 {equal} of {all} tables have the outcome "equal"; the other tables are refused.
 
-The tests in `tests/readers` read the {equal} tables with other readers after a full compaction.
-DuckDB reads all of them correctly. Iceberg-Rust fails for the 4 tables with `TIMESTAMP` of 0 to 3
-digits. ClickHouse has other values in 2 tables: it reads NULL in nested columns as empty values.
+The tests in `tests/readers` read the {equal} equal tables with other readers after a full
+compaction. DuckDB reads all of them correctly. Iceberg-Rust fails for the 4 tables with `TIMESTAMP`
+of 0 to 3 digits. ClickHouse has other values in 2 tables: it reads NULL in nested columns as empty
+values.
 
 | table | kind | rows | published | compacted | outcome |
 |---|---|---|---|---|---|
