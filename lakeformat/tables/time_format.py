@@ -19,6 +19,8 @@ _DEFAULT = re.compile(
     r"(?P<year>\d{1,4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
     r"(?: (?P<hour>\d{1,2}):(?P<minute>\d{1,2}):(?P<second>\d{1,2})(?:\.(?P<fraction>\d{0,9}))?)?"
 )
+_DEFAULT_FORMATTER = "yyyy-MM-dd[ HH:mm:ss]"
+"""A pattern for messages; ``_DEFAULT`` also accepts single digits and fractions."""
 _LETTERS = {
     "y": "year",
     "u": "year",
@@ -40,6 +42,8 @@ class TimeFormat:
     """A pattern that parses times from texts."""
 
     shape: re.Pattern[str]
+    formatter: str
+    """The pattern as Java writes it."""
 
     def parse(self, text: str) -> datetime | None:
         """Return the time in a text; None if the text does not match. A text with only a day is
@@ -67,7 +71,7 @@ def time_format(formatter: str) -> TimeFormat:
     parse raises ``InvalidRequestError``.
     """
     if not formatter:
-        return TimeFormat(_DEFAULT)
+        return TimeFormat(_DEFAULT, _DEFAULT_FORMATTER)
     pattern = "".join(_parts(formatter))
     missing = [name for name in _NEEDED if f"(?P<{name}>" not in pattern]
     try:
@@ -77,7 +81,7 @@ def time_format(formatter: str) -> TimeFormat:
         raise _refused(formatter, why) from None
     if missing:
         raise _refused(formatter, f"it has no {missing[0]}, and a time needs one")
-    return TimeFormat(shape)
+    return TimeFormat(shape, formatter)
 
 
 def fill_pattern(pattern: str, values: Mapping[str, str | None]) -> str | None:

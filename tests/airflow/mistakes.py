@@ -146,7 +146,7 @@ MISTAKES = [
         "a retention that never expires anything",
         "warning",
         'LakeExpirePartitionsOperator(task_id="t", table="shop.orders", expiration_time="7 d", timestamp_formatter="yyyyMMdd")',
-        "shop.orders: 3 of 3 partitions never expire because their age is unknown, such as dt=2024-01-30: '2024-01-30' does not match the option 'partition.timestamp-formatter'; set that option to the format of the values, such as 'yyyyMMdd' for 20240131",
+        "shop.orders: 3 of 3 partitions never expire because their age is unknown, such as dt=2024-01-30: '2024-01-30' does not match the time format 'yyyyMMdd'. Give the format of the values, as timestamp_formatter (--formatter) or as option 'partition.timestamp-formatter': 'yyyyMMdd' for 20240131, 'yyyy-MM-dd' for 2024-01-31",
     ),
     Mistake(
         "a table without its database",

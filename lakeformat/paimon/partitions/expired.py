@@ -12,7 +12,7 @@ import pyarrow as pa
 from lakeformat.paimon.binary_row import FramedRows
 from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.partitions.live import LivePartition
-from lakeformat.paimon.partitions.partition_reports import FORMATTER, ExpiredPartition
+from lakeformat.paimon.partitions.partition_reports import NO_MATCH, ExpiredPartition
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.tables.time_format import TimeFormat, fill_pattern
 from lakeformat.types.value_text import cast_text
@@ -94,7 +94,7 @@ def _time_of(
     if text is None:
         return "one of the values that make its time is null"
     time = rules.format.parse(text)
-    return time or f"{text!r} does not match the option {FORMATTER}"
+    return time or f"{text!r} {NO_MATCH} {rules.format.formatter!r}"
 
 
 def partition_value_texts(

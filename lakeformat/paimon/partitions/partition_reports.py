@@ -66,8 +66,9 @@ class ExpirePartitionsReport(Report):
         path, why = self.unknown[0]
         total = len(self.expired) + self.left + self.kept + len(self.unknown)
         remedy = (
-            "; set that option to the format of the values, such as 'yyyyMMdd' for 20240131"
-            if FORMATTER in why
+            ". Give the format of the values, as timestamp_formatter (--formatter) or as option "
+            "'partition.timestamp-formatter': 'yyyyMMdd' for 20240131, 'yyyy-MM-dd' for 2024-01-31"
+            if NO_MATCH in why
             else ""
         )
         return (
@@ -76,8 +77,8 @@ class ExpirePartitionsReport(Report):
         )
 
 
-FORMATTER = "'partition.timestamp-formatter'"
-"""The option, quoted, that messages name when the values of a partition are not a time."""
+NO_MATCH = "does not match the time format"
+"""The part of a reason by which the warning recognises a wrong format."""
 
 
 _PLAIN = ("table", "dry_run", "strategy", "older_than", "left", "kept", "snapshot_ids", "reason")

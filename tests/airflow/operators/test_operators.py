@@ -198,8 +198,9 @@ def test_an_expiry_that_understands_no_partition_warns_with_the_remedy(orders, c
     [warning] = [each for each in caplog.records if each.levelname == "WARNING"]
     assert warning.getMessage() == (
         "shop.orders: 1 of 1 partitions never expire because their age is unknown, such as "
-        "dt=2024-01-01: '2024-01-01' does not match the option 'partition.timestamp-formatter'; "
-        "set that option to the format of the values, such as 'yyyyMMdd' for 20240131"
+        "dt=2024-01-01: '2024-01-01' does not match the time format 'yyyyMMdd'. Give the format "
+        "of the values, as timestamp_formatter (--formatter) or as option "
+        "'partition.timestamp-formatter': 'yyyyMMdd' for 20240131, 'yyyy-MM-dd' for 2024-01-31"
     )
 
 
