@@ -42,7 +42,7 @@ ForceOption = Annotated[
 
 _COLUMNS = (
     Shown("name", "column"),
-    Shown("distinctCount", "different"),
+    Shown("distinctCount", "distinct"),
     Shown("nullCount", "nulls"),
     Shown("min", "least"),
     Shown("max", "greatest"),

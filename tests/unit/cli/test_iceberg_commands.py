@@ -145,7 +145,7 @@ def test_manifests_are_merged(tmp_path):
 def test_distinct_values_are_counted(tmp_path):
     make_small_table(tmp_path / "orders")
     lines = show("analyze", str(tmp_path / "orders"), "--column", "id").splitlines()
-    assert lines[0].split()[:2] == ["column", "different"]
+    assert lines[0].split()[:2] == ["column", "distinct"]
     assert lines[-1].startswith("statistics published: 1 column of 2 rows of snapshot ")
 
 
