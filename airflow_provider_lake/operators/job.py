@@ -35,9 +35,9 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
     :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the
         warehouse is ``./warehouse``
     :param engine: ``python`` works in the task's process, ``spark`` submits the same job. ``auto``
-        uses Spark if ``spark_conn_id`` is given; for a job that reads or writes rows, also if the
-        connection of the lake chooses Spark or, with its own engine ``auto``, names a Spark
-        connection; else Python
+        uses Spark if ``spark_conn_id`` is given. For a job that reads or writes rows, it also uses
+        Spark if the connection of the lake has the engine ``spark``, or has ``auto`` and names a
+        Spark connection. Otherwise it uses Python
     :param spark_conn_id: connection of type ``spark``. Default: the Spark connection that the
         lake's connection names, else ``spark_default``. If that does not exist, Spark runs on this
         machine, as ``local[*]``

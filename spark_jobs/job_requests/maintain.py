@@ -38,8 +38,8 @@ class MaintainRequest(JobRequest):
     """
     expire_consumers: PastTime | None = None
     """Delete consumers without progress since this time, or for this long, such as ``"2 d"``.
-    The option ``consumer.expiration-time`` of a Paimon table deletes consumers, too. Default: only
-    this option deletes consumers.
+    The table option ``consumer.expiration-time`` of Paimon tables deletes consumers, too; by
+    default only the table option does.
     """
     fail_when: Literal["degraded", "unhealthy"] | None = None
     """``degraded``: fail, with the remaining problems, if the verdict after the work is
