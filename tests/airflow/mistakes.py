@@ -1126,7 +1126,7 @@ MISTAKES = [
         "a position that the table has not reached",
         "run",
         'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", read_snapshot="main/99")',
-        "CommitConflictError: file://HERE/warehouse/shop.db/plain was read at snapshot 99, but its newest is 1: it was rolled back, or the snapshot belongs to another table. Nothing was published; read again and repeat the work",
+        "CommitConflictError: file://HERE/warehouse/shop.db/plain was read at snapshot 99, but its newest is 1: the table was rolled back, or the snapshot belongs to another table. Nothing was published; read again and repeat the work",
     ),
     Mistake(
         "a treatment of conflicts with an underscore",

@@ -218,8 +218,8 @@ class FramedRows:
         if lost.any():
             raise UnsupportedError(
                 f"binary row {int(np.argmax(lost))} of {len(lost)}: {self._name(position)} "
-                f"is outside of the range of {column_type(data_type)}, which this version uses: "
-                "read it with another engine"
+                f"does not fit {column_type(data_type)}, the Arrow type that this version uses: "
+                "read the column with another engine"
             )
         return _array(data_type, nulls, pa.py_buffer(counts))
 

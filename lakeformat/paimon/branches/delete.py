@@ -133,8 +133,8 @@ def _lost(handle: TableHandle, target: TableLayout) -> Deletion:
 
 def _meanwhile(handle: TableHandle, name: str) -> CommitConflictError:
     return CommitConflictError(
-        f"another program is creating or deleting branch {name!r} of {handle.uri}: check if it "
-        "still exists, and delete it again"
+        f"another program is creating or deleting branch {name!r} of {handle.uri}: check if the "
+        "branch exists, and delete it again"
     )
 
 

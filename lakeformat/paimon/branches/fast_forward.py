@@ -120,9 +120,9 @@ def _newer(
         raise _refused(
             handle,
             source,
-            f"main ends at snapshot {first - 1}, but the branch no longer has the later snapshot "
-            f"{sorted({*range(first, newer[-1])} - {*newer})[0]}, and numbers must have no gap. "
-            "Write the branch's rows to main; next time, keep its snapshots until it is forwarded",
+            f"main needs every snapshot of the branch after {first - 1}, but the branch no longer "
+            f"has snapshot {sorted({*range(first, newer[-1])} - {*newer})[0]}. Write the branch's "
+            "rows to main. Next time, fast-forward before snapshots of the branch expire",
         )
     return newer
 
@@ -156,15 +156,15 @@ def _diverged(
     if not shared:
         return (
             f"its history, from snapshot {theirs[0]} on, does not contain any snapshot of main "
-            f"(up to {head.id}): it began empty, or the shared snapshots have expired. Write the "
-            "branch's rows to main, or create a branch of the newest snapshot and write them there"
+            f"(up to {head.id}): the branch began empty, or the shared snapshots have expired. "
+            "Write its rows to main, or create a branch of the newest snapshot and write them there"
         )
     fork = max(shared)
     return (
         f"it shares the history of main up to snapshot {fork}, but main has later commits up to "
-        f"snapshot {head.id}, which forwarding would lose. To delete them, first run "
-        f"`lake rollback {handle.argument} --snapshot {fork} --cut-history`; otherwise write the "
-        "branch's rows to main"
+        f"snapshot {head.id}, which forwarding would lose. To delete these commits, first run "
+        f"`lake rollback {handle.argument} --snapshot {fork} --cut-history`; to keep them, write "
+        "the branch's rows to main"
     )
 
 

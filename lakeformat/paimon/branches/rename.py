@@ -97,8 +97,8 @@ def _copy(handle: TableHandle, work: Move, old: TableLayout, new: TableLayout) -
             clear(handle, work.old)
             _give_up(handle, work, new)
             raise CommitConflictError(
-                f"another program commits to branch {work.old!r} of {handle.uri}, so it was not "
-                "renamed: try again when no writer is active"
+                f"another program commits to branch {work.old!r} of {handle.uri}, so the branch "
+                "was not renamed: try again when no writer is active"
             )
         clear(handle, work.new)
     storage.delete_directory(old.metadata_root)

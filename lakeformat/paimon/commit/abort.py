@@ -64,7 +64,7 @@ def _require_some(handle: TableHandle, messages: Sequence[CommitMessage]) -> Non
     of = f" They were written for {', '.join(tables)}." if tables else ""
     raise InvalidRequestError(
         f"none of the {len(paths)} files of these messages is in {handle.uri}, so nothing was "
-        f"removed: {missing[0]} does not exist.{of} Either they are removed already, or the "
+        f"removed: {missing[0]} does not exist.{of} Either the files are removed already, or the "
         "messages belong to another table: abort them there"
     )
 

@@ -340,11 +340,11 @@ def _place_unknown(
     handle: TableHandle, snapshot: Snapshot, commit: CommitId
 ) -> CommitOutcomeUnknownError:
     return CommitOutcomeUnknownError(
-        f"{commit} was published as snapshot {snapshot.id} of {handle.uri}, but the snapshot "
-        "before it had expired by then, so the next snapshot may lack its changes. Check if they "
-        "are in the table. If they are missing, commit them with another CommitId: a retry with "
-        "this one finds the snapshot and does nothing. Keep snapshots longer than commits take "
-        "('snapshot.time-retained')"
+        f"{commit} was published as snapshot {snapshot.id} of {handle.uri}, but snapshot "
+        f"{snapshot.id - 1} had expired by then, so later snapshots may lack these changes. Check "
+        "if they are in the table. If they are missing, commit them with another CommitId: a "
+        f"retry with this one finds snapshot {snapshot.id} and does nothing. Keep snapshots longer "
+        "than commits take ('snapshot.time-retained')"
     )
 
 

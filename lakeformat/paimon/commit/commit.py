@@ -229,7 +229,7 @@ class _Commits:
             compacted = self.compaction(changes)
         except CommitConflictError as refused:
             delete_written(self._handle, [each.compaction_alone() for each in messages])
-            reason = f"{done.reason}; its compaction was not published"
+            reason = f"{done.reason}; the compaction was not published"
             return replace(done, compact_refused=str(refused), reason=f"{reason}: {refused}")
         except LakeError as error:
             raise CommitOutcomeUnknownError(

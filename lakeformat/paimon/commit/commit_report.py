@@ -72,8 +72,8 @@ def nothing_to_commit(handle: TableHandle, ignored: Sequence[str] = ()) -> Commi
     ``ignored`` are the arguments, such as "the watermark 5", that are therefore stored nowhere.
     """
     lost = (
-        f", which would store {' and '.join(ignored)} (set 'snapshot.ignore-empty-commit' = "
-        "'false' to publish a snapshot for every commit)"
+        f", and the call did not store {' or '.join(ignored)} (set 'snapshot.ignore-empty-commit' "
+        "= 'false' to publish a snapshot for every commit)"
         if ignored
         else ""
     )

@@ -74,14 +74,14 @@ def _check_branch(handle: TableHandle, message: CommitMessage, schema_id: int) -
     try:
         theirs = read_schema(handle.storage, elsewhere, schema_id)
         same = theirs == read_schema(handle.storage, handle.layout, schema_id)
-        why = "differs between them"
+        why = "differs between the branches"
     except LakeError as reason:
         same, why = False, f"cannot be compared: {reason}"
     if not same:
         raise InvalidRequestError(
             f"a message was prepared on branch {message.branch!r}{_origin(message)}, but this is "
             f"branch {handle.layout.branch!r} of {handle.uri}: schema {schema_id} {why}. "
-            "Nothing was changed; commit it on its own branch, or write the rows again here"
+            "Nothing was changed; commit the message on its branch, or write the rows again here"
         )
 
 
@@ -97,9 +97,9 @@ def _check_bucket(handle: TableHandle, message: CommitMessage) -> None:
     count = option if message.total_buckets is None else message.total_buckets
     if not (_is_of_table(count, option) and _is_among(bucket, count, is_unaware(handle))):
         raise InvalidRequestError(
-            f"a message{_origin(message)} is for bucket {bucket} with 'bucket' = '{count}', which "
-            f"{handle.uri} with 'bucket' = '{option}' cannot have: it belongs to another table, or "
-            "to this table before its bucket count changed. Write the rows again"
+            f"a message{_origin(message)} is for bucket {bucket} with 'bucket' = '{count}', but "
+            f"{handle.uri} with 'bucket' = '{option}' cannot have this bucket: the message belongs "
+            "to another table, or to this one before its bucket count changed. Write the rows again"
         )
 
 

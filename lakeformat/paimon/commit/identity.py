@@ -112,8 +112,8 @@ class EarlierCommits:
             f"{self.commit} is not in the snapshots of {self._handle.uri}, but snapshot {expired} "
             "and older ones have expired since its first attempt: its snapshot may be one of them. "
             "Nothing was published now. Check if its rows are in the table; if they are missing, "
-            "commit with another user. Keep snapshots longer than retries take "
-            "('snapshot.time-retained')"
+            "commit them with another user in the CommitId. Keep snapshots longer than retries "
+            "take ('snapshot.time-retained')"
         )
 
     def _out_of_order(self, newer: Snapshot) -> InvalidRequestError:

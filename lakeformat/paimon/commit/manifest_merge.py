@@ -75,9 +75,9 @@ def pick_manifests(manifests: Sequence[ManifestMeta], limits: MergeLimits) -> Ma
     changing = [must_change(manifest, limits) for manifest in manifests]
     total = sum(m.file_size for m, must in zip(manifests, changing, strict=True) if must)
     if sum(changing) > 1 and total >= limits.full_compaction_size_bytes:
-        count = sum(changing)
         reason = (
-            f"{size(total)} in {count} manifests that are small or have entries of deleted files"
+            f"{sum(changing)} manifests that are small or have entries of deleted files take "
+            f"{size(total)}"
         )
         return ManifestMerge(tuple(runs_of(changing)), is_full=True, reason=reason)
     runs = tuple(_small_neighbours(manifests, limits))
@@ -90,11 +90,8 @@ def pick_manifests(manifests: Sequence[ManifestMeta], limits: MergeLimits) -> Ma
 def pick_deletions(manifests: Sequence[ManifestMeta]) -> ManifestMerge | None:
     """Return the merge after which no manifest deletes files; None if no manifest does now."""
     runs = tuple(runs_of([manifest.num_deleted_files > 0 for manifest in manifests]))
-    return (
-        ManifestMerge(runs, is_full=True, reason="they have entries of deleted files")
-        if runs
-        else None
-    )
+    reason = "they have entries of deleted files"
+    return ManifestMerge(runs, is_full=True, reason=reason) if runs else None
 
 
 def must_change(manifest: ManifestMeta, limits: MergeLimits) -> bool:

@@ -68,8 +68,8 @@ class ReadSnapshotCheck:
         if newest < self.snapshot and self.was_read:
             raise CommitConflictError(
                 f"{self._handle.uri} was read at snapshot {self.snapshot}, but its newest is "
-                f"{newest}: it was rolled back, or the snapshot belongs to another table. Nothing "
-                "was published; read again and repeat the work"
+                f"{newest}: the table was rolled back, or the snapshot belongs to another table. "
+                "Nothing was published; read again and repeat the work"
             )
         if head is not None:
             self._require_same(head)

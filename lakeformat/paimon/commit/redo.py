@@ -99,7 +99,7 @@ class Redo:
         if names - file_names(live):
             followed = FollowedFiles(self.handle, names)
             if mixing := followed.through(later):
-                raise self._refused(f"{named(mixing)} has rewritten its files")
+                raise self._refused(f"{named(mixing)} has rewritten files of snapshot {earlier.id}")
             names = followed.names
             live = self._live(names, head)
         self._require_whole(names, head)

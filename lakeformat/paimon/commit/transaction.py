@@ -153,11 +153,11 @@ def _given_up(attempts: Attempts, tries: str, option: str) -> CommitConflictErro
     who, files = attempts.intent.who, attempts.changes.added
     if who.planned_on is None:
         who = replace(who, planned_on=attempts.began_on)
-    what = f" with {described(handle, files)}" if len(files) else ""
+    lost = f"These files were not published: {described(handle, files)}" if len(files) else ""
     return CommitConflictError(
         f"{who} found a newer snapshot, or got no answer, in each of {tries}. "
-        f"Nothing was published{what}; {newest}. Retry with {attempts.intent.commit}, or increase "
-        f"{option} if many writers share this table"
+        f"{lost or 'Nothing was published'}; {newest}. Retry with {attempts.intent.commit}, or "
+        f"increase {option} if many writers share this table"
     )
 
 

@@ -39,7 +39,7 @@ _UNFINISHED = {
     Ended.DONE: "",
     Ended.CONFLICTS: "other commits changed the same files {attempts} times in a row: compact "
     "again when fewer commits are made",
-    Ended.ROUNDS: "more may be due after {rounds} rounds: compact again",
+    Ended.ROUNDS: "buckets may still be due after {rounds} rounds: compact again",
 }
 
 

@@ -77,7 +77,9 @@ def _early_full(levels: Levels, settings: PickSettings) -> Pick | None:
     limit = settings.incremental_size_threshold
     if limit is not None and outside > limit:
         return _whole(
-            levels, f"{size(outside)} are not on the highest level, more than {size(limit)}"
+            levels,
+            f"{size(outside)} are not on the highest level, more than "
+            f"'compaction.incremental-size-threshold', {size(limit)}",
         )
     return None
 

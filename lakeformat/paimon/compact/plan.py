@@ -196,7 +196,7 @@ class _CompactionPlanner:
     def _append(self, files: list[ManifestEntry]) -> list[CompactUnit] | str:
         if self._taken >= self.handle.options.compaction_file_num_limit:
             return (
-                f"{self._taken} files of other buckets are taken first "
+                f"{self._taken} files of other buckets are compacted first "
                 "('compaction.file-num-limit')"
             )
         settings = AppendSettings.of_options(self.handle.options)

@@ -85,7 +85,7 @@ def _require_schema(handle: TableHandle, unit: CompactUnit) -> str:
     newest = max((entry.file.schema_id for entry in unit.files), default=unit.schema_id)
     if newest > unit.schema_id:
         raise CommitConflictError(
-            f"{where} under schema-{unit.schema_id}: it has files of schema-{newest}, whose new "
+            f"{where} under schema-{unit.schema_id}: some files have schema-{newest}, whose new "
             "columns would be lost. Nothing was written; plan again"
         )
     return where

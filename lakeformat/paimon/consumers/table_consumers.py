@@ -87,7 +87,7 @@ class TableConsumers(AnyTableConsumers[int]):
             raise InvalidRequestError(
                 f"consumer {consumer_id!r} of {self._handle.uri} fell behind: snapshot {number} "
                 f"has expired, the earliest left is {earliest}. Changes are lost: read all rows "
-                f"once, and set the consumer to snapshot {earliest} or later"
+                "of the newest snapshot, and set the consumer to the snapshot after it"
             )
         if number > following:
             raise InvalidRequestError(

@@ -79,7 +79,7 @@ class CommittingOptions:
         "commit.force-create-snapshot",
         BOOLEAN,
         "false",
-        "An append without rows creates a snapshot, too.",
+        "An append without rows creates a snapshot nevertheless.",
     )
     snapshot_ignore_empty_commit = Option(
         "snapshot.ignore-empty-commit",
@@ -129,8 +129,9 @@ class CommittingOptions:
         "manifest.full-compaction-threshold-size",
         SIZE,
         "16 mb",
-        "Total size of the manifests that are small or have entries of deleted files; at this size "
-        "a commit rewrites these manifests without such entries. Raise it for short commits.",
+        "Total size of manifests that are small or have entries of deleted files. From this size "
+        "on, a commit rewrites all of them without these entries. Raise it if commits must be "
+        "short.",
         group=Group.PERFORMANCE,
     )
     manifest_merge_min_count = Option(

@@ -231,7 +231,7 @@ def test_a_compaction_that_is_left_unfinished_is_no_success(catalog, monkeypatch
     monkeypatch.setattr(compaction._BucketCompaction, "_places_to_plan", lambda *_: {(b"", 0)})
     shown = runner.invoke(app, ["-w", catalog.location, *words])
     assert shown.exit_code == 1
-    assert "more may be due after 1 rounds: compact again" in shown.stdout
+    assert "buckets may still be due after 1 rounds: compact again" in shown.stdout
     shown = runner.invoke(app, ["-w", catalog.location, *words, "--json"])
     assert json.loads(shown.stdout)
 

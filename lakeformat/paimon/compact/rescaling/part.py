@@ -141,7 +141,7 @@ class Rewriting:
                 place = partition_path(self.handle.schema, part.partition)
                 raise CorruptTableError(
                     f"{f'partition {place} of ' if place else ''}{self.handle.uri} has rows that "
-                    f"are not in the bucket of their keys: of the {self.count} new buckets, their "
-                    f"keys belong to bucket {message.bucket}. Rescale it with executor='serial', "
-                    "which accepts such rows"
+                    "are not in the bucket of their keys: some belong to bucket "
+                    f"{message.bucket} of the {self.count} new buckets. Rescale with "
+                    "executor='serial', which accepts such rows"
                 )

@@ -78,7 +78,7 @@ def _reason(
     if option in (bucket, -2):
         return what
     return (
-        f"{what}; option 'bucket' is '{option}', and writers are refused in partitions with "
-        "another number. Once no partition has the old number, call alter_table(…, "
+        f"{what}; option 'bucket' is '{option}', so writes to partitions with another number are "
+        f"refused. Once all partitions have {counted(bucket, 'bucket')}, call alter_table(…, "
         f"set_option('bucket', '{bucket}'))"
     )

@@ -158,7 +158,7 @@ def test_a_branch_of_another_beginning_cannot_be_forwarded():
     with pytest.raises(lake.InvalidRequestError, match="the branch has no snapshot"):
         rows.table.branches.fast_forward("dev")
     commit_on(rows, "dev", ("+I", 9, "dev"))
-    with pytest.raises(lake.InvalidRequestError, match="it began empty, or the shared snapshots"):
+    with pytest.raises(lake.InvalidRequestError, match="the branch began empty, or the shared"):
         rows.table.branches.fast_forward("dev")
 
 
@@ -177,7 +177,7 @@ def test_a_branch_that_has_lost_snapshots_main_needs_cannot_be_forwarded():
     for number in (4, 5):
         commit_on(rows, "dev", ("+I", number, "dev"))
     branch_of(rows, "dev").expire_snapshots(retain_max=1, retain_min=1)
-    with pytest.raises(lake.InvalidRequestError, match="no longer has the later snapshot 4"):
+    with pytest.raises(lake.InvalidRequestError, match="no longer has snapshot 4"):
         rows.table.branches.fast_forward("dev")
 
 

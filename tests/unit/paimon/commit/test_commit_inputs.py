@@ -70,7 +70,7 @@ class TestOtherBranches:
         main = catalog.alter_table("shop.orders", lake.add_column("price", "INT"))
         dev = catalog.table("shop.orders$branch_dev")
         messages = prepared(dev)
-        says = "on branch 'dev'.*this is branch 'main' of .*: schema 1 differs between them"
+        says = "on branch 'dev'.*this is branch 'main' of .*: schema 1 differs between the branches"
         with pytest.raises(lake.InvalidRequestError, match=says):
             main.commit(messages)
         with pytest.raises(lake.InvalidRequestError, match=f"cannot be aborted: .*{says}"):
@@ -156,7 +156,7 @@ def test_the_table_a_message_is_of_is_named_beside_the_one_it_came_to(catalog, o
 
 def test_a_watermark_without_a_row_is_said_to_be_kept_nowhere(orders):
     report = orders.commit([], watermark=9, properties={"job": "nightly"})
-    assert "which would store the watermark 9 and the properties" in report.reason
+    assert "the call did not store the watermark 9 or the properties" in report.reason
     assert orders.commit([]).reason == "no rows to commit, so no snapshot was published"
 
 

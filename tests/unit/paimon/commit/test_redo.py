@@ -112,7 +112,7 @@ def test_rows_of_dropped_partitions_come_back_once(catalog):
 def test_a_partition_that_others_replaced_is_left_to_them(events):
     events.write(rows(1, 2), commit=FIRST)
     events.write(rows(5), overwrite={})
-    refused(events, "has rewritten its files")
+    refused(events, "has rewritten files of snapshot")
 
 
 def test_an_attempt_that_published_after_a_rollback_is_replaced_too(events):
@@ -141,7 +141,9 @@ def test_compacted_rows_are_not_taken_out_and_the_command_is_named(events):
         events.write(rows(number), commit=lake.CommitId(f"run-{number}", 1))
     events.compact(strategy="full")
     said = refused(
-        events, "snapshot 3 .* has rewritten its files", lake.CommitId("run-1", 2, replaces=1)
+        events,
+        "snapshot 3 .* has rewritten files of snapshot",
+        lake.CommitId("run-1", 2, replaces=1),
     )
     assert "lake delete shop.events --where" in said
     assert "on_clear='force'" in said
@@ -185,7 +187,7 @@ def test_rows_compacted_with_those_of_a_later_commit_are_not_replaced(days):
     days.compact(strategy="full")
     days.write(rows(3))
     days.compact(strategy="full")
-    refused(days, "snapshot 4 .* has rewritten its files", AGAIN)
+    refused(days, "snapshot 4 .* has rewritten files of snapshot", AGAIN)
 
 
 @pytest.mark.parametrize("other", [FIRST, lake.CommitId("other", 1)])
@@ -200,7 +202,7 @@ def test_a_compaction_that_dropped_deleted_rows_brings_none_back(catalog, other)
         days.write(rows(3, 4), commit=other)
     days.delete("id IN (2, 4)")
     days.compact(strategy="full")
-    refused(days, "has rewritten its files", AGAIN)
+    refused(days, "has rewritten files of snapshot", AGAIN)
 
 
 def test_compacted_rows_that_a_rollback_restored_are_replaced_once(days):

@@ -219,7 +219,7 @@ def test_what_is_due_after_the_last_round_is_said(monkeypatch):
     for number in range(2):
         rows.commit(("+I", number, "a"))
     report = rows.table.compact()
-    assert report.unfinished == "more may be due after 1 rounds: compact again"
+    assert report.unfinished == "buckets may still be due after 1 rounds: compact again"
     assert rows.table.compact().unfinished is None
 
 

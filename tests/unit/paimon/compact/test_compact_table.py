@@ -238,7 +238,7 @@ def test_a_limit_puts_partitions_off_until_the_next_compaction_and_no_longer():
         ("not chosen", 0),
         ("compacted", 3),
     ]
-    assert first.buckets[0].reason.startswith("3 files of other buckets are taken first")
+    assert first.buckets[0].reason.startswith("3 files of other buckets are compacted first")
     assert [(each.outcome, each.files_in) for each in second.buckets][-1:] == [("compacted", 3)]
     assert third.snapshot_ids == ()
     assert len(files(rows.table)) == 2
@@ -460,7 +460,7 @@ def test_a_unit_does_not_lose_the_columns_of_newer_files():
         replace(entry, file=replace(entry.file, schema_id=entry.file.schema_id + 1))
         for entry in unit.files
     )
-    with pytest.raises(lake.CommitConflictError, match=r"under schema-0: it has files of schema-1"):
+    with pytest.raises(lake.CommitConflictError, match=r"under schema-0: some files have schema-1"):
         run_unit(keyed.table._handle, replace(unit, files=newer))
 
 
