@@ -92,7 +92,7 @@ def external_place(
     if not _is_named(handle, root):
         raise InvalidRequestError(
             f"{handle.uri} names the external path {address}, but the option {_OPTION.key!r} of "
-            f"its newest schema does not list its directory {root}. A file outside of the table is "
+            f"the newest schema does not list the directory {root}. A file outside of the table is "
             "read or deleted only if both this option and external-roots allow it. If the path is "
             f"right, add {root} to {_OPTION.key!r}"
         )

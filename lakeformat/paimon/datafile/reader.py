@@ -183,8 +183,8 @@ class _ColumnSource:
             raise
         except InvalidRequestError as reason:
             raise InvalidRequestError(
-                f"{reason}. To read the value, change the column back to "
-                f"{type_to_sql(self.source.type)}; correct it, then change the type again"
+                f"{reason}. Change the column back to {type_to_sql(self.source.type)}, correct the "
+                "value, then change the type again"
             ) from None
 
 

@@ -61,8 +61,8 @@ _FILES_PER_ROUND = 50_000
 _NOTHING = "the table has no snapshot yet"
 _OVERTAKEN = "another expiry expired more snapshots meanwhile"
 _ROLLED_BACK = (
-    "a rollback is running, or ran meanwhile: run the expiry again after it. If the rollback was "
-    "interrupted, repeat it to finish it; after one day the expiry no longer waits for it"
+    "a rollback is running, or ran meanwhile: run the expiry again afterwards. If the rollback was "
+    "interrupted, repeat the rollback; after one day, expiries no longer wait for its end"
 )
 _LEFT = "some files could not be removed: the next run tries again"
 _log = logging.getLogger(__name__)

@@ -181,7 +181,7 @@ class _IndexRewrite:
         if units:
             reason = f"the indexes of {len(units)} of {counted(self.files, 'file')} {would}"
         elif wanted:
-            reason = f"all {self.files} files have all indexes that can be built for them"
+            reason = f"none of {counted(self.files, 'file')} needs another index"
         else:
             reason = "the table's options ask for no file index, and no file has one"
         return FileIndexReport(

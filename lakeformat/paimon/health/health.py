@@ -306,7 +306,7 @@ def _with_time_travel(
 def _score_notes(handle: TableHandle) -> tuple[str, ...]:
     if handle.schema.primary_keys:
         return (
-            "rows_to_merge counts the deletes among rows of level 0: manifests do not count "
-            "the updates among them",
+            "rows_to_merge counts deletes on level 0, but no updates: manifests do not count "
+            "updates",
         )
     return ("rows_to_merge does not apply: an append table never merges rows",)

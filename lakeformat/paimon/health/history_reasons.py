@@ -41,7 +41,8 @@ def history_reasons(
         keys = "changelog" if overdue.refusal.startswith("changelog.") else "snapshot"
         yield Reason(
             f"nothing expires: {overdue.refusal}",
-            f"lake set-option {table} {keys}.num-retained.min=VALUE, or {keys}.num-retained.max",
+            f"lake set-option {table} {keys}.num-retained.min=VALUE, or "
+            f"{keys}.num-retained.max=VALUE",
         )
     yield from _of_snapshots(handle, storage, overdue)
     yield from _of_changelogs(handle, overdue)
@@ -81,7 +82,8 @@ def _of_snapshots(handle: TableHandle, storage: StorageFacts, overdue: Overdue) 
     numbers = overdue.snapshots
     if not numbers.backlog:
         return
-    freed = "" if not storage.overdue_bytes else f" Only they need {size(storage.overdue_bytes)}."
+    held = storage.overdue_bytes
+    freed = f" {size(held)} are kept only for them." if held else ""
     yield Reason(
         f"{numbers.expirable:,} of {counted(numbers.count, 'snapshot')} are beyond their retention "
         f"({retention_text(handle.options)}).{freed} {_who_deletes(handle.options)}",

@@ -152,11 +152,12 @@ def _time_travel_note(
     what = files_for_time_travel(storage, steps, dry_run=dry_run)
     if what is None:
         return None
+    holder = _oldest_holder(health, steps)
+    files = "the files that nothing else keeps" if holder else "the files"
     return (
-        f"{what}: the retention keeps the snapshots of {retention_text(handle.options)}"
-        f"{_oldest_holder(health, steps)}. "
+        f"{what}: the retention keeps the snapshots of {retention_text(handle.options)}{holder}. "
         f"Once newer commits have replaced those snapshots, lake maintain {handle.argument} "
-        "deletes the files"
+        f"deletes {files}"
     )
 
 

@@ -129,7 +129,8 @@ def test_a_contradiction_names_the_options_to_set(catalog):
     [obstacle] = catalog.table("shop.orders").maintain().obstacles
     assert obstacle.finding.startswith("expire failed: snapshot.num-retained.min is 20 and")
     assert obstacle.advice == (
-        "lake set-option shop.orders snapshot.num-retained.min=VALUE, or snapshot.num-retained.max"
+        "lake set-option shop.orders snapshot.num-retained.min=VALUE, or "
+        "snapshot.num-retained.max=VALUE"
     )
 
 

@@ -181,7 +181,7 @@ def test_the_bytes_that_an_expiry_frees_are_told(shop):
         orders.write(pa.table({"id": [1]}), overwrite={})
     orders.tags.create("fifth", snapshot=5)
     shop.ahead = 2 * HOUR
-    assert " Only they need " in findings(orders)[0]
+    assert " are kept only for them." in findings(orders)[0]
     before = orders.health().storage
 
     orders.expire_snapshots()
@@ -435,7 +435,7 @@ def test_a_compaction_alone_does_not_make_the_crashed_table_healthy(shop):
     assert (report.verdict, report.score_parts.history) == (Verdict.DEGRADED, -17)
     [reason] = report.reasons
     assert reason.finding.startswith("41 of 51 snapshots are beyond their retention")
-    assert "Only they need" not in reason.finding  # snapshots that stay need the same files
+    assert "kept only for them" not in reason.finding  # snapshots that stay need the same files
 
 
 def test_the_stuck_consumer_of_the_crashed_table_is_named_before_and_after(shop):
