@@ -241,5 +241,5 @@ def refuse_nulls(rules: PartialUpdateRules, rows: pa.Table, taken: Callable[[], 
                 f"column {name!r} is NOT NULL, but a row of "
                 f"{key_text(rows, rules.keys, int(nulls[0]))}, which merge engine 'partial-update' "
                 "merges with another row, has a null there; give the column a value in every row, "
-                "deletes too, or make the column nullable"
+                "also in deletes, or make the column nullable"
             )

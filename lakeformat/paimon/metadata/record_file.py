@@ -165,8 +165,8 @@ def check_version(record: Mapping[str, Any], version: int, uri: str) -> None:
         return
     if isinstance(found, int) and found > version:
         raise CorruptTableError(
-            f"{uri} has format version {found}, but this library reads {version}: it was written "
-            "by a newer version; upgrade this library"
+            f"{uri} has format version {found}, but this library reads {version}: the file is "
+            "from a newer version; upgrade this library"
         )
     raise CorruptTableError(
         f"{uri} has format version {found}, but this library reads {version}; {RESTORE}"

@@ -191,8 +191,8 @@ def alter_schema(
             _require_same_table(storage, layout, first, altered)
             return altered
     raise CommitConflictError(
-        f"the schema of {storage.uri(layout.root)} was changed by other writers "
-        f"{MAX_LOST_RACES} times during this change; nothing was changed, retry"
+        f"other writers changed the schema of {storage.uri(layout.root)} {MAX_LOST_RACES} times "
+        "during this change, so it was not made: retry"
     )
 
 

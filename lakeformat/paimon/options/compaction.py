@@ -165,7 +165,7 @@ class CompactionOptions:
         BOOLEAN,
         "true",
         "For append tables with a number of buckets: rows of a bucket keep the order of writing; "
-        "false allows a compaction to sort them. Without this number, sorting is always allowed.",
+        "false allows a compaction to sort them. Without buckets, sorting is always allowed.",
     )
     zorder_var_length_contribution = Option(
         "zorder.var-length-contribution",

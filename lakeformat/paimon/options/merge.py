@@ -110,8 +110,8 @@ class MergeOptions(AggregateOptions):
         "sequence.field",
         COLUMN_NAMES,
         "",
-        "Columns that decide which of two rows with one key is newer; if they are equal, the row "
-        "that was written later.",
+        "Columns that decide which of two rows with one key is newer; with equal values, the row "
+        "that arrived later is newer.",
     )
     sequence_field_sort_order = Option(
         "sequence.field.sort-order",

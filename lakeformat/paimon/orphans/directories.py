@@ -258,7 +258,8 @@ def _naming(schema: str) -> Iterator[None]:
     except InvalidRequestError as reason:
         raise InvalidRequestError(
             f"{schema} names an invalid place for data files: {reason}. Nothing was deleted. No "
-            "Paimon program writes such a schema; find out which program did, and correct it"
+            "Paimon program writes such a schema: find out which program did, and correct the "
+            "schema"
         ) from None
 
 

@@ -279,9 +279,10 @@ def _report(
     of = "" if snapshot is None else f" of the newest snapshot {snapshot.id}"
     todo = ""
     if dry_run:
-        todo = "; nothing was changed. Restore them from a backup"
+        them = "it" if len(missing) == 1 else "them"
+        todo = f"; nothing was changed. Restore {them} from a backup"
         if objection is None:
-            todo += ", or remove them from the table with dry_run=False"
+            todo += f", or remove {them} from the table with dry_run=False"
         todo += ". Older snapshots were not checked"
     return MissingFilesReport(
         table=handle.uri,

@@ -138,9 +138,9 @@ def _objection(handle: TableHandle, head: Snapshot, missing: list[ManifestMeta])
     deleting = [each for each in missing if each.num_deleted_files]
     if deleting:
         return (
-            f"the missing manifest {deleting[0].file_name} of {handle.uri} deleted "
-            f"{counted(deleting[0].num_deleted_files, 'file')} from the table: without it their "
-            f"rows would reappear, and their names are unknown; {remedy}"
+            f"the missing manifest {deleting[0].file_name} of {handle.uri} recorded the deletion "
+            f"of {counted(deleting[0].num_deleted_files, 'file')}: their rows would reappear, and "
+            f"their names are unknown; {remedy}"
         )
     if head.index_manifest is not None and not handle.schema.primary_keys:
         return (
@@ -233,9 +233,10 @@ def _report(
         gone += f": {after:,} of {counted(before, 'row')} would remain"
     todo = ""
     if missing and dry_run:
-        todo = "; nothing was changed. Restore them from a backup"
+        them = "it" if len(missing) == 1 else "them"
+        todo = f"; nothing was changed. Restore {them} from a backup"
         if objection is None:
-            todo += ", or remove them with dry_run=False"
+            todo += f", or remove {them} with dry_run=False"
     return MissingManifestsReport(
         table=handle.uri,
         dry_run=dry_run,

@@ -114,7 +114,7 @@ def _of_version(handle: TableHandle, version: str) -> Snapshot | None:
         return find_snapshot(handle, snapshot=int(version))
     near = closest(version, tag_names(handle.storage, handle.layout))
     raise NotFoundError(
-        f"{handle.uri} has no tag {version!r}, and it is not a snapshot number{near}"
+        f"{handle.uri} has no tag {version!r}, and {version!r} is not a snapshot number{near}"
     )
 
 

@@ -35,6 +35,7 @@ from lakeformat.tables.commit_id import CommitId, require_commit_id
 from lakeformat.tables.position import Position
 from lakeformat.tables.reference_reports import RollbackReport
 from lakeformat.tables.rollback_request import RollbackRequest
+from lakeformat.types.count_text import counted
 from lakeformat.types.sentence import sentence
 
 __all__ = ["rollback"]
@@ -108,8 +109,8 @@ def _as_latest(
     target = said.found(handle)
     if head is None:
         raise NotFoundError(
-            f"{handle.uri} has no snapshot, so a new snapshot cannot follow it. To restore the "
-            "snapshot of the tag itself, repeat the rollback with as_latest=False (--cut-history)"
+            f"{handle.uri} has no snapshot that a new one can follow. To restore the snapshot of "
+            "the tag itself, repeat the rollback with as_latest=False (--cut-history)"
         )
     try:
         plan = plan_return(handle, head, target)
@@ -163,7 +164,7 @@ def _reason(plan: RollbackPlan, count: int, dry_run: bool, objection: str | None
         return state
     said = [state]
     deleted = "would be deleted" if dry_run else "deleted"
-    said += [f"{deleted}: {count} newer"] if count else []
+    said += [f"{deleted}: {counted(count, 'newer snapshot')}"] if count else []
     said += [f"{deleted}: tags {', '.join(map(repr, plan.tags))}"] if plan.tags else []
     if plan.consumers:
         names = ", ".join(repr(consumer.id) for consumer in plan.consumers)
@@ -173,5 +174,5 @@ def _reason(plan: RollbackPlan, count: int, dry_run: bool, objection: str | None
         said.append(
             f"branches {', '.join(map(repr, plan.branches))} have newer snapshots and are kept"
         )
-    said.append("remove_orphans removes the files that nothing else refers to")
+    said.append("remove_orphans (lake orphans --remove) removes the files that nothing refers to")
     return "; ".join(said) + (f". Without force this is refused: {objection}" if objection else "")

@@ -32,8 +32,8 @@ def check_changelog(schema: TableSchema) -> None:
     if producer == "full-compaction" and options.deletion_vectors_enabled:
         raise InvalidRequestError(
             "option 'deletion-vectors.enabled' is 'true', but 'changelog-producer' is "
-            "'full-compaction', which reports no change before a full compaction; set it to "
-            "'lookup', 'input' or 'none'"
+            "'full-compaction', which reports no change before a full compaction; set the producer "
+            "to 'lookup', 'input' or 'none'"
         )
     if producer == "full-compaction" and options.force_lookup:
         raise InvalidRequestError(

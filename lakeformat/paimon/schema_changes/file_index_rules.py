@@ -105,8 +105,8 @@ def _check_setting(
     for key in filter(setting.sets, schema.options):
         if key not in known:
             raise InvalidRequestError(
-                f"option {key!r} configures a column that {columns_key!r} does not name; name it "
-                "there too, or remove the option"
+                f"option {key!r} configures a column that {columns_key!r} does not name; add the "
+                f"column to {columns_key!r}, or remove the option"
             )
 
 

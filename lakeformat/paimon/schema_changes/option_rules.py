@@ -130,7 +130,7 @@ def _check_flag(options: Mapping[str, str], key: str, value: str) -> None:
         if _MODIFIABLE.parse(table.text(_MODIFIABLE)):
             return
         raise InvalidRequestError(
-            f"option {key!r} cannot become {str(after).lower()!r}: without a full compaction "
+            f"option {key!r} cannot become {str(after).lower()!r}: without a full compaction, "
             "replaced or deleted rows could be read again. Compact the table in full, set "
             "'deletion-vectors.modifiable' to 'true', and repeat this change"
         )

@@ -261,8 +261,8 @@ def _require_whole(handle: TableHandle, within: PartitionFilter | None) -> None:
     if within is None or not within.is_everything:
         raise UnsupportedError(
             f"keys of {handle.uri} may be in any partition, so an overwrite of some partitions "
-            "could leave a key in two partitions. Write the rows without 'overwrite', which moves "
-            "their keys, or overwrite the whole table"
+            "could leave a key in two partitions. Write the rows without 'overwrite' to move their "
+            "keys, or overwrite the whole table"
         )
 
 

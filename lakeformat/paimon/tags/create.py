@@ -82,7 +82,7 @@ def create(
             f"{handle.uri} already has a tag {name!r} of snapshot {there.snapshot.id}: choose "
             "another name, or replace the tag to move it"
         )
-    reason = f"tag {name!r} already existed, of snapshot {there.snapshot.id}"
+    reason = f"tag {name!r} of snapshot {there.snapshot.id} already existed"
     return _report(handle, there, "kept", reason, dry_run=dry_run)
 
 

@@ -141,9 +141,9 @@ def read_base(
             raise _expired(handle, number, number)
     if number > newest or (identity and found is not None and found.identity != identity):
         raise final(
-            f"{handle.uri} was read at snapshot {number}, which is not in its history, up to "
-            f"snapshot {newest}: the table was rolled back, or the snapshot belongs to another "
-            "table. Nothing was published; read again and repeat the work"
+            f"{handle.uri} was read at snapshot {number}, which its history up to snapshot "
+            f"{newest} does not contain: the table was rolled back, or the snapshot belongs to "
+            "another table. Nothing was published; read again and repeat the work"
         )
     return found
 

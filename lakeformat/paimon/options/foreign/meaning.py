@@ -115,8 +115,8 @@ MEANING: dict[str, ForeignOption] = {
         "makes the table one of another kind, whose rows are not in Paimon's data files",
         _EVERYTHING,
         "read it with the engine that made it; a format-table is a directory of plain files, which "
-        "`lake migrate` makes a table of; an iceberg-table or lance-table needs a reader of that "
-        "format; an object-table is a list of files, which the storage lists, too",
+        "`lake migrate` turns into a table; an iceberg-table or lance-table needs a reader of that "
+        "format; an object-table only lists files of the storage",
         harmless=("table", "materialized-table"),
         values=(
             "table",

@@ -201,8 +201,8 @@ class ChangeFiles:
                 raise
         raise NotFoundError(
             f"the changes of snapshot {snapshot.id} of {self._handle.uri} have expired: a tag "
-            "keeps the rows of a snapshot, not its changes. Read the changes after it, or start "
-            "from a full scan"
+            "keeps the rows of a snapshot, not its changes. Read later changes, or start from a "
+            "full scan"
         )
 
     def _may_have_expired(self, snapshot: Snapshot) -> bool:

@@ -208,7 +208,7 @@ def test_options_that_contradict_each_other_are_refused_before_they_are_set(shop
     [
         ({"scan__snapshot_id": "9"}, "snapshot 9 of .* correct or remove the option"),
         ({"scan__tag_name": "gone"}, "gone.* correct or remove the option"),
-        ({"scan__version": "gone"}, "no tag 'gone', and it is not a snapshot number"),
+        ({"scan__version": "gone"}, "no tag 'gone', and 'gone' is not a snapshot number"),
         ({"scan__timestamp_millis": "5"}, "no snapshot from 1970.* 'scan.timestamp-millis' = '5'"),
         ({"scan__watermark": "99"}, "no snapshot with watermark 99"),
     ],
