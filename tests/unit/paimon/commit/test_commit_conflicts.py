@@ -311,7 +311,7 @@ def test_the_report_says_that_the_compaction_was_refused():
     orders = paper_table(keyed=True)
     both = message(orders, B, compact_before=[A], compact_after=[file("m", level=5)])
     report = commit(orders, both)
-    assert "published as snapshot 1; its compaction was not" in report.reason
+    assert "published as snapshot 1; the compaction was not" in report.reason
     assert "not in the table any more" in report.reason
 
 
