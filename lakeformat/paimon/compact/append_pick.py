@@ -171,7 +171,8 @@ def _behind_large_files(
         del rest[0]
     marked = sum(file.file_name in vectors.rows for file in rest)
     if marked:
-        return [AppendPick(tuple(rest), f"{marked} of {len(rest)} files have deleted rows")]
+        have = "has" if marked == 1 else "have"
+        return [AppendPick(tuple(rest), f"{marked} of {len(rest)} files {have} deleted rows")]
     small = sum(_is_small(file, settings) for file in rest)
     if len(rest) >= 3 and small > len(rest) - small:
         return [AppendPick(tuple(rest), f"{small} of {len(rest)} adjacent files are small")]

@@ -12,6 +12,7 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.options.table import TableOptions
 from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
 
 __all__ = ["plan_postponed"]
 
@@ -25,12 +26,13 @@ def plan_postponed(
     """
     files = [entry.file for entry in unit.files]
     count, reason = _bucket_count(handle, live)
+    rows = sum(file.row_count for file in files)
     return replace(
         unit,
         steps=(Rewrite(((tuple(files),),)),),
         buckets=count,
         expected_files=count,
-        reason=f"{sum(file.row_count for file in files)} rows wait for a bucket: {reason}",
+        reason=f"{counted(rows, 'row waits', 'rows wait')} for a bucket: {reason}",
     )
 
 
@@ -39,7 +41,7 @@ def _bucket_count(handle: TableHandle, live: Sequence[ManifestEntry]) -> tuple[i
     options = handle.options
     counts = {entry.total_buckets for entry in live if entry.bucket >= 0}
     if counts:
-        return max(counts), f"the partition has {max(counts)} buckets"
+        return max(counts), f"the partition has {counted(max(counts), 'bucket')}"
     most = options.postpone_max_buckets
     if (given := options.postpone_default_bucket_num) is not None:
         return given, f"'postpone.default-bucket-num' is {given}"

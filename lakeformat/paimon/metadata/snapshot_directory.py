@@ -78,7 +78,7 @@ def read_snapshot(storage: Storage, layout: TableLayout, snapshot_id: int) -> Sn
     snapshot = read_snapshot_if_present(storage, layout, snapshot_id)
     if snapshot is None:
         ids = snapshot_ids(storage, layout)
-        there = f"snapshots {ids[0]} to {ids[-1]} exist" if ids else "it has no snapshot yet"
+        there = f"snapshots {ids[0]} to {ids[-1]} exist" if ids else "the table has no snapshot yet"
         raise NotFoundError(
             f"snapshot {snapshot_id} of {storage.uri(layout.root)} does not exist "
             f"or has expired; {there}"

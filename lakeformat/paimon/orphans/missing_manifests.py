@@ -139,8 +139,8 @@ def _objection(handle: TableHandle, head: Snapshot, missing: list[ManifestMeta])
     if deleting:
         return (
             f"the missing manifest {deleting[0].file_name} of {handle.uri} recorded the deletion "
-            f"of {counted(deleting[0].num_deleted_files, 'file')}: their rows would reappear, and "
-            f"their names are unknown; {remedy}"
+            f"of {counted(deleting[0].num_deleted_files, 'file')}: without this manifest their "
+            f"rows would reappear, and their names are unknown; {remedy}"
         )
     if head.index_manifest is not None and not handle.schema.primary_keys:
         return (

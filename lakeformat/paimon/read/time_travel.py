@@ -144,4 +144,4 @@ def _there(handle: TableHandle, show: Callable[[Snapshot], str]) -> str:
     there = [found for found in map(read, ids[:1] + ids[-1:]) if found is not None]
     if not there:
         return "it has no snapshot yet"
-    return f"the oldest is {show(there[0])}, the newest {show(there[-1])}"
+    return f"the oldest is {show(there[0])}, the newest is {show(there[-1])}"

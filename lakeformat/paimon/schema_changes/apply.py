@@ -248,7 +248,7 @@ def _check_references(before: TableSchema, after: TableSchema) -> None:
         if column not in columns and column not in dangling_before:
             raise InvalidRequestError(
                 f"option {key!r} names the column {column!r}, which the table would not have; "
-                "change the option in the same call"
+                "correct or remove the option in the same call"
             )
 
 

@@ -105,6 +105,6 @@ class HashIndex:
         where = f"bucket {bucket} of partition {place}" if place else f"bucket {bucket}"
         return CorruptTableError(
             f"{where} of {self._handle.uri} has rows but no hash index. Its keys are unknown, so a "
-            "write could store a key twice: read the partition, and overwrite it with these rows: "
-            "that creates a new index"
+            "write could store a key twice: overwrite the partition with its own rows, which "
+            "creates a new index"
         )

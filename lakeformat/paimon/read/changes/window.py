@@ -197,8 +197,8 @@ class _Ends:
 
     def _there(self) -> str:
         if not self._latest:
-            return "it has no snapshot yet"
+            return "the table has no snapshot yet"
         return (
-            f"it has the changes of snapshots {self._earliest} to {self._latest}, "
+            f"the table has the changes of snapshots {self._earliest} to {self._latest}, "
             f"so the earliest start is after snapshot {self._earliest - 1}"
         )

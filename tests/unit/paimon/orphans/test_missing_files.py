@@ -121,7 +121,7 @@ def test_asking_first_changes_nothing(catalog):
     assert (report.dry_run, report.missing_files, report.published) == (True, 1, None)
     said = "checked 4 data files of the newest snapshot 4: 1 is missing, with 1 row; nothing was"
     assert report.reason.startswith(said)
-    assert "or remove them from the table with dry_run=False. Older snapshots" in report.reason
+    assert "or remove it from the table with dry_run=False. Older snapshots" in report.reason
     assert table.latest_snapshot().id == 4
     assert json.loads(json.dumps(report.to_dict()))["files"][0]["rows"] == 1
 

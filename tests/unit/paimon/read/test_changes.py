@@ -86,7 +86,8 @@ def test_two_tags_are_compared_even_after_their_snapshots_have_expired(table):
         (
             (1, 4),
             lake.NotFoundError,
-            "it has the changes of snapshots 1 to 3, so the earliest start is after snapshot 0",
+            "the table has the changes of snapshots 1 to 3, so the earliest start is after "
+            "snapshot 0",
         ),
         ((4, 5), lake.NotFoundError, "snapshots 1 to 3"),
         ((4,), lake.NotFoundError, "snapshots 1 to 3"),

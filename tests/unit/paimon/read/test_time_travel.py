@@ -68,7 +68,7 @@ def test_a_snapshot_is_named_in_four_ways(table, where_to, rows):
         (
             {"watermark": 901},
             lake.NotFoundError,
-            "watermark 901 or later; the oldest is snapshot 1 without watermark, the newest "
+            "watermark 901 or later; the oldest is snapshot 1 without watermark, the newest is "
             "snapshot 3 with watermark 900",
         ),
         ({"watermark": "500"}, lake.InvalidRequestError, "watermark must be a number"),

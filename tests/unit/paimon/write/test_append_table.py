@@ -144,7 +144,7 @@ def test_columns_that_are_not_there_are_refused(orders, columns):
 
 
 def test_a_snapshot_that_is_not_there_is_refused(orders):
-    with pytest.raises(lake.NotFoundError, match="it has no snapshot yet"):
+    with pytest.raises(lake.NotFoundError, match="the table has no snapshot yet"):
         orders.scan(snapshot=4)
 
 

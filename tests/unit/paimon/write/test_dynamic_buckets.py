@@ -324,7 +324,7 @@ def test_an_index_that_is_lost_is_made_anew_by_the_rows_themselves(catalog, left
         storage.delete(info.path)
         if left is not None:
             storage.overwrite(info.path, left)
-    with pytest.raises(CorruptTableError, match="read the partition, and overwrite it"):
+    with pytest.raises(CorruptTableError, match="overwrite the partition with its own rows"):
         table.write(rows([1], "b", dt="d1"))
 
     day = {"dt": "d1"}
