@@ -194,7 +194,7 @@ TIME_ZONE_NAME: Kind[str] = Kind(TIME_ZONE.name, _zone_name)
 def _boolean(text: str) -> bool:
     value = text.strip().lower()
     if value not in ("true", "false"):
-        raise ValueError("it must be true or false")
+        raise ValueError("it is neither")
     return value == "true"
 
 

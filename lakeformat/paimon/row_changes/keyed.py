@@ -28,7 +28,7 @@ __all__ = [
     "write_keyed_rows",
 ]
 
-_OVERWRITE = "overwrite the table, or the partitions of these rows, without the rows"
+_OVERWRITE = "overwrite the table, or the partitions of these rows, with the remaining rows"
 
 
 def require_deletable(handle: TableHandle) -> None:

@@ -84,8 +84,7 @@ def named_state(options: TableOptions) -> NamedState | None:
     if wanted:
         listed = " or ".join(repr(option.key) for option in wanted)
         raise InvalidRequestError(
-            f"option 'scan.mode' is {mode!r}, which needs one of {listed}: set one of them, or "
-            "remove 'scan.mode'"
+            f"option 'scan.mode' is {mode!r}, which needs {listed}: set one, or remove 'scan.mode'"
         )
     return None if mode in _NEWEST else _named(options, TableOptions.scan_mode, mode)
 

@@ -93,10 +93,11 @@ class ChangesSince:
                     "the table, too, or set on_clear='skip'"
                 )
             else:
-                what = "is another batch"
+                is_batch = READ_SNAPSHOT in (snapshot.properties or {})
+                what = "is another batch" if is_batch else "is an overwrite"
                 advice = (
                     "Nothing was published; read the table again and repeat the work, and let only "
-                    "one batch at a time write a partition"
+                    "one batch or overwrite at a time write a partition"
                 )
             raise final(
                 f"this batch on {self.handle.uri} was computed from {_text_of(self.base)}, but "
