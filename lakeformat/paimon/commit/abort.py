@@ -63,7 +63,7 @@ def _require_some(handle: TableHandle, messages: Sequence[CommitMessage]) -> Non
     tables = sorted({each.table for each in messages if each.table is not None})
     of = f" They were written for {', '.join(tables)}." if tables else ""
     raise InvalidRequestError(
-        f"none of the {len(paths)} files of these messages is in {handle.uri}, so nothing was "
+        f"no file of these messages is in {handle.uri}, so nothing was "
         f"removed: {missing[0]} does not exist.{of} Either the files are removed already, or the "
         "messages belong to another table: abort them there"
     )

@@ -131,13 +131,16 @@ def _reason(buckets: Sequence[BucketOutcome], snapshots: Sequence[int]) -> str:
     parts = [f"{counted(count, 'bucket')} {first}", *(f"{more} {what}" for what, more in others)]
     said = ", ".join(parts)
     numbers = ", ".join(map(str, snapshots))
-    return f"{said}, published as snapshot {numbers}" if snapshots else f"{said}, none published"
+    many = "s" if len(snapshots) > 1 else ""
+    published = f"published as snapshot{many} {numbers}" if snapshots else "none published"
+    return f"{said}, {published}"
 
 
 def _tried(earlier: Sequence[int]) -> str | None:
     if not earlier:
         return None
-    return f"an earlier attempt had published snapshot {', '.join(map(str, earlier))}"
+    many = "s" if len(earlier) > 1 else ""
+    return f"an earlier attempt had published snapshot{many} {', '.join(map(str, earlier))}"
 
 
 def _without_result(unit: CompactUnit, outcome: str, reason: str) -> BucketOutcome:

@@ -265,9 +265,11 @@ def _bounds(
     else:
         highest = sum(1 for number in ids if number <= newest - retention.retain_min)
     least = retention.retain_min
-    reason = f"the newest {least} are always kept"
+    of = "" if newest is None else "the changelogs of "
+    reason = f"{of}the newest {least} snapshots are always kept"
     if least == 1:
-        reason = "the newest is always kept"
+        of = "" if newest is None else "the changelog of "
+        reason = f"{of}the newest snapshot is always kept"
     if guard is not None:
         guarded = sum(1 for number in ids if number < guard.next_snapshot)
         if guarded < highest:

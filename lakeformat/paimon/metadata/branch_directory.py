@@ -70,7 +70,7 @@ def require_branch(storage: Storage, layout: TableLayout) -> None:
             "whose creation or deletion was interrupted"
         )
     names = [branch.name for branch in branches(storage, layout)]
-    there = f"its branches are {', '.join(map(repr, names))}" if names else "it has no branch"
+    there = f"its branches are {', '.join(map(repr, names))}" if names else "main is the only one"
     raise NotFoundError(f"{storage.uri(layout.root)} has no branch {layout.branch!r}; {there}")
 
 

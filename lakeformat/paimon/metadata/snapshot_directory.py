@@ -79,6 +79,8 @@ def read_snapshot(storage: Storage, layout: TableLayout, snapshot_id: int) -> Sn
     if snapshot is None:
         ids = snapshot_ids(storage, layout)
         there = f"snapshots {ids[0]} to {ids[-1]} exist" if ids else "the table has no snapshot yet"
+        if len(ids) == 1:
+            there = f"only snapshot {ids[0]} exists"
         raise NotFoundError(
             f"snapshot {snapshot_id} of {storage.uri(layout.root)} does not exist "
             f"or has expired; {there}"

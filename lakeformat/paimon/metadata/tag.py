@@ -110,7 +110,7 @@ def read_tag(storage: Storage, layout: TableLayout, name: str) -> Tag:
     if tag is None:
         names = tag_names(storage, layout)
         shown = ", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")
-        there = f"its tags are {shown}" if names else "it has no tag"
+        there = f"its tags are {shown}" if names else "the table has no tag"
         near = closest(name, names)
         raise NotFoundError(f"{storage.uri(layout.root)} has no tag {name!r}; {there}{near}")
     return tag

@@ -245,7 +245,7 @@ def test_a_compaction_that_is_left_unfinished_is_no_success(catalog, monkeypatch
             "sohp.orders",
             r"'sohp' does not exist .*; did you mean 'shop'\? `lake tables` lists all tables$",
         ),
-        ("shop.orders$branch_x", r"has no branch 'x'; it has no branch$"),
+        ("shop.orders$branch_x", r"has no branch 'x'; main is the only one$"),
     ],
 )
 def test_a_table_that_is_not_there_names_the_one_that_may_be_meant(catalog, name, said):

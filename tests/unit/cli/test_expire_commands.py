@@ -44,7 +44,7 @@ def test_a_dry_run_shows_every_file_with_its_reason_and_removes_none(catalog):
     assert "snapshot 1 expires" in shown
     assert "deleted by snapshot 3, and no older snapshot is left" in shown
     assert "2 snapshots, 1 to 2, would expire" in shown
-    assert "oldest kept: snapshot 3: the newest is always kept" in shown
+    assert "oldest kept: snapshot 3: the newest snapshot is always kept" in shown
     assert len(catalog.table("shop.orders").snapshots()) == 3
 
 

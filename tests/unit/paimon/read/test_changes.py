@@ -103,7 +103,7 @@ def test_two_tags_are_compared_even_after_their_snapshots_have_expired(table):
         ),
         ((-1, 1), lake.InvalidRequestError, "after must be a snapshot number"),
         ((1, 2.5), lake.InvalidRequestError, "upto must be a snapshot number"),
-        ((1, "v9"), lake.NotFoundError, "it has no tag"),
+        ((1, "v9"), lake.NotFoundError, "the table has no tag"),
         (
             (1, 2, "nix"),
             lake.InvalidRequestError,

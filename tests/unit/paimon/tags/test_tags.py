@@ -129,7 +129,7 @@ def test_strangers_in_the_tag_directory_are_no_tags():
 def test_a_tag_that_is_not_there_names_those_that_are():
     with pytest.raises(NotFoundError, match="no tag 'v7'; its tags are 'v1'"):
         read_tag(storage_with(), LAYOUT, "v7")
-    with pytest.raises(NotFoundError, match="it has no tag"):
+    with pytest.raises(NotFoundError, match="the table has no tag"):
         read_tag(MemoryStorage("empty"), LAYOUT, "v7")
 
 
