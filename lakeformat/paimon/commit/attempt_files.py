@@ -193,12 +193,8 @@ class BaseManifests:
         after = merge_manifests(self.handle, manifests, merge, self.files.new_manifest)
         self._merged = _Merged(manifests, after, self.files.since(mark))
         _log.info(
-            "merged %d manifests of %s into %d%s: %s",
-            len(manifests),
-            self.handle.uri,
-            len(after),
-            " without entries of deleted files" if merge.is_full else "",
-            merge.reason,
+            "merged %d manifests of %s into %d: %s",
+            *(len(manifests), self.handle.uri, len(after), merge.reason),
         )
         return after
 

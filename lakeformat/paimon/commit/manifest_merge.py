@@ -89,8 +89,9 @@ def pick_manifests(manifests: Sequence[ManifestMeta], limits: MergeLimits) -> Ma
 
 def pick_deletions(manifests: Sequence[ManifestMeta]) -> ManifestMerge | None:
     """Return the merge after which no manifest deletes files; None if no manifest does now."""
-    runs = tuple(runs_of([manifest.num_deleted_files > 0 for manifest in manifests]))
-    reason = "they had entries of deleted files"
+    deletes = [manifest.num_deleted_files > 0 for manifest in manifests]
+    reason = f"{sum(deletes)} of {len(manifests)} manifests have entries of deleted files"
+    runs = tuple(runs_of(deletes))
     return ManifestMerge(runs, is_full=True, reason=reason) if runs else None
 
 

@@ -120,10 +120,12 @@ def _by_one_command(
 
 def _of_lost_files(table: str, storage: StorageFacts, snapshots: SnapshotFacts) -> Iterator[Reason]:
     if lost := storage.lost_files:
+        one = len(lost) == 1
+        them, partitions = ("it", "its partition") if one else ("them", "their partitions")
         yield Reason(
             f"{_many(len(lost), 'file')} of the newest snapshot {_are(lost)} missing or truncated: "
-            f"{_some(lost)}; reads that need them fail",
-            "restore them from a copy, or write their partitions again from the source",
+            f"{_some(lost)}; reads that need {them} fail",
+            f"restore {them} from a copy, or write {partitions} again from the source",
             is_severe=True,
         )
     if lost := storage.lost_changelog_files:

@@ -169,7 +169,8 @@ class _Removal:
         done = commit_messages(self.handle, messages, CommitOptions(commit=self.commit))
         report = self.report
         reason = f"removed {counted(report.missing_files, 'missing file')}; {done.reason}"
-        _log.warning("%s: lost %d rows; %s", self.handle.uri, report.missing_rows, reason)
+        rows = counted(report.missing_rows, "row")
+        _log.warning("%s: lost %s; %s", self.handle.uri, rows, reason)
         self.report = replace(report, published=done.snapshot_id, reason=reason)
 
 

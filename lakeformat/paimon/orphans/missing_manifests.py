@@ -81,8 +81,8 @@ def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingMa
     number = _publish(handle, head, live)
     removed = counted(len(report.missing_manifests), "missing manifest")
     reason = f"removed {removed}: published as snapshot {number}"
-    lost = report.missing_files
-    _log.warning("%s: lost at most %d data files; %s", handle.uri, lost, reason)
+    lost = counted(report.missing_files, "data file")
+    _log.warning("%s: lost at most %s; %s", handle.uri, lost, reason)
     return replace(report, published=number, reason=reason)
 
 
