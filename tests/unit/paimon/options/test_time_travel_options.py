@@ -192,7 +192,7 @@ def test_a_table_of_changes_is_not_read_as_rows(shop, key):
         ),
         (
             {"scan__mode": "from-snapshot"},
-            "one of 'scan.snapshot-id' or 'scan.tag-name' .*: set one of them",
+            "which needs 'scan.snapshot-id' or 'scan.tag-name' .*: set one, or remove",
         ),
         ({"scan__snapshot_id": "one"}, "'scan.snapshot-id' is 'one'"),
         ({"scan__mode": "sideways"}, "'scan.mode' is 'sideways'"),
