@@ -171,8 +171,8 @@ def select_snapshots(
         if follower is not None and follower >= retention.older_than:
             return Selection(
                 position,
-                f"snapshot {ids[position]} was the newest until {moment_text(follower)}, which is "
-                f"not before the age limit {moment_text(retention.older_than)}",
+                f"snapshot {ids[position]} was the newest until {moment_text(follower)}, at or "
+                f"after the age limit {moment_text(retention.older_than)}",
             )
     return Selection(highest, reason, limited)
 
@@ -203,8 +203,8 @@ def select_changelogs(
         if time is not None and time >= retention.older_than:
             return Selection(
                 position,
-                f"changelog {ids[position]} is from {moment_text(time)}, which is not before "
-                f"the age limit {moment_text(retention.older_than)}",
+                f"changelog {ids[position]} is from {moment_text(time)}, at or after the age limit "
+                f"{moment_text(retention.older_than)}",
             )
     return Selection(highest, reason, limited)
 
