@@ -230,7 +230,8 @@ def _report(
     gone = "none is missing"
     if missing:
         gone = f"{len(missing)} missing, with the names of {counted(_lost(missing), 'data file')}"
-        gone += f": {after:,} of {counted(before, 'row')} would remain"
+        if objection is None:
+            gone += f": {after:,} of {counted(before, 'row')} would remain"
     todo = ""
     if missing and dry_run:
         them = "it" if len(missing) == 1 else "them"

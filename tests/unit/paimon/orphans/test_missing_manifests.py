@@ -87,8 +87,9 @@ def test_a_manifest_that_took_files_out_is_not_guessed_at():
     rows.table.truncate()
     lose_manifest_of(rows.table, 4)
     planned = rows.table.remove_missing_manifests()
-    assert "deleted 3 files from the table" in planned.objection
+    assert "recorded the deletion of 3 files" in planned.objection
     assert "dry_run=False" not in planned.reason
+    assert "would remain" not in planned.reason
     with pytest.raises(lake.InvalidRequestError, match="their names are unknown; roll back") as no:
         rows.table.remove_missing_manifests(dry_run=False)
     assert rows.table.latest_snapshot().id == 4
@@ -111,7 +112,7 @@ def test_the_command_finds_them_by_default_and_removes_them_if_told_to(tmp_path)
     found = runner.invoke(app, ["-w", str(tmp_path), "missing-manifests", "shop.orders"])
     assert found.exit_code == 1
     assert found.output.splitlines()[0] == lost
-    assert "remove them with --remove" in found.output
+    assert "remove it with --remove" in found.output
     done = runner.invoke(
         app, ["-w", str(tmp_path), "missing-manifests", "shop.orders", "--remove", "--json"]
     )
