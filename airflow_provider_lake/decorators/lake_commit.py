@@ -96,9 +96,9 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         Paimon tables
     :param conflict: with ``read_snapshot``: ``transaction-order`` keeps the rows that other commits
         have written since then, even if this commit has a row with the same key; ``optimistic``
-        refuses the commit. Default: the table option ``write.conflict``. For a Mixed table give
-        ``transaction-order`` without ``read_snapshot``: the task is a batch that begins before the
-        function is called
+        refuses the commit. Default: the table option ``write.conflict``. For a Mixed table,
+        ``transaction-order`` without ``read_snapshot`` makes the work of the task a batch, which
+        begins before the function is called
     :param create: if the table does not exist, create it and its database, with the columns of the
         rows
     :param primary_key: with ``create``: the primary key of the table

@@ -101,9 +101,9 @@ class LakeIngestOperator(LakeJobOperator):
         these commits. Only for Paimon tables
     :param conflict: with ``read_snapshot``: ``transaction-order`` keeps the rows that other commits
         have written since then, even if this commit has a row with the same key; ``optimistic``
-        refuses the commit. Default: the table option ``write.conflict``. For a Mixed table give
-        ``transaction-order`` without ``read_snapshot``: the task is a batch that begins before it
-        reads the source
+        refuses the commit. Default: the table option ``write.conflict``. For a Mixed table,
+        ``transaction-order`` without ``read_snapshot`` makes the work of the task a batch, which
+        begins before the task reads the source
     :param upsert_by: for Iceberg and Mixed tables: the key columns, of a Mixed table its own key.
         Rows replace the stored rows with the same key, in the same commit. An Iceberg table
         refuses two rows with the same key. For change messages, it needs ``upsert_by`` only if it

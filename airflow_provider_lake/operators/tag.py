@@ -34,9 +34,8 @@ class LakeTagOperator(LakeJobOperator):
     :param new_name: ``rename``: the new name
     :param missing_ok: ``delete``: ignore a tag that does not exist
     :param force: ``delete``, ``replace``: accept also a tag at which a branch began, or a tag that
-        keeps files which a rollback restored. In a table with more than 100 snapshots and
-        changelogs, the second kind of tag is refused even with ``force``. For an Iceberg table
-        the argument has no effect
+        keeps files which a rollback restored (the latter only if the table has at most 100
+        snapshots and changelogs together). For an Iceberg table the argument has no effect
     :param dry_run: ``delete``: only report what would be deleted
     """
 

@@ -49,7 +49,7 @@ INSTEAD: Final[Mapping[str, str]] = {
     "tag create-due": "create tags by a schedule of your own: `lake tag create TABLE TAG "
     "--retain '30 d'`",
 }
-"""The advice for Iceberg tables by command, which is written without ``lake``."""
+"""The advice for Iceberg tables; each key is a command without ``lake``."""
 
 _FILES = "`lake files TABLE` shows the files of both stores"
 _EARLIER = "`lake scan TABLE --as-of TIME` reads an earlier state"

@@ -67,14 +67,14 @@ def _hash_of(field: Field) -> _Hash:
         if kind.name in _HASHES:
             to_arrow_type(kind)
             return _HASHES[kind.name]
-    shown = str(kind) if isinstance(kind, PrimitiveType) else type(kind).__name__
+    shown = str(kind)
     instead = _INSTEAD.get(shown, "STRING")
     raise UnsupportedError(
         f"the key column {field.name!r} has the type {shown}, for which Amoro defines no hash. Use "
         f"key columns of the types decimal, {', '.join(sorted(_HASHES))}: create a table with "
-        f"another column as primary_key, or with this one as ({field.name!r}, {instead!r}). The "
-        "rows of a table that has such a key can be read: write those of table.scan() to the new "
-        "table"
+        f"another column as primary_key, or with this one as ({field.name!r}, {instead!r}). If "
+        "the table exists already, its rows can be read: convert the key column of "
+        "table.scan().to_arrow(), and write the rows to the new table"
     )
 
 

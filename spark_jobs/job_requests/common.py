@@ -155,8 +155,9 @@ class BatchRequest(CommitRequest):
     conflict: Conflict | None = None
     """With ``read_snapshot``: ``transaction-order`` keeps the rows that other commits have written
     since then, even if this commit has a row with the same key; ``optimistic`` refuses the commit.
-    Default: the table option ``write.conflict``. For a Mixed table give ``transaction-order``
-    without ``read_snapshot``: the job begins a batch before it reads the source.
+    Default: the table option ``write.conflict``. For a Mixed table,
+    ``transaction-order`` without ``read_snapshot`` makes the work of the job a batch, which begins
+    before the job reads the source.
     """
 
     def __post_init__(self) -> None:

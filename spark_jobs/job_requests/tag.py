@@ -62,8 +62,8 @@ class TagRequest(TableRequest):
     """``delete``: ignore a tag that does not exist."""
     force: bool = False
     """``delete``, ``replace``: accept also a tag at which a branch began, or a tag that keeps files
-    which a rollback restored. In a table with more than 100 snapshots and changelogs, the second
-    kind of tag is refused even with ``force``. For an Iceberg table the key has no effect.
+    which a rollback restored (the latter only if the table has at most 100 snapshots and changelogs
+    together). For an Iceberg table the key has no effect.
     """
     dry_run: bool = False
     """``delete``: only report what would be deleted."""

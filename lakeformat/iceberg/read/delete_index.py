@@ -194,9 +194,10 @@ def _number(file: DeleteFile) -> int:
 
 
 def _data_file(row: Mapping[str, Any], lower: bytes | None, upper: bytes | None) -> str | None:
-    """Return the URI of the only data file of position deletes; None if there may be several.
+    """Return the URI of the one data file whose rows a file of position deletes deletes; None if
+    there may be several.
 
-    The manifest names it, or the lower and the upper bound of the column ``file_path`` are equal.
+    The manifest names it, or it is both the lower and the upper bound of the column ``file_path``.
     """
     if row["referenced_data_file"] is not None:
         return str(row["referenced_data_file"])

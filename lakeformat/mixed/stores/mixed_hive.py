@@ -48,6 +48,7 @@ def refuse_store_of_mixed_hive(properties: Mapping[str, str], uri: str) -> None:
         raise UnsupportedError(
             f"{uri} is a store of a Mixed-Hive table of Amoro: its property {HIVE_LOCATION!r} is "
             f"{location!r}. After a commit to this store alone, readers of the Hive table would "
-            f"see only a part of the rows. {_INSTEAD}. A metadata file of the store can be opened "
-            "by its path, as a read-only Iceberg table without newer changes"
+            f"see only a part of the rows. {_INSTEAD}. With "
+            "the path of a metadata file of the store, lake.open_table('….metadata.json') opens "
+            "the store alone as a read-only Iceberg table, in the state of that file"
         )
