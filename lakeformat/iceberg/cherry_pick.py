@@ -167,8 +167,8 @@ def _earlier(handle: TableHandle, metadata: TableMetadata, source: Snapshot) -> 
         if wap_id is not None and wap_id in (each.summary.get(_WAP), _published(each.summary)):
             raise InvalidRequestError(
                 f"the wap.id {wap_id!r} of snapshot {number} was published before by snapshot "
-                f"{each.snapshot_id} of {handle.uri}, so its rows may be there already: compare "
-                "the rows of both. A wap.id is published once: stage other rows with another one"
+                f"{each.snapshot_id} of {handle.uri}, so its rows may be in the table already: "
+                "compare the rows of both snapshots. Other rows need another wap.id"
             )
     return None
 
@@ -223,12 +223,13 @@ def _report(
     handle: TableHandle, source: Snapshot, snapshot_id: int, action: str
 ) -> CherryPickReport:
     branch, number = handle.branch, source.snapshot_id
+    where = "" if snapshot_id == number else f", in snapshot {snapshot_id}"
     reasons = {
         "added": f"added the files of snapshot {number} to branch {branch!r} as snapshot "
         f"{snapshot_id}",
         "moved": f"branch {branch!r} moved to snapshot {number}, which was made from its head",
-        "kept": f"branch {branch!r} has the rows of snapshot {number} already, by snapshot "
-        f"{snapshot_id}; no action needed",
+        "kept": f"branch {branch!r} has the rows of snapshot {number} already{where}; no action "
+        "needed",
     }
     return CherryPickReport(
         table=handle.uri,

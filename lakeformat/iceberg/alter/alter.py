@@ -111,7 +111,7 @@ def _with_changed_columns(
     if _NAME_MAPPING in metadata.properties:
         raise UnsupportedError(
             f"the columns of {table} were not changed: the table property {_NAME_MAPPING} names "
-            "them, too, and this version does not change both: use ALTER TABLE in Spark"
+            "them, and this version does not change this property: use ALTER TABLE in Spark"
         )
     first = max(metadata.last_column_id, last_column_id) + 1
     ids = itertools.count(first)

@@ -92,8 +92,8 @@ def _with_changed_fields(
             del fields[place]
             if not fields:
                 raise InvalidRequestError(
-                    f"{_shown(path)} cannot be dropped, because it is the only column there: add "
-                    "another one first"
+                    f"{_shown(path)} cannot be dropped, because it is the only "
+                    f"{'column' if len(path) == 1 else 'field of its struct'}: add another first"
                 )
         case RenamedColumn(name=name):
             others = [each for each in fields if each is not fields[place]]
@@ -115,8 +115,8 @@ def _moved(fields: list[Field], place: int, change: MovedColumn) -> list[Field]:
         target = len(fields)
     elif change.neighbour not in names:
         raise InvalidRequestError(
-            f"{_shown(change.path)} cannot be moved {change.place} {change.neighbour!r}: the other "
-            f"columns there are {', '.join(names)}{closest(change.neighbour, names)}"
+            f"{_shown(change.path)} cannot be moved {change.place} {change.neighbour!r}: the "
+            f"columns beside it are {', '.join(names) or 'none'}{closest(change.neighbour, names)}"
         )
     else:
         target = names.index(change.neighbour) + (change.place == "after")
@@ -186,10 +186,10 @@ def _require_unused(metadata: TableMetadata, dropped: Field, path: Path) -> None
     specs = (each for spec in metadata.partition_specs for each in spec.fields)
     orders = (each for order in metadata.sort_orders for each in order.fields)
     uses = {
-        "a partition spec uses it (earlier specs count, too)": {
+        "the current or an earlier partition spec uses it": {
             number for each in specs for number in each.source_ids
         },
-        "a sort order uses it (earlier orders count, too)": {
+        "the current or an earlier sort order uses it": {
             number for each in orders for number in each.source_ids
         },
         "it is an identifier field": {*metadata.schema.identifier_field_ids},

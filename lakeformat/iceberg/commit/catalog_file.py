@@ -42,6 +42,6 @@ def write_catalog_file(
     if not is_ours:
         raise UnavailableError(
             f"the metadata file {address} could not be written. No catalog names it, so nothing "
-            "was published: retry once the storage answers"
+            "was published: retry when the storage answers"
         )
     return address, LoadedMetadata(places, readable, path)

@@ -18,6 +18,7 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import following
 from lakeformat.iceberg.properties import int_property
+from lakeformat.types.count_text import counted
 
 __all__ = ["Change", "CommitResult", "commit_metadata"]
 
@@ -84,9 +85,9 @@ def commit_metadata(
             )
     limit = "num-retries" if attempt > retries.number else "total-timeout-ms"
     raise CommitConflictError(
-        f"other writers of {handle.uri} published first in each of {attempt} attempts; nothing was "
-        f"published. Retry, or increase the table property 'commit.retry.{limit}' if many writers "
-        "share the table"
+        f"other writers of {handle.uri} published first in each of {counted(attempt, 'attempt')}; "
+        "this commit was not published. Retry, or increase the table property "
+        f"'commit.retry.{limit}' if many writers share the table"
     )
 
 

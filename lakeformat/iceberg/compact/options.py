@@ -44,7 +44,7 @@ _OF_JAVA: Mapping[str, str] = {
     "remove_dangling_deletes": "call compact_deletes() (lake compact-deletes) afterwards, which "
     "removes delete files that apply to no data file",
     "use_starting_sequence_number": "new files always keep the starting sequence number, because "
-    "deletes by key that are committed meanwhile must apply to them: leave it out",
+    "equality deletes committed during the compaction must apply to them: leave it out",
 }
 """Options of Java's ``rewrite_data_files`` that do not exist here, and what to do instead."""
 
@@ -172,8 +172,9 @@ def _with_strategy(options: CompactOptions) -> CompactOptions:
         return _checked(replace(named, strategy=strategy))
     if strategy != "full":
         raise InvalidRequestError(
-            "order_by sorts all rows of the partitions chosen: it cannot be combined with "
-            f"strategy={strategy!r}. With strategy='sort' only the files that are due are sorted"
+            "order_by sorts all rows of the chosen partitions, so it cannot be combined with "
+            f"strategy={strategy!r}. Use strategy='sort' to sort only the files that a compaction "
+            "rewrites"
         )
     return _checked(replace(named, strategy=_ORDERS[how or "order"], rewrite_all=True))
 

@@ -195,8 +195,8 @@ def explain_empty_choice(
     asked = row_filter(loaded.metadata, loaded.metadata.schema, where, partitions)
     if asked is None or plan_files(_newest_state(handle, loaded), _tests(asked)).entries:
         return None
-    given = f"where {where!r}" if partitions is None else f"partitions {partitions!r}"
-    return f"no data file of {handle.uri} can hold rows of {given}: check the names and values"
+    given = f"where={where!r}" if partitions is None else f"partitions={partitions!r}"
+    return f"no data file of {handle.uri} can match {given}: check the names and values"
 
 
 def _newest_state(handle: TableHandle, loaded: LoadedMetadata) -> TableState:

@@ -66,8 +66,8 @@ def deletes_report(
     elif dry_run and is_due:
         reason = f"would replace {steps}"
     elif snapshot is not None:
-        new = counted(added, "delete file")
-        reason = f"{new} replaced {steps}, published as snapshot {snapshot.snapshot_id}"
+        new = counted(added, "new delete file")
+        reason = f"replaced {steps}, by {new}; published as snapshot {snapshot.snapshot_id}"
     return CompactDeletesReport(
         table=table,
         dry_run=dry_run,

@@ -90,8 +90,8 @@ def _lines(report: IcebergExpireReport) -> Iterator[str]:
     yield f"{counted(count, 'snapshot')} {verb}" if count else f"no snapshot {verb}"
     if report.held:
         yield (
-            f"kept {counted(report.held, 'snapshot')} for consumers: "
-            f"`lake consumer list {shlex.quote(report.table)}` shows them"
+            f"kept {counted(report.held, 'snapshot')} for the consumers that "
+            f"`lake consumer list {shlex.quote(report.table)}` shows"
         )
     if report.needed:
         yield (

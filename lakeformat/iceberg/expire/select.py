@@ -55,8 +55,8 @@ def require_gc(metadata: TableMetadata) -> None:
     """
     if not bool_property(metadata.properties, _GC, default=True):
         raise UnsupportedError(
-            f"the property 'gc.enabled' of {metadata.location} is false, because other tables may "
-            "share its files: nothing was deleted. Set it to true if no other table does"
+            f"the property 'gc.enabled' of {metadata.location} is false, so nothing was deleted: "
+            "other tables may share its files. If none does, set the property to true"
         )
 
 

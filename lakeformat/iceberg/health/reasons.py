@@ -107,7 +107,7 @@ def _of_small_files(
         return
     most = ""
     if worst[0].partition and worst[0].small_files:
-        most = f"; partition {worst[0].partition} is the most urgent, with {worst[0].small_files}"
+        most = f"; partition {worst[0].partition} has most of them, {worst[0].small_files}"
     yield Reason(
         f"{files.small_files:,} of {counted(files.files, 'data file')}, with "
         f"{size(files.small_bytes)}, are smaller than {BYTES_PART:g} of the target size, "
@@ -144,7 +144,7 @@ def _of_manifests(
         every = manifests.data_manifests + manifests.delete_manifests
         yield Reason(
             f"{manifests.small_manifests:,} of {counted(every, 'manifest')} are smaller than half "
-            f"of the target size, {size(settings.manifest_target_size)}; each plan reads them",
+            f"of the target size, {size(settings.manifest_target_size)}; scan planning reads them",
             cures.advice("rewrite-manifests"),
         )
 

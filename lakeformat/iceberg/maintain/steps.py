@@ -103,7 +103,7 @@ def _planned_compaction(subject: Subject, wanted: CompactSelection) -> StepRepor
 def _compact_manifests(subject: Subject, request: MaintainRequest) -> StepReport:
     """Merge manifests if there are as many small manifests as Java's append would merge."""
     if not has_many_small(subject.settings, subject.health().manifests):
-        return not_needed(COMPACT_MANIFESTS, "few manifests are small")
+        return not_needed(COMPACT_MANIFESTS, "too few small manifests to merge")
     report = compact_manifests(subject.handle, dry_run=request.dry_run)
     return StepReport(
         step=COMPACT_MANIFESTS,

@@ -82,7 +82,7 @@ def find_metadata_file(storage: Storage, root: str) -> str:
         raise InvalidRequestError(
             f"{storage.uri(directory)} has {len(names)} metadata files with the number {highest}: "
             f"{', '.join(names)}. Only the catalog of the table knows which one is current: open "
-            "the table by the address of that file"
+            "the table by the address of the current file"
         )
     return f"{directory}/{names[0]}"
 

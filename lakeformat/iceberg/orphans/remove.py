@@ -315,7 +315,7 @@ def _reason(search: OrphanSearch, deleter: Deleter, *, dry_run: bool) -> str:
         return f"no orphans: each of {files} is {kept}{skipped}"
     if dry_run:
         found = len(search.orphans)
-        return f"{found} of {files} are orphans; dry run, so none was removed{skipped}"
+        return f"orphans: {found} of {files}; dry run, so none was removed{skipped}"
     deleted = deleter.deleted
     failed = f", could not remove {deleted.failures}, which the next run tries again"
     failed = failed if deleted.failures else ""

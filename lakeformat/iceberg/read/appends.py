@@ -89,9 +89,9 @@ def _require_start(
         )
     if after is not None:
         raise NotFoundError(
-            f"snapshot {after} of {metadata.location} is not among the ancestors of {upto} that "
-            "are left: it or a later one has expired, or it is newer, or belongs to another "
-            "branch: read all rows with scan(), and then the changes after the snapshot of that "
+            f"snapshot {after} of {metadata.location} is not among the ancestors of {upto}: it is "
+            f"newer than {upto}, it belongs to another branch, or snapshots from it on have "
+            "expired. Read all rows with scan(), and then the changes after the snapshot of that "
             "scan"
         )
     if window[-1].parent_id is not None:

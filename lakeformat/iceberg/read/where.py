@@ -32,6 +32,7 @@ from lakeformat.rows.conditions.predicate import (
 from lakeformat.rows.prune import Op
 from lakeformat.tables.arguments import Partitions
 from lakeformat.types.closest import closest
+from lakeformat.types.sentence import sentence
 from lakeformat.types.types import DataField
 
 __all__ = ["row_filter", "uuid_bytes"]
@@ -81,11 +82,11 @@ def _of_values(values: Any, names: Sequence[str], metadata: TableMetadata) -> Pr
     for name, value in values.items():
         if name not in names:
             listed = ", ".join(names) or "none"
+            wrong = f"partitions has {name!r}, but the partition columns of "
+            wrong += f"{metadata.location} are {listed}{closest(str(name), names)}"
             raise InvalidRequestError(
-                f"partitions names {name!r}, but takes the partition columns of "
-                f"{metadata.location}: {listed}. For a partition by a transform such as day(ts) "
-                "give a condition on its column: where= in a scan or delete, overwrite= in a write"
-                f"{closest(str(name), names)}"
+                f"{sentence(wrong)} For a partition by a transform such as day(ts) give a "
+                "condition on the column: where= in a scan or delete, overwrite= in a write"
             )
         parts.append(IsNull(name) if value is None else Compare(name, Op.EQUAL, value))
     return And(tuple(parts)) if parts else Constant(True)

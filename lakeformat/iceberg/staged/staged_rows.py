@@ -35,8 +35,8 @@ def staged_files(
     if with_published and any(each.upsert_by is not None for each in messages):
         raise UnsupportedError(
             f"the staged rows of {loaded.places.uri} replace published rows with the same keys, "
-            "which are found only by the commit, so both cannot be read together: read or check "
-            "the staged rows alone, or publish them first"
+            "and only the commit finds those, so both kinds of rows cannot be read together: read "
+            "or check the staged rows alone, or publish them first"
         )
     entries = checked_entries(loaded, loaded.places.uri, messages)
     removed = frozenset[str]()

@@ -102,7 +102,7 @@ def _existing(history: BranchHistory, consumer_id: str, position: Position) -> P
         )
     if since.rewound:
         raise InvalidRequestError(
-            f"consumer {consumer_id!r} cannot read {table} after position {position}, which its "
+            f"consumer {consumer_id!r} cannot read {table} after position {position}, which "
             f"branch {history.branch!r} does not have: the newest position is {history.head}, and "
             f"a rollback may have removed later ones. {read_all_rows(consumer_id, history.head)}"
         )

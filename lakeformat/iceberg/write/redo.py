@@ -105,7 +105,7 @@ def find_earlier(
     if earlier is not None:
         return earlier
     if any(each.snapshot_id == commit.replaces for each in history):
-        why = f"it has no rows of the user {commit.user!r} with a lower identifier"
+        why = f"this snapshot has no rows of the user {commit.user!r} with a lower identifier"
         raise refusal(commit, uri, why, "Pass the user and the snapshot of the earlier run")
     if not history or history[-1].parent_id is None:
         return None

@@ -392,7 +392,7 @@ def test_the_job_names_a_choice_without_files(orders, tmp_path):
     request = request_of("compact", tmp_path, where="p = 'none'", partitions=None, dry_run=False)
     result = run("compact", request)
     assert result["skipped"]
-    assert "can hold rows of where \"p = 'none'\"" in result["report"]["warning"]
+    assert "can match where=\"p = 'none'\"" in result["report"]["warning"]
 
 
 def test_the_tables_of_a_database_are_compacted(orders, tmp_path):

@@ -78,7 +78,7 @@ def test_a_change_that_changes_nothing_publishes_nothing(catalog):
         (lake.add_column("n", "INT NOT NULL"), "cannot be added with a default or as NOT NULL"),
         (lake.add_column("n", "INT", after="di"), "'n' cannot be moved after 'di': the other col"),
         (lake.drop_column("id"), "'id' cannot be dropped, because it is an identifier field"),
-        (lake.drop_column("at.tags.element.n"), "because it is the only column there"),
+        (lake.drop_column("at.tags.element.n"), "because it is the only field of its struct"),
         (lake.drop_column("at.tags.element"), "'at.tags' is not a struct: only fields of a struct"),
         (
             lake.drop_column("share.x"),
@@ -197,7 +197,7 @@ def test_a_name_with_a_dot_is_written_as_a_tuple(catalog):
 
 def test_a_table_whose_names_are_mapped_is_refused(catalog):
     made(catalog, options={"schema.name-mapping.default": "[]"})
-    with pytest.raises(lake.UnsupportedError, match="names them, too"):
+    with pytest.raises(lake.UnsupportedError, match="names them, and"):
         catalog.alter_table("shop.orders", lake.add_column("note", "STRING"))
 
 

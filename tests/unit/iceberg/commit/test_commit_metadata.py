@@ -84,7 +84,7 @@ def test_a_commit_gives_up_after_the_retries_of_the_table():
         commit_metadata(handle_on(storage), lambda its: set_properties(its.metadata, {"n": "1"}))
         return appended(loaded.metadata, "a")
 
-    with pytest.raises(CommitConflictError, match=r"first in each of 3 attempts; nothing was"):
+    with pytest.raises(CommitConflictError, match=r"first in each of 3 attempts; this commit was"):
         commit_metadata(handle_on(storage, world), lose)
     assert slept == [0.1, 0.2]
     assert names(handle_on(storage).load().metadata) == []
@@ -104,7 +104,7 @@ def test_a_lost_commit_names_the_property_that_ended_it(property, value):
         commit_metadata(handle_on(storage), lambda its: set_properties(its.metadata, {"n": "1"}))
         return appended(loaded.metadata, "a")
 
-    with pytest.raises(CommitConflictError, match=rf"in each of 1 attempts; .*'{property}'"):
+    with pytest.raises(CommitConflictError, match=rf"in each of 1 attempt; .*'{property}'"):
         commit_metadata(handle_on(storage, world), lose)
 
 

@@ -361,7 +361,7 @@ def test_a_choice_without_files_is_explained(storage):
     assert table.explain_empty_choice(partitions={"k": "k1"}) is None
     assert table.explain_empty_choice() is None
     found = str(table.explain_empty_choice(partitions={"k": "z"}))
-    assert "can hold rows of partitions {'k': 'z'}: check the names and values" in found
+    assert "can match partitions={'k': 'z'}: check the names and values" in found
 
 
 def test_a_branch_is_compacted_alone(storage):

@@ -164,7 +164,7 @@ def test_commits_that_a_consumer_has_not_read_are_kept_with_the_state_before_the
     report = followed.expire_snapshots()
     assert (report.snapshots, report.held, kept(storage)) == ((1,), 2, [2, 3, 4])
     assert report.lines[1] == (
-        f"kept 2 snapshots for consumers: `lake consumer list {report.table}` shows them"
+        f"kept 2 snapshots for the consumers that `lake consumer list {report.table}` shows"
     )
     followed.consumers.clear()
     assert followed.expire_snapshots().snapshots == (2, 3)
