@@ -214,9 +214,9 @@ def _require_kept_version(table: str, version: Field, alteration: Alteration) ->
         is_lost = isinstance(change, DroppedColumn | RenamedColumn)
         if is_lost or (isinstance(change, WiderColumn) and not is_wider_version(change.type)):
             raise InvalidRequestError(
-                f"column {version.name!r} of {table} cannot be dropped, renamed or get this type, "
-                f"because the property {VERSION_FIELD!r} names it and its values order the rows of "
-                "a key: copy the rows to a new table"
+                f"column {version.name!r} of {table} cannot be dropped, renamed or given this "
+                f"type, because the property {VERSION_FIELD!r} names it and its values order the "
+                "rows of a key: copy the rows to a new table"
             )
     given = {**alteration.properties}
     if given.get(OPTIMIZED_BY_AMORO, "false") is None:

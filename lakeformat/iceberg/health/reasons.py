@@ -107,7 +107,10 @@ def _of_small_files(
         return
     most = ""
     if worst[0].partition and worst[0].small_files:
-        most = f"; partition {worst[0].partition} has most of them, {worst[0].small_files}"
+        most = (
+            f"; partition {worst[0].partition} is the most urgent, with "
+            f"{worst[0].small_files} of them"
+        )
     yield Reason(
         f"{files.small_files:,} of {counted(files.files, 'data file')}, with "
         f"{size(files.small_bytes)}, are smaller than {BYTES_PART:g} of the target size, "

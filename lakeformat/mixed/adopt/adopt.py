@@ -269,10 +269,9 @@ def _require_current_spec(metadata: TableMetadata, plan: FilePlan) -> None:
             terms = ", ".join(partition_terms(metadata)) or "nothing"
             raise InvalidRequestError(
                 f"{metadata.location} cannot be adopted: it is partitioned by {terms}, but "
-                f"{counted(len(entries), 'live file')} of another partition spec "
-                f"{'is' if len(entries) == 1 else 'are'} in it, so a deleted key would "
-                "not be found there. Rewrite such files first, with "
-                "table.compact(rewrite_all=True)"
+                f"{len(entries):,} of its live files {'has' if len(entries) == 1 else 'have'} "
+                "another partition spec, so deletes of keys would miss their rows. First rewrite "
+                "all files with table.compact(rewrite_all=True)"
             )
 
 

@@ -79,24 +79,26 @@ class DetachReport(Report):
     @property
     def sentence(self) -> str:
         """The result in one sentence."""
-        verb, would = ("is", "are") if not self.dry_run else ("would be", "would be")
+        verb, would = ("is now", "") if not self.dry_run else ("would be", "would ")
+        deleted, held = ("delete", "keep") if self.dry_run else ("deleted", "kept")
         if self.abandoned:
             return (
                 f"{self.table} {verb} an ordinary Iceberg table with the rows of its base store; "
-                f"changes that were only in its missing change store {self.change_store} are lost"
+                f"changes that were only in its missing change store {self.change_store} "
+                f"{'would be' if self.dry_run else 'are'} lost"
             )
         merged = "would be" if self.dry_run else "were"
         kept = ""
         if self.outside:
             kept = (
-                f"; {counted(self.outside, 'file')} of the change store outside of its directory "
-                f"{would} kept, such as below its 'write.data.path': delete them by hand"
+                f"; {would}{held} {counted(self.outside, 'file')} of the change store outside of "
+                "its directory (delete by hand)"
             )
         first = f"its changes {merged} merged, and " if self.merged else ""
         return (
-            f"{first}{self.table} {verb} an ordinary Iceberg table; {counted(self.files, 'file')} "
-            f"({size(self.bytes)}) of its change store {self.change_store} {would} deleted{kept}; "
-            "no row changed"
+            f"{first}{self.table} {verb} an ordinary Iceberg table; {would}{deleted} "
+            f"{counted(self.files, 'file')} ({size(self.bytes)}) of its change store "
+            f"{self.change_store}{kept}; no row changed"
         )
 
 
@@ -231,8 +233,9 @@ def _not_merged(waiting: Sequence[StoreFile], name: str, version: int) -> Invali
             f"has version {version}: run Amoro's optimizer first"
         )
     return InvalidRequestError(
-        f"{name} is not detached, because {counted(len(waiting), 'file')} of its change store "
-        f"with changes of {counted(partitions, 'partition')} are not merged: {remedy}"
+        f"{name} is not detached, because its change store has "
+        f"{counted(len(waiting), 'file')} with unmerged changes of "
+        f"{counted(partitions, 'partition')}: {remedy}"
     )
 
 

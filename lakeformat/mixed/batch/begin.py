@@ -171,8 +171,8 @@ class BegunBatch:
             if (found := merged.sequence(each)) >= self.transaction:
                 where = f"of partition {each!r} " if each else ""
                 raise CommitConflictError(
-                    f"{self} was not published: the base store has the rows {where}up to the "
-                    f"change with sequence number {found}, so older changes can no longer be put "
+                    f"{self} was not published: the base store has merged changes "
+                    f"{where}up to sequence number {found}, so older changes can no longer be put "
                     "before them. An optimizer or a batch that does not respect the lease of this "
                     "library, such as Amoro's, did that. Begin a new batch, and stop Amoro's "
                     "optimizing of the table while batches run"

@@ -140,7 +140,7 @@ def _held_text(table: FilePlaces, place: str, held: StoredLease, now_millis: int
         )
     return (
         f"no batch can begin on {table.uri}: the lease {place} of the owner {held.owner!r} ends at "
-        f"{until}, but a batch takes a lease for {LEASE_MILLIS // 1000} s only. So it is forged, "
-        "or a machine with a wrong clock has written it. If no batch runs, end it with "
-        f"{end}; with --dry-run this command only shows the lease"
+        f"{until}, but a batch takes a lease for {LEASE_MILLIS // 1000} s only. So the lease is "
+        "forged, or a machine with a wrong clock has written it. If no batch runs, end the lease "
+        f"with {end}; with --dry-run this command only shows the lease"
     )

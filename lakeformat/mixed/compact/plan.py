@@ -192,8 +192,8 @@ class MixedCompactPlan:
         if not self.blocked or self.waits_for is not None:
             return None
         return (
-            f"no change of {counted(self.blocked, 'file')} can be merged in the order of "
-            f"transactions with at most {self.settings.max_file_count:,} files: raise "
+            f"no change of {counted(self.blocked, 'file')} can be merged, because a merge in the "
+            f"order of transactions takes more than {self.settings.max_file_count:,} files: raise "
             "'self-optimizing.max-file-count'"
         )
 

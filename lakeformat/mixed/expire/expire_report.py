@@ -50,12 +50,12 @@ class MixedExpireReport(IcebergExpireReport):
     def _lines(self) -> Iterator[str]:
         for name, report in (("change", self.change), ("base", self.base)):
             yield from (f"{name} store: {line}" for line in report.lines)
-        verb = "would leave" if self.dry_run else "left"
+        verb = "would remove" if self.dry_run else "removed"
         if self.merged_files:
             yield (
-                f"{counted(self.merged_files, 'file')} of {size(self.merged_bytes)} with "
-                f"{counted(self.merged_rows, 'merged change')} {verb} the change store; the files "
-                "are deleted when its older snapshots expire"
+                f"{verb} {counted(self.merged_files, 'file')} of {size(self.merged_bytes)} with "
+                f"{counted(self.merged_rows, 'merged change')} from the change store; a later "
+                "expiry of its older snapshots deletes the files"
             )
         if self.open_batch:
             since = f"the oldest open batch, {self.open_batch}"

@@ -182,7 +182,7 @@ def _reasons(
     if len(merged.paths) > _TOLERATED_FILES:
         yield Reason(
             f"the change store has {counted(len(merged.paths), 'file')} of "
-            f"{size(merged.bytes)} that are merged and older than 'change.data.ttl.minutes'",
+            f"{size(merged.bytes)} with merged changes older than 'change.data.ttl.minutes'",
             f"lake expire {name}",
         )
 

@@ -32,6 +32,7 @@ from lakeformat.mixed.read.node_splits import NodeSplit, NodesToMerge, plan_all_
 from lakeformat.mixed.read.state import MixedState
 from lakeformat.mixed.read.store_files import StoreFile
 from lakeformat.mixed.tree_node import TreeNode
+from lakeformat.types.count_text import counted
 
 __all__ = ["OptimizingPlan", "OptimizingTask", "PartitionPlan", "plan_optimizing", "plan_splits"]
 
@@ -85,8 +86,8 @@ class OptimizingPlan:
             return f"no partition of {len(self.partitions)} is due"
         tasks = sum(len(each.tasks) for each in due)
         return (
-            f"{self.type} optimizing of {len(due)} of {len(self.partitions)} partitions in {tasks} "
-            "tasks"
+            f"{self.type} optimizing of {len(due)} of {len(self.partitions)} partitions in "
+            f"{counted(tasks, 'task')}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -182,7 +182,7 @@ def _require_known_merges(state: MixedState, changes: Iterable[StoreFile]) -> No
         stored = change_files(state.change, plan_files(state.change))
         merged = [each for each in stored if _is_merged(state, each)]
         _require_own_paths(
-            state, merged, "the rows cannot be merged correctly: read the stores alone"
+            state, merged, "the rows cannot be merged correctly: read table.base and table.change"
         )
 
 

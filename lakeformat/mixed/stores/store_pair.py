@@ -193,7 +193,7 @@ class StorePair:
             f"merged are lost: `lake --format iceberg detach {name} --abandon-changes` makes the "
             f"base store an Iceberg table, and `lake --format iceberg adopt {name} "
             f"--primary-key {shlex.quote(key)}` gives it a new change store. To read "
-            "the base store before, open "
+            "the base store before that, call "
             f"lake.open_table({base.metadata_file!r})"
         )
 

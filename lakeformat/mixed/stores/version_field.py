@@ -123,7 +123,7 @@ def require_version_of_deletes(column: pa.Array, deletes: NDArray[np.bool_], row
         number = row + int(np.argmax(nulls & deletes))
         raise InvalidRequestError(
             f"row {number} deletes a key without a version, so it would delete no row that has "
-            "one: give it the version of the delete, or delete rows by a condition with "
+            "one: give this row the version of the delete, or delete rows by a condition with "
             "table.delete(where), which uses the version of each row"
         )
 

@@ -73,7 +73,7 @@ class MixedConsumers(PositionConsumers):
         """Return the position; raise ``InvalidRequestError`` if changes after it cannot be read."""
         since = history.since(place, None)
         if since.missed or since.rewound:
-            why = "snapshots after it have expired" if since.missed else "the table lacks it"
+            why = "snapshots after it have expired" if since.missed else "no such position exists"
             raise InvalidRequestError(
                 f"consumer {consumer_id!r} cannot read {self._table} after position {place}: "
                 f"{why}. {read_all_rows(consumer_id, history.head)}"

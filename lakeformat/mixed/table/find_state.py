@@ -63,7 +63,7 @@ def _require_current_once(state: MixedState, history: MixedHistory) -> None:
     if newest > number:
         raise NotFoundError(
             f"{history.uri} never had the state {state.position}: its base store has merged the "
-            f"changes up to sequence number {newest}, those of the change store end at {number}. "
+            f"changes up to sequence number {newest}, but its change store ends at {number}. "
             "The clocks of the writers differ, so the order of the commits is not that of their "
             f"times. Choose the next position of snapshots(), up to {history.head}"
         )

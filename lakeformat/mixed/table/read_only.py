@@ -73,9 +73,9 @@ class _ChangeStore(IcebergTable):
         state = TableState(loaded.places, metadata, metadata.current_snapshot, metadata.schema)
         if not has_foreign_files(state):
             raise UnsupportedError(
-                f"{self.location} is the change store of a Mixed table. A rollback is only for "
-                "removing files that other programs have added, and it has none, so it would "
-                "remove changes of the table: read an earlier state with table.scan(as_of=…)"
+                f"{self.location} is the change store of a Mixed table. A rollback may only "
+                "remove files that other programs have added. This store has none, so a rollback "
+                "would remove changes of the table: read an earlier state with table.scan(as_of=…)"
             )
         return rollback(self._writable, request)
 

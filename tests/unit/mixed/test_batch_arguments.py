@@ -54,7 +54,7 @@ def test_other_answers_to_a_conflict_are_refused_by_name(table):
         lambda how: table.delete("id = 1", **how),
         lambda how: table.update("id = 1", {"name": "x"}, **how),
     ):
-        with pytest.raises(lake.UnsupportedError, match="it does not take conflict='optimistic'"):
+        with pytest.raises(lake.UnsupportedError, match="conflict='optimistic' is not possible"):
             change({"conflict": "optimistic"})
         with pytest.raises(lake.InvalidRequestError, match="did you mean 'transaction-order'"):
             change({"conflict": "transaction-ordr"})

@@ -118,7 +118,7 @@ def test_a_lease_with_a_wrong_time_is_named_and_ended(table, place):
         table.delete("id = 1")
     said = str(refused.value)
     assert "of the owner 'forger' ends at " in said
-    assert "a batch takes a lease for 60 s only. So it is forged" in said
+    assert "a batch takes a lease for 60 s only. So the lease is forged" in said
     assert kept.place(1) in said
     assert f"{command(table, place)}; with --dry-run" in said
     lease = f"the lease {kept.place(1)} (owner 'forger', valid until "

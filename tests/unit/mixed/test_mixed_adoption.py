@@ -124,7 +124,7 @@ def test_changes_outside_of_the_directory_are_counted_as_kept(tmp_path):
     done = catalog.detach_table("db.t")
     assert (planned.files, planned.outside) == (done.files, done.outside)
     assert done.outside == len(changes) > 0
-    kept = f"; {done.outside} files of the change store outside of its directory are kept"
+    kept = f"; kept {done.outside} files of the change store outside of its directory ("
     assert kept in done.sentence
     assert changes <= {*stored(outside)} <= before
 
@@ -466,6 +466,6 @@ def test_commands_adopt_and_detach_tables(tmp_path):
     [report] = json.loads(lake_command("adopt", "db.t", *key, "--json"))
     assert (report["rows"], report["primary_key"], report["dry_run"]) == (1, ["id"], False)
     assert "would be an ordinary" in lake_command("detach", "db.t", "--dry-run")
-    assert "db.t is an ordinary Iceberg table" in lake_command("detach", "db.t", "--yes")
+    assert "db.t is now an ordinary Iceberg table" in lake_command("detach", "db.t", "--yes")
     refused = CliRunner().invoke(app, ["-w", str(tmp_path), "adopt", "db.t", *key])
     assert "lake --format iceberg adopt" in str(refused.exception)

@@ -205,9 +205,7 @@ def test_a_write_of_which_newer_changes_are_merged_is_refused(table, monkeypatch
     batch = up_to_the_begin(table)
     monkeypatch.setattr("lakeformat.mixed.compact.plan.oldest_open_batch", lambda *given: None)
     table.compact(strategy="full")
-    with pytest.raises(
-        lake.CommitConflictError, match=r"has the rows up to the change with .* 4, so"
-    ):
+    with pytest.raises(lake.CommitConflictError, match=r"has merged changes up to .* 4, so"):
         batch.write(names(**IMPORTED))
     batch.abort()
     assert contents(table) == {1: "john", 2: "amy", 3: "bob"}
@@ -266,7 +264,7 @@ def test_an_older_batch_does_not_replace_the_rows_of_a_later_overwrite(table, fo
     second.overwrite(names(_1="second"), "table")
     with pytest.raises(lake.CommitConflictError, match="the later batch with transaction 3"):
         first.overwrite(names(_1="first"), "table")
-    with pytest.raises(lake.CommitConflictError, match="has the rows up to the change with seq"):
+    with pytest.raises(lake.CommitConflictError, match="has merged changes up to seq"):
         first.write(names(_1="first"))
     assert contents(table) == {1: "second"}
 
