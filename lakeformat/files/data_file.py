@@ -105,7 +105,7 @@ def naming_file(uri: str) -> Iterator[None]:
     except NotFoundError:
         raise CorruptTableError(
             f"data file {uri} is missing although a manifest lists it; if its "
-            "snapshot was just expired, scan again, else restore the file from a backup"
+            "snapshot has just expired, scan again; else restore the file from a backup"
         ) from None
     except (pa.ArrowException, OSError, KeyError, ValueError, MemoryError) as reason:
         raise CorruptTableError(

@@ -56,6 +56,7 @@ from lakeformat.publish.visible_files import shows_such_files
 from lakeformat.storage.creation_proof import ProvesCreation
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.tables.table import offering_arguments
+from lakeformat.types.count_text import counted
 
 __all__ = ["publish_head", "publish_table"]
 
@@ -340,15 +341,18 @@ class _Publication:
         reason = "the table has no snapshot"
         if current is not None:
             reason = f"the Iceberg metadata shows snapshot {_number(current)}"
-            reason += f", {len(published)} published now" if published else " already"
+            now = f"; published {counted(len(published), 'snapshot')}"
+            reason += now if published else " already"
         if self._rebuilt:
-            reason += f"; its history was made from scratch, from snapshot {published[0]} on"
+            reason += (
+                f"; the published history was made from scratch, from snapshot {published[0]} on"
+            )
         if self._updated:
             reason += "; a change of tags, an expiry or a rollback was published"
         if self._upgraded:
-            reason += f"; its format version is now {self._version}"
+            reason += f"; the metadata's format version is now {self._version}"
         if self._followers.moved:
-            reason += f"; {', '.join(self._followers.moved)} shows it now"
+            reason += f"; shown now by {', '.join(self._followers.moved)}"
         report = PublishReport(
             table=handle.uri,
             snapshot_id=None if current is None else _number(current),

@@ -42,7 +42,7 @@ def with_wider_times(schema: TableSchema, before: TableSchema | None) -> TableSc
     for old, new in zip(schema.fields, fields, strict=True):
         if old != new:
             _log.info(
-                "column %r becomes %s in place of %s, which not all readers of Iceberg read "
+                "column %r becomes %s, because not all readers of Iceberg read %s "
                 "('iceberg.on-unpublishable' = 'rewrite')",
                 *(new.name, type_to_sql(new.type), type_to_sql(old.type)),
             )

@@ -89,7 +89,8 @@ def not_utf_8(path: str, reason: object) -> InvalidRequestError:
     error.
     """
     return InvalidRequestError(
-        f"cannot read {path}: it is not UTF-8 ({reason}): set encoding to its own, such as latin-1"
+        f"cannot read {path}: it is not UTF-8 ({reason}): set encoding to that of the file, such "
+        "as latin-1"
     )
 
 

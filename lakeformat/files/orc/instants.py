@@ -160,8 +160,8 @@ def _require_bounds(
 
 def _other_zone(column: str, hours: float) -> UnsupportedError:
     return UnsupportedError(
-        f"column {column!r} was written by a JVM whose clock is {hours:+g} hours from UTC, by the "
-        "bounds in the manifest, and the file does not name its time zone; set "
+        f"by the bounds in the manifest, column {column!r} was written by a JVM {hours:+g} hours "
+        "from UTC, but the file does not name its time zone; set "
         f"'{ZONE_OPTION}' of the table to the zone of the JVMs that write it, such as "
         "'Asia/Shanghai'"
     )

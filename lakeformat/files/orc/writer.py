@@ -96,7 +96,7 @@ def _refuse_fractions_before_1970(rows: pa.Table) -> None:
         if any(_has_fraction_before_1970(chunk) for chunk in column.chunks):
             raise InvalidRequestError(
                 f"column {name!r} has a timestamp before 1970 with a fraction of a millisecond, "
-                "and an ORC file with one cannot be read in Java; set 'file.format' to parquet, "
+                "and Java cannot read an ORC file with such values; set 'file.format' to parquet, "
                 "or cut such values to milliseconds"
             )
 

@@ -25,7 +25,7 @@ def test_a_table_is_published_up_to_its_newest_snapshot(tmp_path):
         "shop.orders", lake.set_option("metadata.iceberg.storage", "table-location")
     )
     shown = lake_says(catalog, "publish", "shop.orders")
-    assert "the Iceberg metadata shows snapshot 1, 1 published now" in shown
+    assert "the Iceberg metadata shows snapshot 1; published 1 snapshot" in shown
     [report] = json.loads(lake_says(catalog, "publish", "shop.orders", "--json"))
     assert (report["snapshot_id"], report["published"]) == (1, [])
     assert report["metadata_file"].endswith("shop.db/orders/metadata/v1000000001.metadata.json")

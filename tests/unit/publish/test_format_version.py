@@ -127,7 +127,7 @@ def test_a_raised_version_upgrades_the_published_table(storage, by_commit):
     if not by_commit:
         report = lake.publish_table(table)
         assert (report.published, report.updated) == ((), False)
-        assert report.reason.endswith("already; its format version is now 3")
+        assert report.reason.endswith("already; the metadata's format version is now 3")
         assert iceberg(table)._loaded().metadata.next_row_id == 0
         assert row_ids(table) == {"a": None, "b": None}
     table.write(rows_of(id=[1], note=["c"]))

@@ -322,7 +322,7 @@ def test_commits_of_other_engines_are_published_once_for_readers_of_iceberg(cata
     for number in (2, 3):
         theirs.write(pa.table({"id": [number]}))
     first, again = publish.run(request_for()), publish.run(request_for())
-    assert first["reason"] == "the Iceberg metadata shows snapshot 3, 2 published now"
+    assert first["reason"] == "the Iceberg metadata shows snapshot 3; published 2 snapshots"
     assert first["report"]["published"] == [2, 3]
     assert (said(first), said(again)) == ((False, None, 3), (True, None, 3))
     assert sorted(iceberg(table).scan().to_arrow()["id"].to_pylist()) == [1, 2, 3]

@@ -369,7 +369,7 @@ def test_text_that_is_not_utf8_is_refused_by_file_with_what_to_do(tmp_path, name
 
     with pytest.raises(
         lake.InvalidRequestError,
-        match=rf"{name}: it is not UTF-8 .*set encoding to its own, such as latin-1",
+        match=rf"{name}: it is not UTF-8 .*set encoding to that of the file",
     ):
         list(read_files(source.paths, source.format, source.columns()))
     with pytest.raises(lake.InvalidRequestError, match=name):
