@@ -195,7 +195,7 @@ def test_a_rename_that_dies_loses_no_row_and_a_repeated_one_completes_it(kind, w
         old, new = (read_or_refused(catalog, f"db.{name}") for name in ("t", "new"))
         assert (old, new) in ((ROWS, None), (None, ROWS), (None, None))
         if (old, new) == (None, None):
-            with pytest.raises(lake.CorruptTableError, match=r"a rename to 'db.new' was interrupt"):
+            with pytest.raises(lake.CorruptTableError, match=r"interrupted rename to 'db.new'"):
                 catalog.table("db.t")
         assert new == ROWS or not acknowledged
         if "t" in tables:

@@ -54,8 +54,8 @@ def find_commit(
     if newer is not None:
         raise InvalidRequestError(
             f"{commit} arrived after commit {newer.summary[_IDENTIFIER]} of the same user "
-            f"(snapshot {newer.snapshot_id} of {metadata.location}), so it is unknown if it was "
-            "published: the identifiers of a user must ascend. Use a separate user for each run"
+            f"(snapshot {newer.snapshot_id} of {metadata.location}), so its outcome is "
+            "unknown: the identifiers of a user must ascend. Use a separate user for each run"
         )
     return None
 

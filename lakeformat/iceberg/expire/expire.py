@@ -132,7 +132,7 @@ def _find(chosen: Selection, published: TableMetadata | None) -> ExclusiveFiles:
         if published is not None:
             error.add_note(
                 f"{counted(len(chosen.snapshots), 'snapshot has', 'snapshots have')} expired, but "
-                "their files were not deleted: they are orphans now, which remove_orphans deletes"
+                "the files were not deleted: they are orphans now. remove_orphans deletes them"
             )
         raise
 

@@ -196,8 +196,8 @@ def _require_no_batch(pair: StorePair, state: MixedState, name: str) -> None:
     if (batch := oldest_open_batch(state, pair.base.environment.now_millis())) is not None:
         raise InvalidRequestError(
             f"{name} is not detached, because a batch may still commit ({batch}): commit it or "
-            f"abort it first. If its process died, `lake compact {name}` ends it when its lease is "
-            "stale"
+            f"abort it first. If its process died, `lake compact {name}` ends the batch when its "
+            "lease is stale"
         )
 
 

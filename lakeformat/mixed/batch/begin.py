@@ -66,7 +66,7 @@ class BegunBatch:
             raise TableReplacedError(
                 f"{self} was not published: since it began, the change store {change.places.uri} "
                 f"was dropped and created again, with the id {change.metadata.table_uuid}. Open "
-                "the table again, and begin a new batch if it is meant for the new table"
+                "the table again, and begin a new batch if its rows are for the new table"
             )
         self.lease.require(str(self))
         require_not_detaching(change.metadata)

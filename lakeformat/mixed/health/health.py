@@ -165,7 +165,7 @@ def _reasons(
     name = shlex.quote(table)
     if plan is not None and plan.due:
         first = plan.due[0]
-        where = f", such as of partition {first.partition}" if first.partition else ""
+        where = f", for example of partition {first.partition}" if first.partition else ""
         yield Reason(
             f"{plan.optimizing.sentence} is due{where} ({first.decision.reason})",
             f"lake compact {name} --strategy minor",

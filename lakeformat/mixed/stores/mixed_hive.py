@@ -21,9 +21,9 @@ name.
 HIVE_LOCATION = "base.hive.location-root"
 """The property of both stores with the directory of the Hive table."""
 _INSTEAD = (
-    "Read it as a Hive table, which has the rows up to the newest full optimizing, or with Amoro. "
-    "To use it with this library, create a Mixed table and copy the rows, for example with "
-    "spark_jobs.write_table(spark.table('db.t'), 'db.copy')"
+    "Read the table with Amoro, or as a Hive table, which has the rows up to the newest full "
+    "optimizing. To use it with this library, create a Mixed table and copy the rows, for example "
+    "with spark_jobs.write_table(spark.table('db.t'), 'db.copy')"
 )
 
 

@@ -184,7 +184,7 @@ class StorePair:
     def _way_out(self, base: LoadedMetadata) -> str:
         renamed = base.metadata.properties.get(RENAMED_TO)
         if renamed is not None:
-            return f"a rename to {renamed!r} was interrupted. Repeat it: rename_table completes it"
+            return f"repeat the interrupted rename to {renamed!r}: rename_table completes it"
         places = base.places
         name = shlex.quote(places.catalog_name or ".".join(places.uri.rsplit("/", 2)[1:]))
         key = base.metadata.properties.get(PRIMARY_KEY, "")

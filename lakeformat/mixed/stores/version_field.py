@@ -86,8 +86,8 @@ def require_properties_with_version(properties: Mapping[str, str], name: str) ->
     """
     if not bool_property(properties, UPSERT, default=True):
         raise InvalidRequestError(
-            f"{UPSERT!r} is false, but rows of a table with a version field, {name!r}, always "
-            "replace those of their key: leave the property out"
+            f"{UPSERT!r} is false, but a table with a version field, {name!r}, has one row for "
+            "each key: leave the property out"
         )
     if bool_property(properties, OPTIMIZED_BY_AMORO, default=False):
         raise InvalidRequestError(

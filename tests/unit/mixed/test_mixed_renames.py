@@ -85,7 +85,7 @@ def test_a_repeated_call_completes_a_rename_that_died_before_any_step(
                 new if step else None
             )
             if step == 2:
-                with pytest.raises(lake.CorruptTableError, match=f"a rename to '{new}' was int"):
+                with pytest.raises(lake.CorruptTableError, match=f"interrupted rename to '{new}'"):
                     catalog.table(old)
             catalog.rename_table(old, new)
         assert rows(catalog.table(new)) == [(1, "a"), (2, "b")]

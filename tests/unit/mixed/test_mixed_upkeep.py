@@ -75,7 +75,7 @@ def test_health_counts_what_a_read_merges_and_advises_the_optimizing(aged):
     assert report.verdict == "degraded"
     [reason] = report.reasons
     assert reason.finding.startswith(
-        "minor optimizing of 2 of 2 partitions in 2 tasks is due, such as of partition "
+        "minor optimizing of 2 of 2 partitions in 2 tasks is due, for example of partition "
     )
     assert reason.finding.endswith(" fragments and deletes)")
     assert reason.advice.startswith("lake compact file:/")

@@ -166,7 +166,7 @@ def test_versions_of_each_type_have_the_order_of_their_values(kind, values, cata
         ("versoin", {}, r"names 'versoin', but .*did you mean 'version'"),
         ("id", {}, r"names 'id', a key column"),
         ("name", {}, r"of type string, but a version must be of"),
-        ("version", {"write_upsert_enabled": "false"}, r"always replace those of their key"),
+        ("version", {"write_upsert_enabled": "false"}, r"has one row for each key"),
         ("version", {"self-optimizing_enabled": "true"}, r"Amoro's optimizer does not know"),
         ("version", {"sequence_field": "version"}, r"property of Paimon tables"),
     ],
