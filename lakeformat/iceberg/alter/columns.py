@@ -250,8 +250,8 @@ def _require_no_partition(metadata: TableMetadata, columns: StructType, path: Pa
     }
     if found is not None and found.id in sources:
         raise InvalidRequestError(
-            f"{_shown(path)} is a source of partitions, so this version does not change its type: use "
-            "ALTER TABLE in Spark"
+            f"{_shown(path)} is a source of partitions, so this version does not change its "
+            "type: use ALTER TABLE in Spark"
         )
 
 
