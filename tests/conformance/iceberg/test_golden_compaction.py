@@ -110,7 +110,7 @@ def test_a_new_sequence_number_which_java_offers_is_refused(tmp_path):
     run = referee_run("eq_deletes_new_seq", tmp_path / "t")
     table = lake.open_table(str(tmp_path / "t"))
     rows = rows_of(table)
-    with pytest.raises(lake.InvalidRequestError, match=r"deletes by key .* must apply to them"):
+    with pytest.raises(lake.InvalidRequestError, match=r"equality deletes .* must apply to them"):
         table.compact(use_starting_sequence_number=False, rewrite_all=True)
     report = table.compact(rewrite_all=True)
     removed = [each for each in run.result["files_removed"] if not each["content"]]

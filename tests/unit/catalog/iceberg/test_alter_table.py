@@ -76,7 +76,7 @@ def test_a_change_that_changes_nothing_publishes_nothing(catalog):
         (lake.add_column("ID", "INT"), "'ID' cannot be added, because there is a column 'id'"),
         (lake.add_column("id.x", "INT"), "'id.x' cannot be added, because 'id' is not a struct"),
         (lake.add_column("n", "INT NOT NULL"), "cannot be added with a default or as NOT NULL"),
-        (lake.add_column("n", "INT", after="di"), "'n' cannot be moved after 'di': the other col"),
+        (lake.add_column("n", "INT", after="di"), "'n' cannot be moved after 'di': the columns b"),
         (lake.drop_column("id"), "'id' cannot be dropped, because it is an identifier field"),
         (lake.drop_column("at.tags.element.n"), "because it is the only field of its struct"),
         (lake.drop_column("at.tags.element"), "'at.tags' is not a struct: only fields of a struct"),
@@ -165,7 +165,9 @@ def test_a_column_that_may_be_null_from_now_on_takes_nulls(catalog):
 def test_a_column_that_partitions_or_orders_need_is_not_dropped(catalog, use):
     columns = [("id", "INT"), ("at", "TIMESTAMP(6)")]
     catalog.create_table("shop.t", columns, **use)
-    with pytest.raises(lake.InvalidRequestError, match="'at' cannot be dropped, because a"):
+    with pytest.raises(
+        lake.InvalidRequestError, match="'at' cannot be dropped, because the current"
+    ):
         catalog.alter_table("shop.t", lake.drop_column("at"))
     renamed = catalog.alter_table("shop.t", lake.rename_column("at", "time"))
     assert renamed.schema.column_names == ["id", "time"]
