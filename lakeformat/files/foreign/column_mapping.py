@@ -85,7 +85,7 @@ class ColumnMapping:
             if names.count(name) > 1:
                 raise InvalidRequestError(
                     f"columns={{{name!r}: {source!r}}} and the source's own column {name!r} are "
-                    f"both column {name!r} of the table: give the latter another name in columns"
+                    f"both column {name!r} of the table: give the source's {name!r} another name"
                 )
         for name in self.casts:
             if name not in names:

@@ -115,7 +115,7 @@ def _moved(fields: list[Field], place: int, change: MovedColumn) -> list[Field]:
         target = len(fields)
     elif change.neighbour not in names:
         raise InvalidRequestError(
-            f"{_shown(change.path)} cannot be moved {change.place} {change.neighbour!r}: the "
+            f"{_shown(change.path)} cannot be placed {change.place} {change.neighbour!r}: the "
             f"columns beside it are {', '.join(names) or 'none'}{closest(change.neighbour, names)}"
         )
     else:

@@ -73,7 +73,8 @@ def _reference(metadata: TableMetadata, name: str, kind: str) -> Reference:
     if name not in known:
         listed = ", ".join(known) or "none"
         raise NotFoundError(
-            f"{metadata.location} has no {kind} {name!r}, only {listed}{closest(name, known)}"
+            f"{metadata.location} has no {kind} {name!r}; its "
+            f"{'branches' if kind == 'branch' else 'tags'} are {listed}{closest(name, known)}"
         )
     return known[name]
 

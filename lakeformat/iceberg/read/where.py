@@ -81,9 +81,9 @@ def _of_values(values: Any, names: Sequence[str], metadata: TableMetadata) -> Pr
     parts: list[Predicate] = []
     for name, value in values.items():
         if name not in names:
-            listed = ", ".join(names) or "none"
-            wrong = f"partitions has {name!r}, but the partition columns of "
-            wrong += f"{metadata.location} are {listed}{closest(str(name), names)}"
+            known = f"only the partition columns {', '.join(names)}" if names else "none"
+            wrong = f"{name!r} is no partition column of {metadata.location}, which has {known}"
+            wrong += closest(str(name), names)
             raise InvalidRequestError(
                 f"{sentence(wrong)} For a partition by a transform such as day(ts) give a "
                 "condition on the column: where= in a scan or delete, overwrite= in a write"

@@ -117,7 +117,7 @@ def _check_required(values: pa.Array, field: Field, name: str, counted: str) -> 
     if field.required and values.null_count:
         raise InvalidRequestError(
             f"column {name!r} is required, but {values.null_count} of {len(values)} {counted} "
-            "have a null there; fill in a value or drop them"
+            f"have a null there; fill in a value or drop these {counted}"
         )
     for inner, part in _inner_values(values, field.type):
         _check_required(part, inner, f"{name}.{inner.name}", "values")

@@ -61,9 +61,9 @@ class MovedRows:
             if self._has_moved_key(state, file):
                 raise CommitConflictError(
                     f"{self.batch} was not published: it moves rows out of the partition "
-                    f"{file.partition!r}, and {file.path} has newer changes of some of the same "
-                    "keys. Such rows would be stored in both partitions. Repeat the update, "
-                    "which reads the new rows"
+                    f"{file.partition!r}, and {file.path} has newer changes of some of these "
+                    "rows, which would be stored in both partitions. Repeat the update, which "
+                    "reads the new rows"
                 )
             self._checked.add(file.path)
 
