@@ -66,7 +66,7 @@ class MixedSystemTable:
         if name not in SYSTEM_TABLES:
             unknown = f"a Mixed table has no system table {name!r}, only {', '.join(known)}"
             raise NotFoundError(
-                f"{sentence(unknown + closest(name, known))} Those of Iceberg are in each store: "
+                f"{sentence(unknown + closest(name, known))} Each store has those of Iceberg: "
                 "table.base.system_table(…), table.change.system_table(…)"
             )
         self.name = name
