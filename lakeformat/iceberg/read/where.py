@@ -82,7 +82,7 @@ def _of_values(values: Any, names: Sequence[str], metadata: TableMetadata) -> Pr
     for name, value in values.items():
         if name not in names:
             known = f"only the partition columns {', '.join(names)}" if names else "none"
-            wrong = f"{name!r} is no partition column of {metadata.location}, which has {known}"
+            wrong = f"{name!r} is not a partition column of {metadata.location}, which has {known}"
             wrong += closest(str(name), names)
             raise InvalidRequestError(
                 f"{sentence(wrong)} For a partition by a transform such as day(ts) give a "

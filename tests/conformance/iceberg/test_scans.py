@@ -97,7 +97,7 @@ def test_partitions_are_chosen_by_the_values_of_their_columns():
 
 
 def test_a_partition_that_is_not_a_column_is_refused_with_the_way_to_choose_it():
-    with pytest.raises(InvalidRequestError, match=r"'event_time_hour' is no part.*where"):
+    with pytest.raises(InvalidRequestError, match=r"'event_time_hour' is not a part.*where"):
         scan("hour_action", partitions={"event_time_hour": 442027})
 
 

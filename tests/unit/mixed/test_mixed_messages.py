@@ -231,7 +231,7 @@ def test_an_overwrite_that_cannot_be_published_is_refused_and_leaves_nothing(tab
         with pytest.raises(lake.UnsupportedError, match="several writers have rows of node"):
             batch.commit(two, overwrite="table")
         assert table.abort(two) == []
-    with pytest.raises(lake.InvalidRequestError, match="is no partition column of"):
+    with pytest.raises(lake.InvalidRequestError, match="is not a partition column of"):
         table.begin_write({"v": "a"}, None)
     assert files(tmp_path) == before
     assert contents(table) == {(1, "x"): "old"}
