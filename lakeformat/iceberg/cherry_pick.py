@@ -69,7 +69,7 @@ def cherry_pick(
     if (snapshot is None) == (wap_id is None):
         given = "neither" if snapshot is None else "both"
         raise InvalidRequestError(
-            f"pass either snapshot or wap_id, which chooses the snapshot to publish; got {given}"
+            f"pass either snapshot or wap_id, to choose the snapshot to publish; got {given}"
         )
     handle.pointer.require_writable()
     loaded = handle.load()

@@ -163,9 +163,7 @@ def _with_strategy(options: CompactOptions) -> CompactOptions:
                 f"order_strategy={how!r} sorts by columns: name them in order_by"
             )
         if strategy == "zorder":
-            raise InvalidRequestError(
-                "strategy='zorder' orders rows along a curve through columns: name them in order_by"
-            )
+            raise InvalidRequestError("strategy='zorder' sorts by columns: name them in order_by")
         return _checked(replace(options, strategy=strategy))
     named = replace(options, order_by=_order_by(by))
     if is_sorted:

@@ -100,7 +100,7 @@ def _ordered_field(schema: Schema, name: str) -> Field:
     kind = field.type.name if isinstance(field.type, PrimitiveType) else "nested"
     if kind not in _ORDERED:
         raise InvalidRequestError(
-            f"order_by names {name!r}, and values of type {kind} cannot be put on a curve: name "
+            f"order_by names {name!r} of type {kind}, by which strategy 'zorder' cannot sort: name "
             "columns of numbers, texts or times"
         )
     return field

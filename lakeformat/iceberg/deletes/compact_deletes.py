@@ -148,8 +148,8 @@ def _deleted_rows(plan: DeletePlan, file: FileToChange) -> _NewVector:
     if plan.with_keys and any(each.equality_ids for each in file.split.deletes):
         if (count := file.split.file.record_count) is None:
             raise UnsupportedError(
-                f"the manifest has no number of rows of {file.path}, so its equality "
-                "deletes cannot be turned into positions: rewrite the file with compact()"
+                f"the manifest has no row count for {file.path}, so the equality deletes "
+                "of this file cannot be turned into positions: rewrite the file with compact()"
             )
         live = DeletionVector.of_parts(plan.scan.positions(file.split))
         return file, DeletionVector(FrozenBitMap64(range(count)) - live.positions)

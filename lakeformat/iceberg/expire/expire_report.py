@@ -113,8 +113,8 @@ def _lines(report: IcebergExpireReport) -> Iterator[str]:
         yield deleted.line(dry_run=report.dry_run)
     if report.outside:
         yield (
-            f"kept {counted(report.outside, 'file')} outside of the table: allow the directory "
-            "with external_roots to delete them"
+            f"kept {counted(report.outside, 'file')} outside of the table, because external_roots "
+            "does not allow the directory"
         )
     if deleted.failures:
         failures = counted(deleted.failures, "file")

@@ -143,7 +143,7 @@ class DeleteIndex:
             if vector.sequence_number < number:
                 raise CorruptTableError(
                     f"the deletion vector of {file.path} has the sequence number "
-                    f"{vector.sequence_number}, which is lower than {number}, that of the file; "
+                    f"{vector.sequence_number}, which is lower than that of the file, {number}; "
                     f"{RESTORE}"
                 )
             return (*found, vector)

@@ -176,8 +176,8 @@ class DeletedRows:
             found = self._read(file, (FILE_PATH, DELETED_POSITION), _POSITION_NAMES)
             if any(each.null_count for each in found.columns) or _has_negative(found):
                 raise CorruptTableError(
-                    f"{file.path} has a row without a file path, or without a position from 0 on; "
-                    f"{_REMEDY}"
+                    f"{file.path} has a row without a file path, or with a missing or "
+                    f"negative position; {_REMEDY}"
                 )
             return _by_path(found)
 

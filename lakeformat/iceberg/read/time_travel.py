@@ -91,7 +91,7 @@ def _at(metadata: TableMetadata, as_of: Moment) -> Snapshot:
     if oldest is not None:
         since = f"its history begins at {moment_text(oldest)}; choose a later time"
     elif metadata.snapshots:
-        since = "its metadata keeps no times of its snapshots, so choose one by its id"
+        since = "its metadata has no snapshot times, so choose a snapshot by its id"
     else:
         since = "it has no snapshot yet"
     raise NotFoundError(f"{metadata.location} had no snapshot at {moment_text(millis)}: {since}")

@@ -118,8 +118,8 @@ class MergeWork:
         for file in unit.remaining:
             if (count := file.split.file.record_count) is None:
                 raise UnsupportedError(
-                    f"the manifest has no number of rows of {file.path}, so its deletes cannot be "
-                    "turned into positions: compact the table with strategy='full'"
+                    f"the manifest has no row count for {file.path}, so the deletes of this file "
+                    "cannot be turned into positions: compact the table with strategy='full'"
                 )
             live = DeletionVector.of_parts(scan.positions(self._split(unit, (file,))))
             deleted = DeletionVector(FrozenBitMap64(range(count)) - live.positions)

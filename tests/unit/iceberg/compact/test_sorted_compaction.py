@@ -212,7 +212,7 @@ def test_a_plan_names_the_order(storage):
     ("options", "message"),
     [
         ({"strategy": "sort"}, "has no sort order: name the columns to sort by in order_by"),
-        ({"strategy": "zorder"}, "along a curve through columns: name them in order_by"),
+        ({"strategy": "zorder"}, "'zorder' sorts by columns: name them in order_by"),
         ({"order_by": ["i"]}, "'i' names no column of the table"),
         ({"order_by": ["id", "id"]}, "order_by names 'id' twice"),
         ({"order_by": []}, "order_by names no column"),

@@ -125,8 +125,8 @@ def test_columns_that_cannot_be_on_a_curve_are_refused_by_name():
     for name, message in {
         "i": "'i', which is not a column.*plain columns, which are id, tags, shape, p",
         "bucket(4, id)": "which is not a column",
-        "tags": "'tags', and values of type nested cannot be put on a curve",
-        "shape": "'shape', and values of type geometry",
+        "tags": "'tags' of type nested, by which strategy 'zorder' cannot sort",
+        "shape": "'shape' of type geometry",
         "p": r"only partition columns \(p\)",
     }.items():
         with pytest.raises(InvalidRequestError, match=message):

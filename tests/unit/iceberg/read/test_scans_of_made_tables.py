@@ -259,7 +259,7 @@ def test_a_delete_without_its_file_or_position_is_damage(tmp_path, path, positio
 def test_a_table_without_a_log_of_its_snapshots_proposes_their_ids(tmp_path):
     made = MadeTable(tmp_path / "t", ID)
     made.manifest(one_file(made, 1))
-    with pytest.raises(NotFoundError, match="keeps no times of its snapshots, so choose one by"):
+    with pytest.raises(NotFoundError, match="has no snapshot times, so choose a snapshot by"):
         made.commit().scan(as_of="2024-01-31 10:00")
 
 
