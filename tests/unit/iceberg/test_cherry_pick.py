@@ -111,5 +111,5 @@ def test_other_changes_than_appends_are_refused(storage):
 
 @pytest.mark.parametrize("given", [{}, {"snapshot": 1, "wap_id": "w"}])
 def test_one_snapshot_is_named(storage, given):
-    with pytest.raises(InvalidRequestError, match="pass either snapshot or wap_id, which chooses"):
+    with pytest.raises(InvalidRequestError, match="pass either snapshot or wap_id, to choose"):
         IcebergTable(with_branch(storage)).cherry_pick(**given)
