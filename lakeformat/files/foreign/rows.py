@@ -71,7 +71,7 @@ def naming(path: str) -> Iterator[None]:
         raise InvalidRequestError(f"cannot read {path}: {reason}") from None
     except InvalidRequestError as reason:
         said = str(reason) if path in str(reason) else f"{path}: {reason}"
-        said = with_first_number(said, "from 1, without a header")
+        said = with_first_number(said, "from 1, after any header")
         raise InvalidRequestError(said) from None
 
 
