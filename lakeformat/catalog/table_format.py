@@ -50,9 +50,9 @@ def _other(name: str, sign: str, reader: str) -> _Format:
 _ICEBERG = _Format(
     "an Iceberg table",
     "metadata/version-hint.text",
-    "This catalog holds Paimon tables only. Open it by its directory: lake.open_table({uri!r}), or "
-    "`lake scan {word}`; or by its name in a catalog of Iceberg tables: open_catalog(…, "
-    "format='iceberg')",
+    "This catalog holds Paimon tables only. Open the table by its directory: "
+    "lake.open_table({uri!r}), or `lake scan {word}`; or by its name in a catalog of Iceberg "
+    "tables: open_catalog(…, format='iceberg')",
 )
 _FORMATS = (
     _ICEBERG,

@@ -144,7 +144,7 @@ def _drop_unless_used(
 
 def _dropped(change: TableName) -> CommitConflictError:
     return CommitConflictError(
-        f"another process dropped the change store '{change}' meanwhile, and the table is an "
+        f"another process dropped the change store '{change}' meanwhile. The table to adopt is an "
         "Iceberg table as before: repeat the call"
     )
 
@@ -219,8 +219,8 @@ def _require_own(change: TableName, found: TableMetadata, adoption: Adoption) ->
     if (detaching := found.properties.get(DETACHING)) is not None:
         raise AlreadyExistsError(
             f"table '{change}' is the change store that an interrupted detach of {detaching!r}, or "
-            f"a failed adoption, has left: repeat detach_table({detaching!r}) or `lake detach "
-            f"{detaching}` first"
+            f"a failed adoption, has left: run detach_table({detaching!r}) or `lake detach "
+            f"{detaching}`, then repeat the call"
         )
     wanted = _described(adoption, found.location)
     if found.snapshots or found.properties.get(TABLE_STORE) != wanted.properties[TABLE_STORE]:

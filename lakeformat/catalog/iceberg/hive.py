@@ -216,7 +216,7 @@ class _Lock:
         raise LockUnavailableError(
             f"table '{self._name}' is locked in the Hive metastore by {holder}, for longer than a "
             "commit takes. Nothing was published. If that program runs, retry later. If it was "
-            "killed, the metastore deletes its lock after the time in its setting "
+            "killed, the metastore deletes the lock after the time in its setting "
             f"'metastore.txn.timeout', 300 seconds by default: then retry. SHOW LOCKS "
             f"{self._name} in Hive lists the lock"
         )

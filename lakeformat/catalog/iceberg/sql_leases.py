@@ -102,8 +102,8 @@ class SqlLeases:
             if not is_sent:
                 raise
             raise LockUnavailableError(
-                f"{sentence(str(error))} So it is unknown if {self._name} was taken, and no batch "
-                "began: retry. If it was taken, it becomes stale by itself"
+                f"{sentence(str(error))} No batch began, and it is unknown if {self._name} was "
+                "taken: retry. If the lease was taken, it becomes stale by itself"
             ) from None
         return True
 

@@ -91,13 +91,13 @@ def _require_same_address(before: str, theirs: Mapping[str, str], ours: Mapping[
     if _URI not in ours:
         raise UnsupportedError(
             f"the connection has options that begin with {before!r}, but only the table names the "
-            f"address, and any program that writes the table can change it: give {before + _URI!r} "
-            "to the connection, too"
+            "address, which any program that writes the table can change: give "
+            f"{before + _URI!r} to the connection, too"
         )
     if ours[_URI].rstrip("/") != theirs[_URI].rstrip("/"):
         raise UnsupportedError(
             f"the option {before + _URI!r} of the table is {theirs[_URI]!r}, and the connection "
-            "names another address, to which its credentials belong: correct one of them"
+            "names another address, to which its credentials belong: correct one of the addresses"
         )
 
 

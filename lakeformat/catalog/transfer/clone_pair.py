@@ -194,9 +194,9 @@ class _PairClone:
             raise InvalidRequestError(
                 f"{self.source.location} was not cloned to '{self.name}': "
                 f"{counted(repeated.rows, 'row')} have a key that occurs more than once, such as "
-                f"{repeated.examples}, and the base store of a clone has each key once. Pass the "
-                "rows to keep to upsert() of the source, which replaces all rows of their keys, "
-                "then clone again"
+                f"{repeated.examples}, and the base store of a clone has each key once. Call "
+                "upsert() of the source with the rows that you keep: it replaces all rows of their "
+                "keys. Then clone again"
             ) from None
         for batch in clone.scan(self.scan.schema.names).to_batches():
             stored.add(batch)

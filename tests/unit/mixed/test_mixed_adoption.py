@@ -359,7 +359,7 @@ def test_a_writer_of_a_table_that_is_detached_meanwhile_writes_nothing(catalog, 
     monkeypatch.setattr(metastore, "remove_table", remove)
     with pytest.raises(lake.LakeError):
         mixed.write(names(_2="lost"))
-    with pytest.raises(lake.AlreadyExistsError, match="repeat detach_table"):
+    with pytest.raises(lake.AlreadyExistsError, match="run detach_table"):
         catalog.adopt_table("db.t", primary_key=["id"])
     catalog.detach_table("db.t")
     assert catalog._metastore.tables("db") == ["t"]
