@@ -53,7 +53,7 @@ class ConditionalWrites:
             self._pause(turn)
         raise UnavailableError(
             f"Cannot publish {self.uri(path)}: the store refused {_CONFLICTS} attempts because of "
-            "concurrent requests for the same name, but no such file exists. Retry."
+            "concurrent requests for the same name, but no file has this name. Retry."
         )
 
     def put_new(self, path: str, content: bytes) -> None:

@@ -83,7 +83,7 @@ class _Copying:
             if _is_temporary(name):
                 continue
             if not self._storage.exists(f"{self._old}/{name}") or not self._is_same(name):
-                raise self._taken(name, "which another writer created")
+                raise self._taken(name, "which another writer created", may_be_ours=False)
 
     def copy(self, files: Mapping[str, FileInfo]) -> None:
         inside = f"{self._last}/"
@@ -153,13 +153,16 @@ class _Copying:
             self._storage, source
         ) == content_digest(self._storage, target)
 
-    def _taken(self, name: str, why: str) -> AlreadyExistsError:
+    def _taken(self, name: str, why: str, *, may_be_ours: bool = True) -> AlreadyExistsError:
         storage = self._storage
+        more = (
+            " If an earlier attempt of this move left the file, delete the new directory and repeat"
+            " instead."
+        )
         return AlreadyExistsError(
             f"Cannot move {storage.uri(self._old)} to {storage.uri(self._new)}:"
             f" {storage.uri(f'{self._new}/{name}')} exists, {why}. The old directory is"
-            " unchanged. Choose another name; or, if an earlier attempt of this move left the"
-            " file, delete the new directory and repeat."
+            f" unchanged. Choose another name.{more if may_be_ours else ''}"
         )
 
 

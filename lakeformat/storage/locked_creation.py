@@ -149,7 +149,7 @@ class _LeftBehind:
     def hold(self, key: str) -> AbstractContextManager[Held]:
         raise LockUnavailableError(
             f"Cannot publish {key} in this process: only the process that opened the table has "
-            "its lock. Publish there."
+            "its lock. Publish in that process."
         )
 
 

@@ -84,9 +84,10 @@ def _translate(operation: str, uri: str, error: Exception, secrets: tuple[str, .
         return NotFoundError(f"Cannot {operation} {uri}: no such file. Check the path.")
     if _KEY_FILE.search(text):
         return InvalidRequestError(
-            f"Cannot {operation} {uri}: the file of the service account's key does not exist, or"
-            " has no such key. Its path is not shown, as it may be the key itself. Correct"
-            " gs.auth.service.account.json.keyfile, or else GOOGLE_APPLICATION_CREDENTIALS."
+            f"Cannot {operation} {uri}: the key file of the service account does not exist, or"
+            " has no valid key. Its path is not shown, as it may be the key itself. Correct"
+            " gs.auth.service.account.json.keyfile, or without this option"
+            " GOOGLE_APPLICATION_CREDENTIALS."
         )
     for secret in secrets:
         text = text.replace(secret, "***")
@@ -98,7 +99,8 @@ def _translate(operation: str, uri: str, error: Exception, secrets: tuple[str, .
         )
     if status is None and isinstance(error, ValueError):
         return InvalidRequestError(
-            f"Cannot {operation} {uri}: no object store allows this name. Choose another name."
+            f"Cannot {operation} {uri}: the object store's client refuses this name. Choose "
+            "another name."
         )
     remedy = _REMEDIES.get(status or 0, _RETRY)
     if remedy is _ACCESS and uri.startswith("s3:"):

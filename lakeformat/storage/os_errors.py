@@ -23,8 +23,8 @@ _REMEDIES = {
     errno.ENOSPC: "The disk is full: free some space, then retry; expiring snapshots frees more, "
     "and needs a little space itself.",
     errno.EDQUOT: "The disk quota is used up: free some space or raise the quota, then retry.",
-    errno.EFBIG: "The file is larger than the file system or a limit (ulimit -f) allows: raise it, "
-    "or lower the table's target file size ('target-file-size'; of an Iceberg table "
+    errno.EFBIG: "The file is larger than the file system or a limit (ulimit -f) allows: raise the "
+    "limit, or lower the table's target file size ('target-file-size'; of an Iceberg table "
     "'write.target-file-size-bytes'), then retry.",
     errno.ENOENT: "A parent directory is missing: retry, unless the table was dropped.",
     errno.EROFS: "The file system is read-only: remount it writable or use another warehouse.",

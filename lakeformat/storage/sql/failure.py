@@ -28,7 +28,7 @@ _KNOWN: tuple[tuple[type[LakeError], str, str], ...] = (
     (
         UnavailableError,
         "readonly database|read-only transaction",
-        "It is read-only: give this user the permission to write the file and its directory, or"
+        "The database is read-only: let this user write the file and its directory, or"
         " name a server that accepts writes",
     ),
     (

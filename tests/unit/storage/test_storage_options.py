@@ -106,7 +106,7 @@ def test_a_key_in_place_of_the_path_of_its_file_is_refused_and_never_shown(text)
 @pytest.mark.parametrize("name", ["GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT"])
 def test_a_key_in_the_environment_in_place_of_a_path_is_never_shown(monkeypatch, name):
     monkeypatch.setenv(name, f'{{"private_key": "{KEY}"}}')
-    with pytest.raises(InvalidRequestError, match="the file of the service account's key") as given:
+    with pytest.raises(InvalidRequestError, match="the key file of the service account") as given:
         open_storage("gs://lake/wh")
     assert KEY not in "".join(traceback.format_exception(given.value))
 
