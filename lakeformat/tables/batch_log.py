@@ -183,7 +183,7 @@ class _LoggedBatch:
     def _out_of_order(self, note: _Note) -> InvalidRequestError:
         return InvalidRequestError(
             f"{self.commit} arrived after commit {note.identifier} of the same stream into "
-            f"{self.table.uri}, so nothing was published: its checkpoint may have been removed "
-            "or restored to an older state. To restart the stream, use another name and a new "
-            "checkpoint"
+            f"{self.table.uri}, so nothing was published: the stream's checkpoint may have been "
+            "removed or restored to an older state. To restart the stream, use another name and a "
+            "new checkpoint"
         )

@@ -50,7 +50,7 @@ def try_to_create(storage: Storage, path: str, content: bytes) -> PublishOutcome
                 raise
             is_open = True
             _log.warning(
-                "the storage did not confirm %s: %s. The file is read to find out if it is written",
+                "the storage did not confirm %s: %s. The file is read to check if it was written",
                 storage.uri(path),
                 error,
             )

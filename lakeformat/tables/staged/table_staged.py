@@ -222,7 +222,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
             outcome = "claimed"
             reason = (
                 f"user {user!r} is publishing this result, or was interrupted while publishing it: "
-                "publish it again, or discard it one day later"
+                "publish it again, or wait a day and discard it"
             )
         elif published := self._where_published(result.messages):
             outcome, reason = "published", published
