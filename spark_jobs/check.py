@@ -39,8 +39,8 @@ JOB = Job(
 
 _AGAIN = "Nothing was published: correct the source, and clear the task that staged the rows"
 _KEPT = (
-    "The staged files are kept: discard_failed=True deletes them next time, and remove_orphans "
-    "with staged_older_than and dry_run=False deletes old ones"
+    "The staged files are kept; with discard_failed=True a failed check deletes them. "
+    "remove_orphans with staged_older_than and dry_run=False deletes old ones"
 )
 _DISCARDED = "The staged files were deleted"
 

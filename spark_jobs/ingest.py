@@ -136,7 +136,7 @@ def _ingest_batch(
             return _ingest_rows(catalog, wanted, started, noted, paths)
         if done := table.find_commit(commit):
             return Outcome.of_commit(table, done, None)
-        reason = f"{commit} was published before and has expired; nothing was done"
+        reason = f"{commit} was published before, and its snapshot has expired; nothing was done"
         return Outcome(
             reason=reason,
             report={"table": table.location, "snapshot_id": None, "reason": reason},
@@ -300,9 +300,10 @@ def _require_operations(table: Table, wanted: IngestRequest) -> None:
         table.require("commit")
         table.require_arguments("commit", read_snapshot=wanted.read_snapshot)
     if wanted.order and key_of_rows(table, wanted) is not None:
+        name = next(iter(wanted.order))
         raise refusal(
-            f"key {next(iter(wanted.order))!r} has no effect on change messages for "
-            f"{table.location}, which are applied by key as they come: leave it out"
+            f"key {name!r} has no effect on change messages for {table.location}: the job applies "
+            f"them by key, in their order. Leave out {name!r}"
         )
 
 
@@ -331,7 +332,8 @@ def _existing_table(catalog: Catalog, wanted: IngestRequest) -> Table | None:
             require_key_of_new_table(catalog, wanted)
             return None
         raise NotFoundError(
-            f"{sentence(reason)} With create=True the job creates it from the columns of the source"
+            f"{sentence(reason)} With create=True the job creates the table from the columns of "
+            "the source"
         ) from None
     refuse_contradiction(table, wanted)
     return table

@@ -103,8 +103,8 @@ class CheckedArguments:
             ) from reason
         except XComNotFound as reason:
             raise LakeArgumentError(
-                f"task {self.task_id!r}: {self._missing_result()}, which does not exist: the task "
-                "was skipped, or returns no member of this name"
+                f"task {self.task_id!r}: {self._missing_result()}, and this result does not exist: "
+                "that task was skipped, or returns no member of this name"
             ) from reason
 
     def _unrendered(self) -> str:

@@ -151,7 +151,7 @@ def _about_list(name: str, hint: Any, value: Sequence[Any]) -> str:
     if len(value) == 1 and fits(hint, value[0]):
         return ": leave out the brackets"
     if len(value) > 1 and all(fits(hint, each) for each in value):
-        return f": for one task each, write .partial(…).expand({name}=[…])"
+        return f": for one task per value, write .partial(…).expand({name}=[…])"
     if any(map(_is_task, value)):
         return ": write the results of tasks, such as first.output['staged']"
     return ""

@@ -226,8 +226,8 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         except NotFoundError as reason:
             if not self.create:
                 raise NotFoundError(
-                    f"{sentence(reason)} With create=True the task creates it from the columns of "
-                    "the rows"
+                    f"{sentence(reason)} With create=True the task creates the table from the "
+                    "columns of the rows"
                 ) from None
             table = None
         self._is_open = True  # any later NotFoundError comes from the function

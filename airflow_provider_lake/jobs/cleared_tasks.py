@@ -69,8 +69,8 @@ class LakeRepeatedMixin(LakeJobMixin):
         mark = _mark_of(context)
         if mark is not None and mark == record.mark:
             return (
-                "an earlier attempt of this run has succeeded, so nothing is done again; to repeat "
-                "the work, clear the task"
+                "an earlier attempt of this run has succeeded, so this attempt does nothing; to "
+                "repeat the work, clear the task"
             )
         if self.on_clear == "skip":
             return "the task was cleared after a success: on_clear='skip' keeps its result"

@@ -261,7 +261,10 @@ def _unsuccessful(ending: Ending | None) -> str | None:
     if ending is None:
         return "was killed together with its supervisor"
     if ending.why == "lease":
-        return "was ended: no triggerer has watched it for five minutes, so check that one runs"
+        return (
+            "was ended, because no triggerer watched it for five minutes: check that a triggerer "
+            "runs"
+        )
     if ending.why == "asked":
         return "was ended by a request that did not come from this attempt"
     if ending.exit_code < 0:

@@ -95,7 +95,10 @@ class LakeProcessTrigger(BaseTrigger):
         elif process.end(PATIENCE_SECONDS):
             # The next attempt may already have its own process in a directory of the same name.
             folder.remove_of(process)
-            _log.info("ended process %s, because its task was cleared or marked", self.pid)
+            _log.info(
+                "ended process %s, because its task was cleared, or marked as success or failed",
+                self.pid,
+            )
         else:
             _log.warning("process %s got SIGTERM and still runs: end it on this machine", self.pid)
 

@@ -105,8 +105,8 @@ class MessageColumn:
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             raise lake.InvalidRequestError(
                 f"column {self.name!r} has values of the types {self.values} and {met} in these "
-                "messages, which cannot become one column: make the source write one type, or "
-                "remove the column from the messages"
+                "messages, and no type holds both: make the source write one type, or remove the "
+                "column from the messages"
             ) from None
         self.values = merged.type
 
@@ -183,7 +183,7 @@ def _both(column: MessageColumn, given: Declared) -> Declared:
         raise lake.InvalidRequestError(
             f"column {column.name!r} changes from {_described(before, before.type)} to "
             f"{_described(given, given.type)} within one batch: ingest only the messages before "
-            "that change, change the table, then ingest the rest"
+            "that change, alter the table, then ingest the rest"
         )
     return Declared(type, before.decoding, before.scale)
 

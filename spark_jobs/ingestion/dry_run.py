@@ -37,7 +37,7 @@ def planned(table: lake.Table | None, wanted: IngestRequest, rows: Columns) -> O
     columns = column_texts(rows.new_columns()) if table is None else []
     changes = [] if table is None else [str(each) for each in rows.changes_for(table)]
     how = f", which would be created with the columns {', '.join(columns)}" if columns else ""
-    how = f"; it would {', '.join(changes)}" if changes else how
+    how = f"; the job would {', '.join(changes)}" if changes else how
     effect = _EFFECTS[wanted.overwrite] if wanted.upsert_by is None else _UPSERT
     return Outcome(
         reason=f"dry run: {what} {effect} {wanted.table}{how}",

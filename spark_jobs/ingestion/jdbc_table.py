@@ -54,11 +54,11 @@ def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:
         reason = f"Python's {missing.name} is missing: pip install 'airflow-provider-lake[jdbc]'"
     except (lake.InvalidRequestError, lake.UnsupportedError):
         reason = (
-            "columns are looked up only in SQLite and PostgreSQL, with parameters that their "
+            "Python looks up columns only in SQLite and PostgreSQL, with parameters that their "
             "Python drivers know"
         )
     except lake.UnavailableError:
-        reason = "Python gets no answer at its address"
+        reason = "Python gets no answer from the SQL database"
     _log.info(
         "Table %r is looked up by Spark alone, which chooses the types of its columns: %s",
         wanted.jdbc_table,

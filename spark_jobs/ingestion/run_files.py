@@ -23,7 +23,6 @@ import lakeformat as lake
 from lakeformat.environment import SYSTEM
 from lakeformat.tables.json_file import Member, decode_json_file, read_members, write_members
 from lakeformat.tables.kept_files import kept_if_published
-from lakeformat.types.count_text import counted
 from spark_jobs.ingestion.source_files import FileState, change_of
 
 if TYPE_CHECKING:
@@ -152,9 +151,8 @@ class RunFiles:
                 "or clear it with on_clear='skip' to keep the rows"
             )
         _log.warning(
-            "this run has ingested %s before (%s), which are missing now: their rows are "
-            "removed. Restore the files and clear the task again to get the rows back",
-            counted(len(missing), "file"),
+            "removing the rows that this run has ingested before from files that are missing now: "
+            "%s. To get the rows back, restore the files and clear the task again",
             names,
         )
 
@@ -229,8 +227,8 @@ class RunFiles:
             raise lake.CommitUndecidableError(
                 "another run of this task was killed or still runs, and its commit cannot be "
                 f"found, because snapshots have expired since. Its record is {uris}. If the rows "
-                "of the files that the record names are in the table, write a file with the "
-                f"content {{}} beside it, whose name is that of the record with {_DONE!r} added; "
+                "of the files that the record names are in the table, write a file beside the "
+                f"record, with the content {{}} and the name of the record with {_DONE!r} added; "
                 "otherwise delete the record. Then clear this task"
             ) from None
 

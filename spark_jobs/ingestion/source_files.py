@@ -177,7 +177,7 @@ def find_source(
     if len(formats) > 1:
         raise lake.InvalidRequestError(
             f"source {pattern!r} matches files of several formats ({', '.join(sorted(formats))}): "
-            "choose a pattern that matches one format, or set 'format' if all files have the same"
+            "choose a pattern that matches one format, or set 'format' if all files have one format"
         )
     [found] = formats
     for path in paths:

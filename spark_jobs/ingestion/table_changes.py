@@ -100,7 +100,7 @@ def _ingest_changes(
     if report.snapshot_id is None:
         why = f"consumer {wanted.consumer!r} reads snapshot {stream.next_snapshot} next"
         if stream.next_snapshot is None:
-            why = "it has no snapshots"
+            why = f"{wanted.source_table} has no snapshots"
         reason = f"no new changes in {wanted.source_table}, so nothing was written: {why}"
         report = replace(report, reason=reason)
     return Outcome.of_commit(

@@ -47,6 +47,6 @@ class ExpireSnapshotsRequest(TableRequest):
         least, most = self.retain_min, self.retain_max
         if least is not None and most is not None and least > most:
             raise refusal(
-                f"key 'retain_min' is {least}, which is more than 'retain_max', {most}: lower the "
-                "former or raise the latter"
+                f"key 'retain_min' is {least}, which is more than 'retain_max', {most}: lower "
+                "'retain_min' or raise 'retain_max'"
             )

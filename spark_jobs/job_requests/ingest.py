@@ -236,7 +236,8 @@ class IngestRequest(BatchRequest):
         if "format" in (self.table_options or {}):
             raise refusal(
                 "key 'table_options' has 'format', which no table has as an option: the catalog "
-                "sets the format. Create a Mixed table first, with lake create-table --mixed"
+                "sets the format. For a Mixed table, create it first, with lake create-table "
+                "--mixed"
             )
         if self.jdbc_url is not None:
             self._require_address(self.jdbc_url, self.source_options or {})

@@ -259,9 +259,9 @@ class LakeStreamReader(DataSourceStreamReader):
         if now.schema.fields != then.fields:
             before, after = (", ".join(f.name for f in s.fields) for s in (then, now.schema))
             raise lake.InvalidRequestError(
-                f"the stream stops{where}: the columns of {now.location} have changed since it "
-                f"began (then: {before}; now: {after}). Start it "
-                "again from its checkpoint to continue there with the new columns"
+                f"the stream stops{where}: the columns of {now.location} have changed since the "
+                f"stream began (then: {before}; now: {after}). Start the stream again from its "
+                "checkpoint: it continues there, with the new columns"
             )
         return now
 

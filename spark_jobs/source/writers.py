@@ -186,10 +186,9 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
         gone = [field.name for field in self._table.schema.fields if field.id not in there]
         if gone:
             raise lake.InvalidRequestError(
-                f"{where}: column {', '.join(map(repr, gone))} of {self._table.location} was "
-                f"dropped; the table has {', '.join(field.name for field in now.fields)}. Start "
-                "the stream again from its checkpoint, with these columns: it continues with this "
-                "batch"
+                f"{where}: {self._table.location} has no column {', '.join(map(repr, gone))} any "
+                f"more; its columns are {', '.join(field.name for field in now.fields)}. Start the "
+                "stream again from its checkpoint, with these columns: it continues with this batch"
             )
 
     def _commit_id(

@@ -36,7 +36,7 @@ MISTAKES = [
         "create=True forgotten",
         "run",
         'LakeIngestOperator(task_id="t", table="shop.new", source="in/a.csv")',
-        "NotFoundError: table 'shop.new' does not exist in file://HERE/warehouse: list_tables('shop') lists the tables there. With create=True the job creates it from the columns of the source",
+        "NotFoundError: table 'shop.new' does not exist in file://HERE/warehouse: list_tables('shop') lists the tables there. With create=True the job creates the table from the columns of the source",
     ),
     Mistake(
         "an argument with a typo",
@@ -194,7 +194,7 @@ MISTAKES = [
         "a list of tables",
         "parse",
         'LakeCompactOperator(task_id="t", table=["shop.orders", "shop.plain"])',
-        "task 't': argument 'table' must be a non-empty str, got a list: for one task each, write .partial(…).expand(table=[…])",
+        "task 't': argument 'table' must be a non-empty str, got a list: for one task per value, write .partial(…).expand(table=[…])",
     ),
     Mistake(
         "a tag with a slash",
@@ -599,7 +599,7 @@ MISTAKES = [
 
             LakeIngestOperator(task_id="t", table="shop.plain", source=find_source()["path"], trigger_rule="none_failed")
         """,
-        "task 't': argument 'source' is the result 'path' of task 'find_source', which does not exist: the task was skipped, or returns no member of this name",
+        "task 't': argument 'source' is the result 'path' of task 'find_source', and this result does not exist: that task was skipped, or returns no member of this name",
     ),
     Mistake(
         "the result of a task that returns nothing",
@@ -1234,7 +1234,7 @@ MISTAKES = [
         "a Mixed table by an option",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.new", lake_conn_id="iceberg", source="in/a.csv", create=True, table_options={"format": "mixed"})',
-        "task 't': argument 'table_options' has 'format', which no table has as an option: the catalog sets the format. Create a Mixed table first, with lake create-table --mixed",
+        "task 't': argument 'table_options' has 'format', which no table has as an option: the catalog sets the format. For a Mixed table, create it first, with lake create-table --mixed",
     ),
     Mistake(
         "a system table",

@@ -135,7 +135,7 @@ def test_what_python_cannot_reach_spark_looks_up(ingest, caplog):
     caplog.set_level("INFO")
     options = {"reWriteBatchedInserts": "true", "password": "hush"}  # not known to libpq
     assert ingest('"My Shop".paid', options=options).scan().count() == 1
-    assert "columns are looked up only in SQLite and PostgreSQL" in caplog.text
+    assert "Python looks up columns only in SQLite and PostgreSQL" in caplog.text
     with pytest.raises(lake.NotFoundError, match="has no table 'nothing'"):
         ingest("nothing", options=options)
     assert "hush" not in caplog.text

@@ -128,7 +128,7 @@ def test_a_batch_is_published_once_whose_commit_has_expired_when_the_job_is_back
     again = ingest.run(wanted)
 
     assert again["snapshot_id"] is None
-    assert "was published before and has expired" in again["report"]["reason"]
+    assert "was published before, and its snapshot has expired" in again["report"]["reason"]
     assert ids(wanted) == [1, 100]
 
 

@@ -54,7 +54,7 @@ def test_a_dry_run_shows_the_changes_of_a_table(catalog, land):
     result = land(on_schema_change="add", overwrite="table", dry_run=True)
 
     assert result["reason"] == (
-        "dry run: 2 files would replace all rows of shop.orders; it would add column day DATE"
+        "dry run: 2 files would replace all rows of shop.orders; the job would add column day DATE"
     )
     orders = catalog.table("shop.orders")
     assert (orders.schema.arrow_schema().names, orders.latest_snapshot()) == (["id", "price"], None)

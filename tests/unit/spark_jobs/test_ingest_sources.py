@@ -94,7 +94,7 @@ def test_the_first_time_brings_all_and_later_what_changed(catalog, source, follo
 
 def test_a_source_without_snapshots_brings_nothing_until_it_has_rows(catalog, source, follow):
     assert follow()["reason"] == (
-        "no new changes in shop.source, so nothing was written: it has no snapshots"
+        "no new changes in shop.source, so nothing was written: shop.source has no snapshots"
     )
     put(source, "pear", 1)
     assert (follow()["snapshot_id"], rows(catalog)) == (1, [("pear", 1)])
@@ -496,7 +496,7 @@ def spark_lookup(url, **options):
         (
             "jdbc:oracle:thin:scott/hush@//host",
             None,
-            "looked up only in SQLite and PostgreSQL",
+            "looks up columns only in SQLite and PostgreSQL",
         ),
         ("jdbc:postgresql://127.0.0.1:1/d?socketFactory=x", None, "with parameters that their"),
         ("jdbc:postgresql://127.0.0.1:1/d?password=hush", None, "Python gets no answer"),
