@@ -62,7 +62,7 @@ def main() -> int:
     except (lake.LakeError, OSError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         word = "--folder" if asked.warehouse is None else "--warehouse"
-        return _complain(f"{reason}: choose a new folder that you can write to with {word}")
+        return _complain(f"{reason}: with {word}, choose a new folder that you can write to")
     return 0
 
 

@@ -39,7 +39,7 @@ def parse_demo(arguments: Sequence[str]) -> DemoRequest:
     parser.add_argument(
         "--warehouse",
         type=Path,
-        help="a new or empty directory for the table of the first part, which then is the only one",
+        help="run only the first part, with its table in this new or empty directory",
     )
     parser.add_argument(
         "--folder",

@@ -14,7 +14,7 @@ Without a group it runs all of these, in this order, but spark and airflow in pa
 
 {groups}
 
-Only when it is named:
+Only when named:
 
 {opt_in}
 
