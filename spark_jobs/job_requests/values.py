@@ -63,7 +63,7 @@ def _duration(value: str) -> int:
     words = value.split()
     # The second word of a cron expression is an hour, that of a duration is a unit.
     if value.startswith("@") or (len(words) >= _CRON_FIELDS and not words[1].isalpha()):
-        raise ValueError("a cron expression is the schedule of a DAG")
+        raise ValueError("a cron expression belongs to the schedule of a DAG")
     return parse_asked_duration(value)
 
 

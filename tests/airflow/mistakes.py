@@ -368,7 +368,7 @@ MISTAKES = [
         "a cron expression as the pause of a stream",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in/*.csv", checkpoint="seen", poll="*/5 * * * *")',
-        "task 't': argument 'poll' must be a duration such as '10 s', got '*/5 * * * *': a cron expression is the schedule of a DAG",
+        "task 't': argument 'poll' must be a duration such as '10 s', got '*/5 * * * *': a cron expression belongs to the schedule of a DAG",
     ),
     Mistake(
         "several units as the pause of a stream",

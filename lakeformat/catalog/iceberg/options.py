@@ -201,8 +201,8 @@ def _check_metastore(metastore: str, uri: str) -> None:
         others = f"another metastore ({', '.join(METASTORES[1:])})"
         named = f"the metastore of this uri: {likely} (`--metastore {likely}`)"
         raise InvalidRequestError(
-            "the path metastore has no uri, because it lists directories: leave it out, or name "
-            f"{named if likely else others}"
+            "the path metastore has no uri, because it lists directories: leave out the uri, or "
+            f"name {named if likely else others}"
         )
     if metastore in (SQL, REST, HIVE) and not uri.strip():
         example = {

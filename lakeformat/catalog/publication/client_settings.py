@@ -54,8 +54,8 @@ def client_settings(options: TableOptions, kind: str, given: Mapping[str, str]) 
     if not merged.get(_URI):
         where = "the connection" if metastore == SQL else "the table or the connection"
         raise UnsupportedError(
-            f"it is published in a {metastore.upper()} catalog, whose address is missing: give the "
-            f"option '{client_prefix(metastore)}{_URI}' to {where}"
+            f"the table is published in a {metastore.upper()} catalog, whose address is missing: "
+            f"give the option '{client_prefix(metastore)}{_URI}' to {where}"
         )
     if metastore == SQL:
         merged[CATALOG_NAME] = options.iceberg_sql_catalog

@@ -38,12 +38,12 @@ class HealthSummary(Report):
             return None
         if self.reasons:
             return (
-                f"the verdict {self.verdict} limits the score to {self.score}; its parts would "
-                f"give {self.score_parts.total}"
+                f"the verdict {self.verdict} limits the score to {self.score}; the parts of the "
+                f"score would give {self.score_parts.total}"
             )
         return (
-            f"a table without a reason to act has at least the score {self.score}; its parts would "
-            f"give {self.score_parts.total}"
+            f"a table without a reason to act has at least the score {self.score}; the parts of "
+            f"the score would give {self.score_parts.total}"
         )
 
     @property

@@ -27,4 +27,5 @@ def files_for_time_travel(
     if storage is None or not storage.time_travel_files:
         return None
     kept, held = storage.time_travel_files, size(storage.time_travel_bytes or 0)
-    return f"{counted(kept, 'file')} of {held} are kept only for time travel"
+    verb = "is" if kept == 1 else "are"
+    return f"{counted(kept, 'file')} of {held} {verb} kept only for time travel"

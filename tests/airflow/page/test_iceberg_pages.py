@@ -62,7 +62,7 @@ def test_a_table_has_its_own_facts(ask, orders):
     assert "write.delete.mode merge-on-read" in said
     assert f"main branch {orders.snapshots[-1]}" in said
     assert f"{orders.snapshots[-1]} overwrite " in said
-    assert "count it by reading every snapshot" in said
+    assert "count the files by reading every snapshot" in said
     assert "3 files with" in words(ask(f"{PAGE}&history=true"))
 
 
