@@ -61,7 +61,7 @@ def test_a_dry_run_shows_the_changes_of_a_table(catalog, land):
 
 
 def test_a_dry_run_refuses_what_the_run_would_refuse(catalog, land):
-    with pytest.raises(lake.NotFoundError, match="With create=True the job creates it"):
+    with pytest.raises(lake.NotFoundError, match="With create=True the job creates the table"):
         land(dry_run=True)
     with pytest.raises(lake.InvalidRequestError, match="which the source does not have"):
         land(dry_run=True, create=True, columns={"id": "ID"})
