@@ -63,8 +63,9 @@ with DAG(
         producer = table.schema.options.get("changelog-producer", "none")
         if table.schema.primary_keys and producer == "none":
             raise AirflowFailException(
-                f"{ORDERS} has a primary key and no changelog, so an updated row cannot be taken "
-                f"back: lake set-option {ORDERS} changelog-producer=lookup, and compact it"
+                f"{ORDERS} has a primary key and no changelog, so the old values of updated rows "
+                f"are unknown: run lake set-option {ORDERS} changelog-producer=lookup, then lake "
+                f"compact {ORDERS}"
             )
         changes = table.changes(after=part.after, upto=part.upto).to_arrow()
         if not len(changes) and producer in ("lookup", "full-compaction"):

@@ -53,8 +53,8 @@ def spark_connection(conn_id: str) -> Connection:
         if conn_id != DEFAULT_SPARK_CONNECTION:
             raise AirflowFailException(
                 f"Spark connection {conn_id!r} does not exist: create it, or leave out "
-                f"spark_conn_id to use {DEFAULT_SPARK_CONNECTION}; without that one, Spark runs on "
-                f"this machine ({_LOCAL_MASTER})"
+                f"spark_conn_id to use {DEFAULT_SPARK_CONNECTION}; if {DEFAULT_SPARK_CONNECTION} "
+                f"does not exist, Spark runs on this machine ({_LOCAL_MASTER})"
             ) from None
         _log.warning(
             "connection %s does not exist: Spark runs on this machine with master %s; create the "

@@ -86,7 +86,7 @@ def _translate(operation: str, uri: str, error: Exception, secrets: tuple[str, .
         return InvalidRequestError(
             f"Cannot {operation} {uri}: the key file of the service account does not exist, or"
             " has no valid key. Its path is not shown, as it may be the key itself. Correct"
-            " gs.auth.service.account.json.keyfile, or without this option"
+            " gs.auth.service.account.json.keyfile, or, without this option,"
             " GOOGLE_APPLICATION_CREDENTIALS."
         )
     for secret in secrets:

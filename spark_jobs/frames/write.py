@@ -93,7 +93,8 @@ def write_table(
             + (
                 "give the columns of the key in upsert_by, too"
                 if "upsert" in found.operations
-                else "leave it out: in a Paimon table the option 'sequence.field' orders them"
+                else "leave it out, because in a Paimon table the option 'sequence.field' orders "
+                "them"
             )
         )
     if commit is not None and (done := found.find_commit(commit)):

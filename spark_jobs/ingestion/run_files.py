@@ -151,8 +151,8 @@ class RunFiles:
                 "or clear it with on_clear='skip' to keep the rows"
             )
         _log.warning(
-            "removing the rows that this run has ingested before from files that are missing now: "
-            "%s. To get the rows back, restore the files and clear the task again",
+            "removing the rows of files that this run has ingested before and that are missing "
+            "now: %s. To get the rows back, restore the files and clear the task again",
             names,
         )
 

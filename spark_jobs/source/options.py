@@ -42,7 +42,7 @@ OPTIONS = (
         "The argument of `load`, `save` and `start`: `database.table`, or the directory of a "
         "table.",
     ),
-    SourceOption("table", (*Use,), "The same, if `load`, `save` or `start` has no argument."),
+    SourceOption("table", (*Use,), "The table, if `load`, `save` or `start` has no argument."),
     SourceOption("warehouse", (*Use,), "The warehouse. Default: the session's."),
     SourceOption(
         "columns",

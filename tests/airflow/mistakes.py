@@ -86,7 +86,7 @@ MISTAKES = [
         "a Spark connection that does not exist",
         "run",
         'LakeCompactOperator(task_id="t", table="shop.orders", spark_conn_id="spark_eu")',
-        "Spark connection 'spark_eu' does not exist: create it, or leave out spark_conn_id to use spark_default; without that one, Spark runs on this machine (local[*])",
+        "Spark connection 'spark_eu' does not exist: create it, or leave out spark_conn_id to use spark_default; if spark_default does not exist, Spark runs on this machine (local[*])",
     ),
     Mistake(
         "a column that is no partition column",

@@ -210,8 +210,8 @@ class SqlCatalog(Catalog):
             raise NotFoundError(
                 f"table '{name}' is listed in {self._listing.address}, but schema files are "
                 f"missing in {self._storage_of(name.database).uri(layout.root)}: "
-                f"catalog.repair('{name}') finishes an interrupted rename; otherwise restore its "
-                "files, or drop it"
+                f"catalog.repair('{name}') finishes an interrupted rename. If no rename was "
+                "interrupted, restore the files of the table, or drop the table"
             )
         return layout
 

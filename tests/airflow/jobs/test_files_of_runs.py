@@ -322,7 +322,7 @@ def test_a_cleared_task_warns_of_each_file_whose_rows_it_removes(land, incoming,
         land(cleared(day(1)))
     assert land.ids() == [2]
     [warning] = caplog.messages
-    assert f"from files that are missing now: {file}." in warning
+    assert f"has ingested before and that are missing now: {file}." in warning
 
 
 def test_an_attempt_that_outlived_its_task_and_published_first_has_its_files_recorded(
