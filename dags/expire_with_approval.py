@@ -37,7 +37,8 @@ QUESTION = (
 {%- for each in report["stalled_consumers"] %}
 - Consumer {{ each["id"] }} keeps snapshots from expiring.{% endfor %}
 
-**Approve** deletes these snapshots and files. **Reject**, or no answer within a day, deletes nothing."""
+**Approve** deletes these snapshots and files. **Reject**, or no answer within a day, deletes \
+nothing."""
 )
 
 with DAG(

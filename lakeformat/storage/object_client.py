@@ -157,8 +157,8 @@ def _settings(
             )
         if address.account and account != address.account:
             raise InvalidRequestError(
-                f"{address.uri('')} belongs to another account than azure.account ({account}): "
-                "correct one of them."
+                f"{address.uri('')} names another account than azure.account ({account}): correct "
+                "the address or azure.account."
             )
         return f"{settings.get('endpoint', '')} {account}".strip(), settings
     return _s3_settings(address, settings)
