@@ -95,7 +95,7 @@ def _translate(operation: str, uri: str, error: Exception, secrets: tuple[str, .
     if status == 501:
         return UnsupportedError(
             f"Cannot {operation} {uri}: {reason}. The store does not support this request: update "
-            "it, or use another store."
+            "the store, or use another one."
         )
     if status is None and isinstance(error, ValueError):
         return InvalidRequestError(

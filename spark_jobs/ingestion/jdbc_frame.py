@@ -172,8 +172,8 @@ def _unanswered(name: str, reason: Exception) -> lake.UnavailableError:
     kind = found[0].rpartition(".")[2]
     return lake.UnavailableError(
         f"Spark cannot read {name!r}: the SQL database does not answer, or refuses the query "
-        f"({kind}). Check its address, the login and its permissions, the network and the "
-        "database's own log, then retry"
+        f"({kind}). Check the address, the login and its permissions, the network, and the log of "
+        "the database, then retry"
     )
 
 

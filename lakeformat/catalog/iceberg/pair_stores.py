@@ -118,7 +118,7 @@ def about_half_a_pair(name: TableName, tables: Collection[str]) -> str:
     base, left = shlex.quote(str(name)), shlex.quote(str(change))
     return (
         f". The change store '{change}' is there, so a process died while it created, dropped or "
-        f"renamed the Mixed table: repeat the rename; or complete the table with "
+        f"renamed the Mixed table: after a rename, repeat it; or complete the table with "
         f"create_table({str(name)!r}, …, format='mixed') or `lake --format iceberg create-table "
         f"{base} --mixed …`; or drop the rest with drop_table({str(change)!r}, purge=True) or "
         f"`lake --format iceberg drop-table {left} --purge`"
