@@ -103,7 +103,7 @@ class Catalog(CatalogPlaces):
             shown = ", ".join(tables[:5]) + (", …" if len(tables) > 5 else "")
             raise InvalidRequestError(
                 f"database {name!r} in {self.location} has {counted(len(tables), 'table')}: "
-                f"{shown}. Drop them first, or pass cascade=True"
+                f"{shown}. Drop its tables first, or pass cascade=True"
             )
         names = [TableName(name, table) for table in tables]
         return [(table, self._plan_drop(table)) for table in names]

@@ -146,9 +146,10 @@ def _hint_for_tables(storage: Storage, root: str) -> str | None:
         return None
     names = [path.removeprefix(f"{root}/") for path in tables[:_SHOWN]]
     more = ", …" if len(tables) > _SHOWN else ""
+    noun = "table" if len(names) == 1 else "tables"
     return (
-        f"It is the directory of {kind} with the tables {', '.join(names)}{more}: name one of "
-        f"them, such as {storage.uri(tables[0])}"
+        f"It is the directory of {kind} with the {noun} {', '.join(names)}{more}: name a table, "
+        f"such as {storage.uri(tables[0])}"
     )
 
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.rows.groups import Mask
+from lakeformat.types.count_text import counted
 
 __all__ = [
     "DELETE",
@@ -67,7 +68,8 @@ class GivenKinds:
         start, self._used = self._used, self._used + batch.num_rows
         if self._used > len(self._values):
             raise InvalidRequestError(
-                f"kinds has {len(self._values)} values, but there are more rows: pass one per row"
+                f"kinds has {counted(len(self._values), 'value')}, but there are more rows: pass "
+                "one per row"
             )
         return batch, self._values.slice(start, batch.num_rows)
 
@@ -84,7 +86,8 @@ class GivenKinds:
         """Raise InvalidRequestError if there are more kinds than rows."""
         if self._values is not None and self._used < len(self._values):
             raise InvalidRequestError(
-                f"kinds has {len(self._values)} values for {self._used} rows: pass one per row"
+                f"kinds has {counted(len(self._values), 'value')} for "
+                f"{counted(self._used, 'row')}: pass one per row"
             )
 
     def _split_column(self, batch: pa.RecordBatch, name: str) -> tuple[pa.RecordBatch, pa.Array]:

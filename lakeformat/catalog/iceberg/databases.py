@@ -94,7 +94,7 @@ class IcebergDatabases(ABC):
             shown = ", ".join(tables[:5]) + (", …" if len(tables) > 5 else "")
             raise InvalidRequestError(
                 f"database {name!r} in {self.location} has {counted(len(tables), 'table')}: "
-                f"{shown}. Drop them first, or pass cascade=True"
+                f"{shown}. Drop its tables first, or pass cascade=True"
             )
         names = [str(TableName(name, table)) for table in tables]
         return [self.plan_drop_table(each, purge=purge) for each in names]

@@ -70,8 +70,9 @@ def literal_of(value: Any, field: DataField) -> pa.Scalar:
         return found if isinstance(found, pa.Scalar) else pa.scalar(found, arrow_type)
     except (LakeError, pa.ArrowException, ArithmeticError, TypeError, ValueError) as reason:
         detail = str(reason) if isinstance(reason, _Unfit | LakeError) else "it does not fit"
+        shown = value if isinstance(value, Decimal) else repr(value)  # as it was typed
         raise InvalidRequestError(
-            f"{value!r} is not a value of column {field.name!r}, "
+            f"{shown} is not a value of column {field.name!r}, "
             f"which is {_type_name(field)}: {detail}"
         ) from None
 

@@ -207,7 +207,7 @@ def test_a_write_that_fails_leaves_no_file_and_no_snapshot(catalog, tmp_path):
         table.write(failing())
     with pytest.raises(lake.InvalidRequestError, match="which is not a row kind"):
         table.write(rows((1, "x", "a")), kinds=["+X"])
-    with pytest.raises(lake.InvalidRequestError, match="kinds has 2 values for 1 rows"):
+    with pytest.raises(lake.InvalidRequestError, match="kinds has 2 values for 1 row:"):
         table.write(rows((1, "x", "a")), kinds=["+I", "+I"])
     with pytest.raises(lake.InvalidRequestError, match="'k' is required"):
         table.write(pa.table({"k": pa.array([None], pa.int64()), "p": ["x"], "v": ["a"]}))
