@@ -16,7 +16,7 @@ from lakeformat.paimon.options import TableOptions
 from lakeformat.types.amounts import Setting, setting_text
 from lakeformat.types.arrow_types import to_arrow_schema, type_of_column
 from lakeformat.types.closest import closest
-from lakeformat.types.type_rules import MAX_DEPTH, check_fields, require_text
+from lakeformat.types.type_rules import MAX_DEPTH, check_fields, require_pair, require_text
 from lakeformat.types.type_text import field_from_json, field_to_json, parse_type
 from lakeformat.types.types import (
     ArrayType,
@@ -228,7 +228,7 @@ def _named_types(columns: ColumnList) -> list[tuple[str, DataType]]:
     if isinstance(columns, pa.Schema):
         return [(f.name, type_of_column(f.name, f.type, nullable=f.nullable)) for f in columns]
     try:
-        return [(name, parse_type(text)) for name, text in columns]
+        return [(name, parse_type(text)) for name, text in map(require_pair, columns)]
     except (TypeError, ValueError):
         raise InvalidRequestError(
             "a schema must be a pyarrow.Schema or a list of (name, type) pairs such as "

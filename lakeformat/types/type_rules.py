@@ -27,6 +27,7 @@ __all__ = [
     "is_whole_number",
     "names_a_directory",
     "require_list",
+    "require_pair",
     "require_text",
 ]
 
@@ -64,6 +65,13 @@ def require_text(what: str, value: object) -> None:
                 "surrogate"
             )
         raise InvalidRequestError(f"{what} must be text, got {value!r}")
+
+
+def require_pair(value: tuple[str, str]) -> tuple[str, str]:
+    """Return a pair; raise ``TypeError`` for a str, which Python would split into two letters."""
+    if isinstance(value, str):
+        raise TypeError(value)
+    return value
 
 
 def is_list(value: object) -> bool:

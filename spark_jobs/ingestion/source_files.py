@@ -252,5 +252,6 @@ def _hint(local: str) -> str:
         return f"the directory {folder} does not exist{start}. {_NO_FILE}"
     names = [entry.name for entry in os.scandir(folder) if entry.is_file()]
     near = closest(os.path.basename(local), names[:_COMPARED]) if folder == parent else ""
-    state = f"the directory {folder} has {counted(len(names), 'other file')}{start}"
+    held = counted(len(names), "file with another name", "files with other names")
+    state = f"the directory {folder} has {held}{start}"
     return f"{state}{near or '.'} {_NO_FILE}"

@@ -48,7 +48,7 @@ MISTAKES = [
         "a day without its file",
         "retry",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in/{{ ds }}.csv")',
-        "NotFoundError: source 'in/2024-02-02.csv' matches no file: the directory HERE/in has 2 other files, and a relative path begins in the working directory. Check the path, or let a sensor wait for the file before this task; with soft_fail=True the sensor skips a run whose file does not arrive",
+        "NotFoundError: source 'in/2024-02-02.csv' matches no file: the directory HERE/in has 2 files with other names, and a relative path begins in the working directory. Check the path, or let a sensor wait for the file before this task; with soft_fail=True the sensor skips a run whose file does not arrive",
     ),
     Mistake(
         "a partition that does not exist",

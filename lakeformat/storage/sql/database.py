@@ -133,10 +133,10 @@ class SqlDatabase:
             self._run_prepare()  # another program may have created the file meanwhile
             return
         has_directory = os.path.isdir(os.path.dirname(self.address.url.database or ""))
-        first = "" if has_directory else "Create the directory of that file, if the path is right. "
+        first = "" if has_directory else "create the directory of the file; then "
         raise NotFoundError(
-            f"cannot {doing} in the metastore {self.address}: this file does not exist. {first}"
-            "Correct the path in the uri; for a new metastore, create_database('shop') creates the "
+            f"cannot {doing} in the metastore {self.address}: this file does not exist. Correct "
+            f"the path in the uri; for a new metastore, {first}create_database('shop') creates the "
             "file"
         )
 
