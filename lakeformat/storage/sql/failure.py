@@ -34,7 +34,7 @@ _KNOWN: tuple[tuple[type[LakeError], str, str], ...] = (
     (
         UnavailableError,
         "unable to open database file",
-        "Create the directory of that file, and give this user the permission to write there",
+        "The path must name a file in an existing directory, to which this user can write",
     ),
     (
         UnavailableError,

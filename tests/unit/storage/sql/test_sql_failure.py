@@ -24,8 +24,8 @@ def opened(uri: str, directory, **options: str) -> lake.Catalog:
 @pytest.mark.parametrize(
     ("name", "remedy"),
     [
-        ("none/c.db", "Create the directory of that file"),
-        ("directory", "Create the directory of that file"),
+        ("none/c.db", "create the directory of the file; then create_database"),
+        ("directory", "must name a file in an existing directory"),
         ("junk.db", "is not a SQLite database: correct the uri"),
         ("foreign.db", "belongs to another program: restore it, or name an empty database"),
     ],
