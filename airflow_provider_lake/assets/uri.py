@@ -101,8 +101,10 @@ def split_table_name(name: str) -> tuple[str, str]:
     _check("database", database, name)
     base, dollar, branch = table.partition("$")
     _check("table", base, name)
+    if dollar and not _is_branch(branch):
+        raise ValueError(f"{name!r} is a system table: write {f'{database}.{base}'!r}")
     if dollar:
-        _check("branch", branch.removeprefix(_BRANCH) if _is_branch(branch) else "", name)
+        _check("branch", branch.removeprefix(_BRANCH), name)
     return database, table
 
 

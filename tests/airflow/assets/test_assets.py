@@ -161,6 +161,13 @@ def test_an_asset_with_watchers_is_told_of_by_no_task(orders):
     assert told([watched], result_of(1, 0))[watched].extra == {}
 
 
+def test_a_system_table_has_no_asset_and_the_table_to_write_is_named():
+    with pytest.raises(
+        ValueError, match=r"^'shop\.orders\$files' is a system table: write 'shop\.o"
+    ):
+        lake_asset("shop.orders$files")
+
+
 def test_an_asset_may_have_any_name_of_its_own():
     raw = Asset(name="lake://orders (raw)", uri="s3://b/raw")
     slashed = Asset("LAKE://shop/orders/")
