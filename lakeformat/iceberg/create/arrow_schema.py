@@ -59,11 +59,13 @@ def new_schema(
 
     ``identifier_fields`` are the columns whose values identify a row; they become required. Raise
     ``UnsupportedError`` for a column whose type Iceberg does not have, and ``InvalidRequestError``
-    for a repeated name or a wrong identifier field.
+    for a repeated name, no column or a wrong identifier field.
     """
     if not isinstance(columns, pa.Schema):
         raise InvalidRequestError(f"the columns must be a pyarrow.Schema, got {columns!r}")
     names = columns.names
+    if not names:
+        raise InvalidRequestError("a table needs at least one column: give it one")
     for name in identifier_fields:
         if name not in names:
             raise InvalidRequestError(

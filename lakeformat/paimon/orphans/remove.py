@@ -278,7 +278,7 @@ def _reason(plan: _PlannedRemovals, scan: OrphanScan, deleter: Deleter, *, dry_r
             kept = "referenced, newer than the age limit, or of an active or unknown writer"
         return f"no orphans: each of {files} is {kept}"
     if dry_run:
-        return f"{plan.files} of {files} are orphans; dry run, so none was removed"
+        return f"orphans: {plan.files} of {files}; dry run, so none was removed"
     deleted = deleter.deleted
     failed = f", could not remove {deleted.failures}, which the next run tries again"
     return f"removed {deleted.total} of {files}{failed if deleted.failures else ''}"

@@ -217,7 +217,7 @@ def test_a_dry_run_checks_everything_and_changes_nothing(catalog, tmp_path):
     assert stored(tmp_path) == before
     catalog.table("db.t").compact(strategy="full")
     before = stored(tmp_path)
-    assert "would be deleted" in catalog.detach_table("db.t", dry_run=True).sentence
+    assert "would delete 6 files" in catalog.detach_table("db.t", dry_run=True).sentence
     assert stored(tmp_path) == before
 
 

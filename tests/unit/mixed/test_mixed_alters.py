@@ -260,13 +260,13 @@ def test_a_column_that_makes_partitions_in_one_store_is_kept_in_both(catalog, tm
         "db.p", COLUMNS, format="mixed", primary_key=["id"], partition_by=["bucket(2, a)"]
     )
     with pytest.raises(
-        lake.InvalidRequestError, match="'a' cannot be dropped, because a partition"
+        lake.InvalidRequestError, match="'a' cannot be dropped, because the current or"
     ):
         catalog.alter_table("db.p", lake.drop_column("a"))
     unpartitioned = [{"spec-id": 0, "fields": []}]
     edit(tmp_path / "db/p", **{"partition-specs": unpartitioned})
     with pytest.raises(
-        lake.InvalidRequestError, match="'a' cannot be dropped, because a partition"
+        lake.InvalidRequestError, match="'a' cannot be dropped, because the current or"
     ):
         catalog.alter_table("db.p", lake.drop_column("a"))
 

@@ -79,8 +79,8 @@ def test_a_dry_run_changes_nothing(aged):
     files = aged.files()
     report = aged.table.expire_snapshots(dry_run=True)
     assert report.has_work
-    assert report.lines[-1].startswith("2 files of ")
-    assert "would leave the change store" in report.lines[-1]
+    assert report.lines[-1].startswith("would remove 2 files of ")
+    assert "from the change store" in report.lines[-1]
     assert aged.files() == files
 
 

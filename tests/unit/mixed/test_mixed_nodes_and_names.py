@@ -116,7 +116,7 @@ def test_a_null_text_keeps_the_hashes_of_its_neighbours():
     ("kind", "shown"),
     [
         (PrimitiveType("timestamp_ns"), "timestamp_ns"),
-        (ListType(2, PrimitiveType("int"), element_required=False), "ListType"),
+        (ListType(2, PrimitiveType("int"), element_required=False), "list<int>"),
     ],
 )
 def test_a_key_column_without_a_hash_is_refused_by_name(kind, shown):

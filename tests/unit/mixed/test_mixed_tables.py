@@ -179,7 +179,7 @@ def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_
     with pytest.raises(AttributeError, match="a Mixed table has no attribute 'no_such'"):
         _ = table.no_such
     with pytest.raises(
-        lake.NotFoundError, match=r"base, change; did you mean 'files'\? Those of I"
+        lake.NotFoundError, match=r"base, change; did you mean 'files'\? Each store has those of I"
     ):
         table.system_table("file")
 

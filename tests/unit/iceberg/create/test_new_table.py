@@ -97,6 +97,11 @@ def test_a_name_is_given_once_also_inside_of_columns(columns):
         new_schema(pa.schema(columns))
 
 
+def test_a_table_without_columns_is_refused():
+    with pytest.raises(InvalidRequestError, match="needs at least one column"):
+        new_table_metadata("file:///t", pa.schema([]))
+
+
 def test_nanoseconds_need_version_3():
     columns = pa.schema([("at", pa.timestamp("ns"))])
     with pytest.raises(UnsupportedError, match=r"column 'at': the type timestamp_ns needs format"):
