@@ -118,7 +118,7 @@ def test_a_source_that_is_not_clear_is_refused(folder, pattern, error, words):
     [
         (
             "A.csv",
-            r"has 2 files with other names; did you mean 'a\.csv'\? Check the path, or let a sensor wait",
+            r"has 2 files with other names; did you mean 'a\.csv'\? Check the path, or let a",
         ),
         ("2024-*/x.csv", r"has 2 files with other names\. Check the path"),
         ("lost/a.csv", r"the directory .*/lost does not exist\. Check the path"),
