@@ -236,8 +236,7 @@ class IngestRequest(BatchRequest):
         if "format" in (self.table_options or {}):
             raise refusal(
                 "key 'table_options' has 'format', which no table has as an option: the catalog "
-                "sets the format. For a Mixed table, create it first, with lake create-table "
-                "--mixed"
+                "sets the format. `lake create-table --mixed` creates a Mixed table"
             )
         if self.jdbc_url is not None:
             self._require_address(self.jdbc_url, self.source_options or {})
