@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from threading import Event
@@ -164,9 +165,10 @@ class _DriverRound(Generic[U, R]):
         except BaseException:
             planned.stop.set()
             self.steps.give_up()
-            for outcome in outcomes:
-                if outcome is not None:
-                    self.steps.discard(outcome)
+            with suppress(Exception):  # units that fail now do not replace the first error
+                for outcome in outcomes:
+                    if outcome is not None:
+                        self.steps.discard(outcome)
             raise
 
     def _take(self, outcome: R) -> None:

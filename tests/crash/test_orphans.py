@@ -109,9 +109,10 @@ def removed(storage, *, days: int = 2, **how):
 
 
 def states(handle: TableHandle) -> Iterator[tuple[str, TableHandle, Snapshot]]:
-    """Every snapshot and tag of every branch."""
+    """Every snapshot and tag of every branch, also of one that a repetition would finish."""
     storage = handle.storage
     names = [MAIN_BRANCH, *(branch.name for branch in branches(storage, LAYOUT))]
+    names += unfinished_branches(storage, LAYOUT)
     for name in names:
         layout = LAYOUT.on_branch(name)
         seen = replace(handle, layout=layout)

@@ -202,6 +202,25 @@ class Elsewhere:
         yield from [work(unit) for unit in units]
 
 
+def test_a_unit_that_is_cancelled_does_not_hide_why_the_operation_failed():
+    squares = Squares([1, 2, 3], error=lake.UnavailableError("no answer"))
+    given_up = Event()
+
+    def work(number: int) -> int:
+        if number == 3:
+            assert given_up.wait(30)
+            raise lake.LakeError("reading was cancelled")
+        return squares.work(number)
+
+    steps = squares.steps(
+        executor="threads",
+        plan=lambda: Round(units=squares.due, work=work),
+        give_up=given_up.set,
+    )
+    with pytest.raises(lake.UnavailableError, match="no answer"):
+        carry_out(steps)
+
+
 def test_results_of_another_executor_are_discarded_once_the_operation_failed():
     squares = Squares([1, 2, 3, 4, 5], error=lake.UnavailableError("the store is away"))
     with pytest.raises(lake.UnavailableError):
