@@ -356,7 +356,7 @@ def test_a_commit_that_always_loses_leaves_nothing_behind():
         layout,
         Environment(sleep_seconds=lambda seconds: None),
     )
-    with pytest.raises(lake.CommitConflictError, match=r"in each of 3 attempts\. Nothing was"):
+    with pytest.raises(lake.CommitConflictError, match=r"in each of 3 attempts\. These files"):
         beaten.write(pa.table({"id": [1]}))
     rows = load_table(storage, layout, Environment()).scan()
     assert rows.to_arrow()["id"].to_pylist() == [0, 0, 0]

@@ -61,7 +61,7 @@ def test_what_was_asked_of_a_frame_before_changes_no_answer(lake_spark, orders, 
 
 
 def test_two_writers_of_a_bucket_are_refused_and_leave_nothing(lake_spark, orders, rows, warehouse):
-    with pytest.raises(Exception, match=r"write spark_jobs\.by_bucket\(rows, table\)"):
+    with pytest.raises(Exception, match=r"of spark_jobs\.by_bucket\(rows, table\)"):
         rows.write.format("lake").mode("append").save("shop.orders")
 
     assert orders.latest_snapshot() is None

@@ -237,7 +237,7 @@ def test_two_rows_of_one_key_are_refused_in_words_of_the_clone(catalog, target):
     with pytest.raises(
         lake.InvalidRequestError,
         match=r"db/twice was not cloned to 'copies\.t': 4 rows have a key that occurs more than "
-        r"once, such as .*id.* to upsert\(\) of the source",
+        r"once, such as .*id.*Call upsert\(\) of the source",
     ):
         lake.clone_table(source, target, "copies.t")
     assert target._metastore.tables("copies") == []
