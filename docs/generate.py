@@ -187,7 +187,9 @@ def _theirs() -> list[str]:
         "These affect neither the rows of a table nor its files. A key that is neither here nor",
         "one of the [options of this library](options.md) is ignored, too, and `health` names it",
         "in a note. Exceptions are the prefixes of the last section and misspellings of known",
-        "keys, which `create_table` and `alter_table` refuse.",
+        "keys, which `create_table` and `alter_table` refuse. The rows of two options,",
+        "`deletion-vectors.modifiable` and `metadata.iceberg.hive-client-class`, name what this",
+        "library checks.",
         *("", "| they concern | options |", "|---|---|"),
         *_foreign_rows(ForeignClass.THEIRS),
     ]
@@ -209,7 +211,9 @@ def _meaning() -> list[str]:
         *("", "## Refused, operation by operation", ""),
         "These affect rows or give a guarantee, and this version does not implement them. The",
         "operations of the last column are refused with the name of the option; all other",
-        f"operations work. An unlisted key that begins with {prefixes}",
+        "operations work. A *commit* publishes a snapshot without writing rows, such as to drop",
+        "partitions, roll back or analyze; *changes* are read between snapshots. An unlisted key",
+        f"that begins with {prefixes}",
         "is treated like the last line. With an allowed value no operation is refused; for",
         "`metadata.iceberg.storage` see [publishing](../publish.md). `create_table` and",
         "`alter_table` refuse to set any other value.",
@@ -219,7 +223,7 @@ def _meaning() -> list[str]:
             for key, option in sorted(FOREIGN_OPTIONS.items())
             if option.kind is ForeignClass.MEANING
         ),
-        f"| any other | {UNKNOWN_MEANING.says} | {_values(UNKNOWN_MEANING)} "
+        f"| any other with such a beginning | {UNKNOWN_MEANING.says} | {_values(UNKNOWN_MEANING)} "
         f"| {_refused(UNKNOWN_MEANING)} |",
     ]
 
@@ -307,7 +311,8 @@ def fault_matrix_page() -> str:
         "processes and full disks. Iceberg tables have [their own page](iceberg-proofs.md).",
         "",
         "The files `tests/crash/faults_*.py` name the tests of each fault by its number.",
-        "`bin/test crash --all` runs those below `tests/crash/`.",
+        "`bin/test crash --all` runs those below `tests/crash/`. Numbers 9, 13 and 14 are faults",
+        "of callbacks, which this library does not have.",
         "",
         "- A **retry** makes the same commit again, with the same commit user and identifier.",
         "- **Commit messages** name the files that tasks have written for a commit.",

@@ -184,8 +184,8 @@ def _expired(
 
 
 def _positions(table: Table, named: Mapping[str, Any]) -> list[Position]:
-    """Return the positions of snapshots that the task may have published: the range in ``named``,
-    else the newest 100.
+    """Return the positions of snapshots that the task may have published: the newest 100 of the
+    range in ``named``, or of the table if ``named`` has no range.
     """
     last, before = named.get("snapshot_id"), named.get("previous_snapshot_id")
     if type(last) is not int:

@@ -20,7 +20,7 @@ Names = Callable[[], set[str | None]]
 
 
 def by_record(handle: TableHandle, _: Path) -> Callable[[], Names]:
-    """Plan with an object for each entry from the start."""
+    """Plan with an object for each entry, made when the entry is read."""
 
     def work() -> Names:
         storage, layout = handle.storage, handle.layout

@@ -155,8 +155,8 @@ def _polynomials(
     """Return a hash of each value, as Java calculates it: ``start * 31**n`` plus its n units, each
     times a power of 31.
 
-    The last unit has the power 0; with ``from_end`` the first unit has. ``units`` has the units of
-    one value after the other, from ``starts`` to ``ends``.
+    The last unit is multiplied by 31**0; with ``from_end`` it is the first unit. ``units`` has the
+    units of one value after the other, from ``starts`` to ``ends``.
     """
     sizes = ends - starts
     powers = np.full(int(sizes.max(initial=0)) + 1, _FACTOR, np.uint32)

@@ -30,8 +30,9 @@ class TakesTurns(Protocol):
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Queue for a directory in a with block; continue without the turn if the wait takes too
-        long.
+        """Return a context manager that waits for this writer's turn in a directory.
+
+        If the wait takes too long, the block runs without the turn.
         """
         ...
 
@@ -39,7 +40,9 @@ class TakesTurns(Protocol):
 def turn(
     storage: Storage, directory: str, sleep_seconds: Callable[[float], None]
 ) -> AbstractContextManager[None]:
-    """Queue for a directory in a with block; on storages without turns do nothing."""
+    """Return a context manager that waits for this writer's turn in a directory; on storages
+    without turns it does nothing.
+    """
     if isinstance(storage, TakesTurns):
         return storage.turn(directory, sleep_seconds)
     return nullcontext()

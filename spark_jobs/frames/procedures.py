@@ -256,9 +256,18 @@ def _rollback(
     return table.rollback(snapshot=snapshot, tag=tag, as_latest=False)
 
 
-def _rollback_to(table: lake.Table, *, snapshot: int | None = None, tag: str | None = None) -> Any:
-    """Delete all snapshots after ``snapshot`` or ``tag``; Flink's name for ``rollback``."""
-    return table.rollback(snapshot=snapshot, tag=tag, as_latest=False)
+def _rollback_to(
+    table: lake.Table,
+    *,
+    snapshot_id: int | None = None,
+    tag: str | None = None,
+    snapshot: int | None = None,
+) -> Any:
+    """Delete all snapshots after ``snapshot_id`` (or ``snapshot``) or ``tag``; Flink's name for
+    ``rollback``.
+    """
+    chosen = snapshot if snapshot_id is None else snapshot_id
+    return table.rollback(snapshot=chosen, tag=tag, as_latest=False)
 
 
 def _rollback_to_timestamp(table: lake.Table, *, timestamp: str | int) -> Any:

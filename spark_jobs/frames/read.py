@@ -119,9 +119,10 @@ def read_changes(
 def frame_of_scan(spark: SparkSession, scan: lake.Scan, *, native: bool | None = None) -> DataFrame:
     """Return the rows of ``scan`` as a DataFrame.
 
-    Spark itself reads files that need no merge: with ``native=True`` on every storage, with
-    ``native=False`` never, with None on local disks and HDFS. Raises ``UnsupportedError`` for a
-    column type that Spark lacks.
+    Spark itself reads the files that need no merge, if it can read all of them and check all
+    conditions; otherwise Python tasks read everything. ``native=True`` allows this on every
+    storage, None on local disks and HDFS, False nowhere. Raises ``UnsupportedError`` for a column
+    type that Spark lacks.
     """
     splits = scan.splits()
     files: Sequence[PlainFile] = ()

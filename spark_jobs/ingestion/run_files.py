@@ -104,6 +104,7 @@ class RunFiles:
         the commit of a killed run cannot be found.
         """
         taken: dict[str, FileState] = {}
+        run_of: dict[str, str] = {}
         beside: set[str] = set()
         own: Mapping[str, FileState] | None = None
         for record in self._newest_of_each_commit(found.keys()):
@@ -113,15 +114,17 @@ class RunFiles:
                 beside.update(record.files)
             else:
                 taken.update(record.files)
+                run_of.update(dict.fromkeys(record.files, str(record.run or record.commit.user)))
         for path in sorted(found.keys() & taken):
             if found[path] == taken[path]:
                 continue
             if own is None:
                 raise _changed(path, taken[path], found[path])
             _log.warning(
-                "skipping %s, which another run has ingested, and which has changed since (%s): "
-                "clear the task of that run, too",
+                "skipping %s, which run %s has ingested, and which has changed since (%s): to "
+                "ingest the new content, clear the task of that run, too",
                 path,
+                run_of[path],
                 change_of(taken[path], found[path]),
             )
         new = {path: state for path, state in found.items() if path not in taken}
@@ -148,7 +151,7 @@ class RunFiles:
             raise lake.InvalidRequestError(
                 f"there is no file to ingest in place of the rows of {names}, which this run has "
                 "ingested before: nothing was changed. Restore the files and clear the task again; "
-                "or clear it with on_clear='skip' to keep the rows"
+                "or, to keep the rows, set on_clear='skip' in the DAG and clear the task again"
             )
         _log.warning(
             "removing the rows of files that this run has ingested before and that are missing "

@@ -176,8 +176,9 @@ def find_source(
     formats = {given or format_of(path) for path in paths}
     if len(formats) > 1:
         raise lake.InvalidRequestError(
-            f"source {pattern!r} matches files of several formats ({', '.join(sorted(formats))}): "
-            "choose a pattern that matches one format, or set 'format' if all files have one format"
+            f"source {pattern!r} matches files with the suffixes of several formats "
+            f"({', '.join(sorted(formats))}): choose a pattern that matches one of them, or set "
+            "'format' if all files have the same format"
         )
     [found] = formats
     for path in paths:

@@ -50,7 +50,7 @@ ROWS = (
     ),
     Row(
         "92",
-        "a branch expires while main is fast-forwarded to it",
+        "snapshots of a branch expire while main is fast-forwarded to it",
         "main has complete snapshots, or the fast-forward fails",
         (f"{_MEETINGS}test_a_branch_that_expires_while_main_gets_it_leaves_main_whole",),
     ),

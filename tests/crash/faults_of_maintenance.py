@@ -353,8 +353,9 @@ ROWS = (
     ),
     Row(
         "86",
-        "an old run is cleared",
-        "a failed task finds its commit; a successful task repeats its work",
+        "an old run is cleared in Airflow",
+        "a task that failed after its commit finds this commit; a task that succeeded repeats its "
+        "work",
         (
             "tests/airflow/jobs/test_identity.py::test_other_work_is_another_user",
             "tests/airflow/jobs/test_cleared_tasks.py::test_every_clear_does_the_work_again",

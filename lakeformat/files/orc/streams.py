@@ -152,7 +152,7 @@ class _Stripe:
         try:
             return summarise_runs(self._read(place), version=version, signed=signed)
         except (ValueError, IndexError) as reason:
-            raise self._error(number, f"a damaged stream {kind}: {reason}") from None
+            raise self._error(number, f"a damaged stream of the kind {kind}: {reason}") from None
 
     def _read(self, place: _ByteRange) -> bytes:
         self._stream.seek(place.start)

@@ -109,7 +109,8 @@ def set_bloom_filter(described: Struct, place: int, size: int) -> None:
 def _require_bounds(bounds: Struct, pages: int) -> None:
     counts = {len(cast(ThriftList, bounds[each][1]).items) for each in _OF_EACH_PAGE}
     if counts != {pages}:
-        raise ValueError(f"an index of {pages} pages has bounds of {counts}")
+        shown = " or ".join(map(str, sorted(counts)))
+        raise ValueError(f"a page index lists {pages} pages, but bounds of {shown} pages")
 
 
 def _move(location: Struct, extent: tuple[int, int], distance: int) -> None:

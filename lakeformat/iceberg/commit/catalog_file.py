@@ -21,7 +21,8 @@ _NUMBER = re.compile(r"v?(\d{1,18})[-.]", re.ASCII)
 def write_catalog_file(
     places: FilePlaces, metadata: TableMetadata, base_path: str | None, environment: Environment
 ) -> tuple[str, LoadedMetadata]:
-    """Write a metadata file ``<N>-<uuid>.metadata.json``; return its URI and its metadata.
+    """Write a metadata file ``<N>-<uuid>.metadata.json``, or ``.gz.metadata.json`` for the codec
+    gzip; return its URI and its metadata.
 
     N is one more than the number in the name of ``base_path``, the current metadata file. N is 0 if
     the name has no number, and for a new table, whose ``base_path`` is None. Raise

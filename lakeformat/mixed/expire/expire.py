@@ -147,8 +147,8 @@ def without_changes(state: MixedState, expired: Collection[int]) -> MixedState:
 
 
 def _of_store(request: MixedExpiryRequest, age_millis: int, least: int) -> ExpiryRequest:
-    """Return the request for one store; if its age or its minimum number of snapshots is
-    None, ``age_millis`` or ``least`` is used.
+    """Return the request for one store. If ``request`` has no ``older_than`` or no ``retain_min``,
+    ``age_millis`` or ``least`` is used.
     """
     older_than = request.older_than
     return ExpiryRequest(

@@ -84,7 +84,7 @@ class MixedScan(Results):
         return [*self._plan.splits]
 
     def read(self, split: NodeSplit) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of one split, from this scan or from a scan with the same arguments.
+        """Stream the rows of one split of this scan, or of a scan with the same arguments.
 
         Raise ``InvalidRequestError`` for a split of other snapshots.
         """

@@ -99,7 +99,7 @@ class StorePair:
         return self.load()
 
     def complete_alter(self) -> None:
-        """Make the newest alter also in the store that has not made it."""
+        """Apply the newest alter also to the store that lacks it."""
         change = replace(self.base, pointer=self.change)
         commit_metadata(self.base, lambda base: altered_base(base.metadata, change.load().metadata))
         commit_metadata(

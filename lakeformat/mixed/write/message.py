@@ -79,9 +79,9 @@ def require_names(
         if name.kind not in kinds or name.transaction != transaction:
             raise InvalidRequestError(
                 f"the file {path} was not written for this commit to {table}: its name has the "
-                f"kind {name.kind} and the transaction {name.transaction}, not "
-                f"{' or '.join(kinds)} and {transaction}. Nothing was published: pass the messages "
-                "of writers of this commit, unchanged"
+                f"kind {name.kind} and the transaction {name.transaction}, but this commit takes "
+                f"the kind {' or '.join(kinds)} and the transaction {transaction}. Nothing was "
+                "published: pass the messages of writers of this commit, unchanged"
             )
 
 

@@ -296,7 +296,7 @@ class FramedRows:
             return
         field = "" if position is None else f"{self._name(position)} is "
         raise CorruptTableError(
-            f"binary row {int(np.argmax(wrong))} of {len(wrong)} is damaged: {field}{what}; "
+            f"binary row {int(np.argmax(wrong)) + 1} of {len(wrong)} is damaged: {field}{what}; "
             f"{_RESTORE}"
         )
 

@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ForwardPlan:
-    """The snapshot ids, schema ids and tag names of the branch that main lacks."""
+    """The ids of snapshots and schemas, and the names of tags, that only the branch has."""
 
     snapshots: Sequence[int]
     schemas: Sequence[int]

@@ -134,7 +134,7 @@ class FileState:
         return int(self._sizes.sum())
 
     def deletes(self) -> DeleteFacts:
-        """Return the numbers of delete rows and of rows that deletion vectors hide."""
+        """Return the facts about delete rows and about rows that deletion vectors hide."""
         column = self._columns.delete_row_count
         taken_back, hidden = int(column.numbers.sum()), int(self._hidden.sum())
         unsaid = 0 if column.present is None else int((~column.present).sum())

@@ -25,7 +25,7 @@ def numbers_of(names: Iterable[bytes]) -> Numbers:
 
 
 class NameSet:
-    """A set of referenced file names, as hashes of ``numbers_of``."""
+    """A set of referenced file names, stored as the hashes that ``numbers_of`` returns."""
 
     def __init__(self) -> None:
         self._sorted = _NONE

@@ -66,6 +66,7 @@ def test_tags_and_rollback(do, days):
     assert days.tags.list() == []
     assert do("sys.rollback_to_as_latest", snapshot_id=1)["as_latest"]
     assert [each.id for each in days.snapshots()] == [1, 2, 3]
+    assert do("sys.rollback_to", snapshot_id=2)["removed_snapshots"] == (3,)
 
 
 def test_expiry_partitions_and_consumers(do, days):

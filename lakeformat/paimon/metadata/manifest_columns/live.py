@@ -106,8 +106,8 @@ def deleted_without_add(entry: ManifestEntry, source: str) -> CorruptTableError:
 
 @dataclass(frozen=True, slots=True)
 class _Histories:
-    """The positions of all entries, sorted by the identity of their file and then in commit
-    order.
+    """The positions of all entries, grouped by the identity of their file; in commit order within
+    a group.
     """
 
     rows: Positions

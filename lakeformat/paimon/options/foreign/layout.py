@@ -66,7 +66,7 @@ LAYOUT = by_key(
 LAYOUT_PATTERNS = by_key(
     ForeignClass.LAYOUT,
     {
-        "a setting of Java's writer of that format; files written here do not have it": (
+        "another setting of Java's writer of that format; files written here do not have it": (
             "avro.*",
             "orc.*",
             "parquet.*",

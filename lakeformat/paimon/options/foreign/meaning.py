@@ -58,7 +58,8 @@ MEANING: dict[str, ForeignOption] = {
         only=Trait.MAIN,
     ),
     "chain-table.enabled": _meaning(
-        "merges the rows of branches, once both branches are named",
+        "merges the rows of the branches that scan.fallback-snapshot-branch and "
+        "scan.fallback-delta-branch name",
         _EVERYTHING - {Op.TAG},
         apart=True,
     ),
