@@ -53,8 +53,8 @@ class MaintainRequest(JobRequest):
         JobRequest.__post_init__(self)
         if (self.table is None) == (self.database is None):
             raise refusal(
-                "give exactly one of the keys 'table', which names one table, and 'database', a "
-                "regular expression: the tables of all matching databases are maintained"
+                "give exactly one of the keys 'table' and 'database': the name of a table, or a "
+                "regular expression for names of databases"
             )
         if self.table is not None and (self.excluding is not None or self.including != ".*"):
             raise refusal("keys 'including' and 'excluding' need key 'database': leave them out")
