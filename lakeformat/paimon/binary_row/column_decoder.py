@@ -296,8 +296,8 @@ class FramedRows:
             return
         field = "" if position is None else f"{self._name(position)} is "
         raise CorruptTableError(
-            f"binary row {int(np.argmax(wrong)) + 1} of {len(wrong)} is damaged: {field}{what}; "
-            f"{_RESTORE}"
+            f"binary row {int(np.argmax(wrong))} of {len(wrong)}, counted from 0, is damaged: "
+            f"{field}{what}; {_RESTORE}"
         )
 
     def _name(self, position: int) -> str:

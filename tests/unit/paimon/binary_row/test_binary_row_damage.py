@@ -120,7 +120,9 @@ def test_what_lies_under_a_null_is_not_looked_at(data_type, row, reason):
 )
 def test_a_frame_that_does_not_fit_its_row_is_refused(row, reason):
     good = framed(HEADER * 2)
-    with pytest.raises(CorruptTableError, match=f"row 1 of 2 is damaged: {reason}"):
+    with pytest.raises(
+        CorruptTableError, match=f"row 1 of 2, counted from 0, is damaged: {reason}"
+    ):
         decode_columns(pa.array([good, row]), [parse_type("INT")])
 
 
