@@ -73,9 +73,9 @@ def describe_change(
 ) -> dict[str, Any]:
     """Return the payload of an event about ``snapshots``, one or more, oldest first.
 
-    ``previous`` is the position before the first of these snapshots; None for all rows. ``missed``
-    is True if earlier snapshots have expired unread. ``rewound`` is True if the table was rolled
-    back or recreated.
+    ``previous`` is the position before the first of these snapshots; None for an event about all
+    rows of the table, as after a rollback. ``missed`` is True if earlier snapshots have expired
+    unread. ``rewound`` is True if the table was rolled back or recreated.
     """
     newest = snapshots[-1]
     marks = [snapshot.watermark for snapshot in snapshots if snapshot.watermark is not None]

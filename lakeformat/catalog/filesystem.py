@@ -145,9 +145,10 @@ class FileSystemCatalog(Catalog):
         remove_dropped(storage, directory)
         strangers = [info.name for info in storage.list(directory)]
         if strangers:
+            more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
             raise InvalidRequestError(
-                f"database {name!r} has no table, but other files: {', '.join(strangers[:5])}. "
-                "Delete them, or pass cascade=True"
+                f"database {name!r} has no table, but other files: {', '.join(strangers[:5])}"
+                f"{more}. Delete them, or pass cascade=True"
             )
 
     def _remove_database(self, name: str, *, cascade: bool) -> None:

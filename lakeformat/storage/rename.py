@@ -44,7 +44,7 @@ class RenameStorage:
     """A storage on an Arrow file system whose rename refuses a taken name.
 
     The first ``create`` tests that. ``authority`` is the part of an address before the path, such
-    as ``hdfs://nn:8020``; the first use connects.
+    as ``hdfs://nn:8020``. The first use of the storage connects.
     """
 
     def __init__(

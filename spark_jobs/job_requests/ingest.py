@@ -166,8 +166,8 @@ class IngestRequest(BatchRequest):
     """
     ingested_in: str | None = None
     """With ``ingested_by``: a name of the run, if the run has several commit users, for example one
-    for each map index of a task. A file that another commit user of the same run has ingested is
-    ingested again, with a warning. Default: the commit user.
+    for each map index of a task. A file that another commit user of the run has ingested is
+    ingested again, with a warning: its rows are then in the table twice. Default: the commit user.
     """
     files_per_batch: Numbered | None = None
     """With ``checkpoint``: the most files in one commit."""

@@ -75,7 +75,11 @@ ICEBERG_OPTIONS = (
         "Name of the catalog in the SQL database, as Spark or Flink calls it. Default: default",
         SQL,
     ),
-    _client(WAREHOUSE, "Name of the warehouse in the catalog, if it is not an address.", REST),
+    _client(
+        WAREHOUSE,
+        "Name of the warehouse in the service, if it differs from what `open_catalog` gets.",
+        REST,
+    ),
     _client("token", "Token that each request sends.", REST, is_secret=True),
     _client(
         "credential",

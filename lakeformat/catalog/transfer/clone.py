@@ -163,7 +163,7 @@ def _clone_mixed(
     if tag is not None or full:
         raise UnsupportedError(
             f"{source.location} is a Mixed table, which has no tags, and whose clone has one state:"
-            " leave out 'tag' and 'full', and choose the state with 'snapshot', a position"
+            " leave out 'tag' and 'full', and give the position of the state as 'snapshot'"
         )
     if isinstance(catalog, Catalog):
         raise InvalidRequestError(

@@ -310,12 +310,12 @@ class LeasedRow:
             except LakeError as error:
                 # require_time() reports the loss to the holder, which may prepare its commit until
                 # then.
-                logger.warning(
-                    "%s was not renewed: %s. Without a renewal before it expires, the next commit "
-                    "fails",
-                    self,
-                    error,
+                next_step = (
+                    "the next commit fails"
+                    if self._loss is not None
+                    else "without a renewal before it expires, the next commit fails"
                 )
+                logger.warning("%s was not renewed, so %s: %s", self, next_step, error)
 
     def _writing(
         self, doing: str, patience_seconds: float | None = None

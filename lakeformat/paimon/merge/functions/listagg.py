@@ -26,9 +26,9 @@ _BLANK = (
 
 @dataclass(frozen=True, slots=True)
 class ListaggFunction:
-    """Joins texts with a delimiter.
+    """Joins texts that are not blank with a delimiter.
 
-    With ``distinct``, the first text of a key is kept unchanged. Later texts are split at the
+    With ``distinct``, the first of these texts is kept unchanged. Later texts are split at the
     delimiter, and only parts that are new and not blank are added.
     """
 
