@@ -60,7 +60,8 @@ def _accepts(hint: Any, value: Any) -> bool:
 
 def readings(hint: Any, value: Any) -> Sequence[Any]:
     """Return the values that a rendered value may mean: the value itself and, for text, its
-    conversions to the types of ``hint``, such as 5 for ``"5"``.
+    conversions to the types of ``hint``, such as 5 for ``"5"``. For a time, text of epoch
+    milliseconds means only the number.
     """
     value = plain_value(hint, value)
     if not isinstance(value, str):

@@ -284,14 +284,14 @@ class Table(ABC):
 
         ``staged`` lists the addresses of staged results. Rows with the same key are merged before
         the check. ``unique`` also includes the published rows that remain after the commit of the
-        results. ``replaces`` is the number of the snapshot whose rows this commit replaces (see
-        ``CommitId``). ``where`` limits the check to rows that meet a condition.
+        results. ``replaces`` is the number of the snapshot whose rows that commit will replace.
+        ``where`` limits the check to rows that meet a condition.
 
         ``not_null`` lists columns, and ``unique`` columns or lists of columns. ``accepted_values``
-        has the allowed values by column. ``freshness`` has the highest age of the newest time by
-        column, such as ``"1 d"``; without any time it fails. Each row must meet the SQL
-        ``conditions``. All checks except ``not_null`` ignore nulls. ``warn_only`` names checks that
-        only warn, such as ``"unique"`` or ``"not_null(note)"``.
+        has the allowed values by column. ``freshness`` has, by column, the highest age that
+        the newest time may have, such as ``{"ts": "1 d"}``; a column without any time fails. Each
+        row must meet the SQL ``conditions``. All checks except ``not_null`` ignore nulls.
+        ``warn_only`` names checks that only warn, such as ``"unique"`` or ``"not_null(note)"``.
 
         Memory is bounded: repeated values that do not fit are counted in temporary files.
         ``executor`` (a ``spark_jobs.SparkExecutor``) reads rows in parallel, except for ``unique``.

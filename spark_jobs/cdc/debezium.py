@@ -166,9 +166,9 @@ def _require_sent(rows: pa.StructArray, path: str) -> None:
     for member, values in zip(rows.type, rows.flatten(), strict=True):
         if pa.types.is_string(values.type) and pc.any(pc.is_in(values, _NOT_SENT)).as_py():
             raise lake.InvalidRequestError(
-                f"{path} has an update without column {member.name!r}: PostgreSQL does not send "
-                "large values that have not changed. Let it send whole rows (ALTER TABLE … REPLICA "
-                "IDENTITY FULL), or leave the column out of the messages"
+                f"{path} has an update without the value of column {member.name!r}: PostgreSQL "
+                "does not send large values that have not changed. Let it send whole rows (ALTER "
+                "TABLE … REPLICA IDENTITY FULL), and replace this file by one with whole rows"
             )
 
 

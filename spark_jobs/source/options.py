@@ -171,7 +171,8 @@ _BY_NAME = {option.name: option for option in OPTIONS}
 def read_options(given: Mapping[str, str]) -> dict[str, str]:
     """Return the given options with names in lower case, without those that belong to Spark.
 
-    Raises ``InvalidRequestError`` for an unknown option, and for a table that is given twice.
+    Raises ``InvalidRequestError`` for an unknown option, and if ``table`` and ``path`` are both
+    given.
     """
     options = {str(key).lower(): str(value) for key, value in given.items()}
     options = {name: value for name, value in options.items() if name not in _OF_SPARK}

@@ -127,7 +127,7 @@ def _mode(metadata: TableMetadata, key: str) -> StatisticsMode:
         return StatisticsMode.parse(text)
     raise InvalidRequestError(
         f"the property {key!r} of {metadata.location} is {text!r}: it must be none, counts, "
-        "truncate(16) or full"
+        "full or truncate(n) with n from 1, such as truncate(16)"
     )
 
 

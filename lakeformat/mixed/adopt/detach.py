@@ -196,19 +196,20 @@ def _require_no_batch(pair: StorePair, state: MixedState, name: str) -> None:
     if (batch := oldest_open_batch(state, pair.base.environment.now_millis())) is not None:
         raise InvalidRequestError(
             f"{name} is not detached, because a batch may still commit ({batch}): commit it or "
-            f"abort it first. If its process died, `lake compact {name}` ends the batch when its "
-            "lease is stale"
+            f"abort it first. If its process died, `lake --format iceberg compact {name}` ends the "
+            "batch when its lease is stale"
         )
 
 
 def _require_no_consumers(pair: StorePair, name: str) -> None:
     found = sorted(each.id for each in consumers_of_pair(pair).list())
     if found:
+        several = f"{len(found)} consumers, such as {found[0]!r}, read"
+        readers = several if found[1:] else f"the consumer {found[0]!r} reads"
         raise InvalidRequestError(
-            f"{name} is not detached, because {counted(len(found), 'consumer')} "
-            f"{'reads' if len(found) == 1 else 'read'} its changes, such as {found[0]!r}: let them "
-            f"read the rest and stop them, then delete each with `lake consumer reset {name} "
-            f"{found[0]}`. A consumer of stream_batch is deleted when its batch ends"
+            f"{name} is not detached, because {readers} its changes: let all readers read the rest "
+            f"and stop them, then delete each consumer with `lake --format iceberg consumer reset "
+            f"{name} {found[0]}`. A consumer of stream_batch is deleted when its batch ends"
         )
 
 
@@ -224,8 +225,8 @@ def _waiting(state: MixedState) -> list[StoreFile]:
 def _not_merged(waiting: Sequence[StoreFile], name: str, version: int) -> InvalidRequestError:
     partitions = len({each.values for each in waiting})
     remedy = (
-        f"run `lake compact {name} --strategy full` first, or pass merge=True (--merge), which "
-        "does that"
+        f"run `lake --format iceberg compact {name} --strategy full` first, or pass merge=True "
+        "(--merge), which does that"
     )
     if version != 2:
         remedy = (

@@ -21,5 +21,5 @@ def require_not_detaching(change: TableMetadata) -> None:
             f"table {table!r} takes no changes, because it is being detached from its change store "
             f"{change.location}. Nothing was written: open the table again when it is an Iceberg "
             f"table. If the detach was interrupted, repeat it: detach_table({table!r}) or "
-            f"`lake detach {table}`"
+            f"`lake --format iceberg detach {table}`"
         )
