@@ -71,8 +71,8 @@ def announce(
 def _before(table: Table, upto: Position) -> Position:
     """Return the position before the newest commit of ``upto``.
 
-    A position of a Mixed table has the numbers of two stores, and only the history of the table
-    has the store of this commit.
+    A position of a Mixed table has the numbers of two stores. Only the snapshots of the table show
+    which of the two numbers this commit has raised.
     """
     if len(upto.numbers) == 1:
         return upto.before

@@ -49,7 +49,9 @@ print(json.dumps([len(set(sys.modules) - known), ended - loaded, loaded - began]
 
 @dataclass(frozen=True, slots=True)
 class ImportCost:
-    """The modules that an import adds to those of ``airflow.sdk``, and both CPU times."""
+    """The number of modules that an import adds to those of ``airflow.sdk``, and the CPU times of
+    both imports.
+    """
 
     modules: int
     millis: float
@@ -66,8 +68,8 @@ def other_versions(root: Path) -> dict[str, str]:
 
 
 def import_cost(modules: Sequence[str], rounds: int, python: str = sys.executable) -> ImportCost:
-    """Return the cost of imports after those of ``airflow.sdk``; each time is the smallest of
-    several measurements.
+    """Return the cost of importing ``modules`` after ``airflow.sdk``; each time is the smallest of
+    ``rounds`` measurements.
     """
     command = [python, "-W", "ignore", "-c", _CODE, *(_OURS + each for each in modules)]
     # An installed package has bytecode.
@@ -83,7 +85,7 @@ def import_cost(modules: Sequence[str], rounds: int, python: str = sys.executabl
 def import_table(
     rounds: int, cases: Mapping[str, Sequence[str]] = CASES, python: str = sys.executable
 ) -> Iterator[str]:
-    """Yield the table of all cases, with the version of Airflow that ``python`` imports."""
+    """Yield the lines of the table of ``cases``, with the Airflow that ``python`` imports."""
     yield "| a DAG file with | modules | CPU ms | part of the import of `airflow.sdk` | at most |"
     yield "|---|---|---|---|---|"
     for name, modules in cases.items():

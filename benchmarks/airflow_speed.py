@@ -97,8 +97,8 @@ def _times(airflow: LocalAirflow, rounds: int) -> dict[str, list[float]]:
 
 
 def run_table(times: Mapping[str, Sequence[float]]) -> Iterator[str]:
-    """Yield the table of runs. The fastest runs decide, because a slower one waited for the
-    scheduler.
+    """Yield the lines of the table of runs. The fastest runs decide, because slower ones may have
+    waited for the scheduler.
     """
     rounds = len(times[BASELINE])
     yield (

@@ -1,4 +1,4 @@
-"""Tables of sorted runs to compact, and the floor: reading all files and writing their rows."""
+"""Tables of sorted runs to compact, and the floor: reading all files and writing the result."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def values_of(rows: int) -> pa.Table:
 
 
 def compact(table: Path, folder: Path, *, executor: str = "serial") -> Callable[[], Made]:
-    """Call ``compact``, from the plan to the published snapshot."""
+    """Return a function that compacts a copy of the table, from the plan to the snapshot."""
     shutil.copytree(table, folder / "wh", copy_function=os.link)
 
     def work() -> Made:
@@ -68,8 +68,8 @@ def compact(table: Path, folder: Path, *, executor: str = "serial") -> Callable[
 
 
 def floor(table: Path, folder: Path) -> Callable[[], Made]:
-    """Do the work of a compaction with pyarrow alone: read every file, then write the rows that are
-    kept.
+    """Return a function that does the work of a compaction with pyarrow alone: it reads every file,
+    then writes the rows that are kept.
 
     It reads all columns, system columns included, with repeated texts as dictionaries. It writes
     the file that the compaction writes, with its row groups, encodings and checksums.

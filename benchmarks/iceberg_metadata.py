@@ -21,7 +21,7 @@ _MILLIS = 1_767_225_600_000
 
 @dataclass(frozen=True, slots=True)
 class PartitionColumn:
-    """One field of the partitions, whose values are numbers."""
+    """One partition field; its values are numbers."""
 
     name: str
     source_id: int

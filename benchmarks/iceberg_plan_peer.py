@@ -1,8 +1,8 @@
 """Compares plans of an Iceberg table with PyIceberg's: ``python -m benchmarks.iceberg_plan_peer``.
 
-An argument is the number of files. Each library plans in a process of its own and reports the time
-of its calls alone, after a warm-up, and the peak memory of the process after its first plan. Both
-must find the same files.
+The optional argument is the number of files. Each library plans in a process of its own and reports
+the time of its calls alone, after a warm-up, and the peak memory of the process after its first
+plan. Both must find the same files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FILES = 100_000
 ROUNDS = 3
 _MB = 1_000_000
 DAY = 77
-"""The day of a scan, after the first one of the table."""
+"""The number of days from the first day of the table to the day of a scan."""
 
 
 @dataclass(frozen=True, slots=True)

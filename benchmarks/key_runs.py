@@ -18,8 +18,8 @@ KeyRuns: TypeAlias = Callable[[int], Iterator[Numbers]]
 
 
 def scattered(runs: int, *, again: float) -> KeyRuns:
-    """Return runs with random keys, as updates make them; a part of each run's keys is in earlier
-    runs.
+    """Return runs with random keys, as updates make them. ``again`` is the part of the keys of each
+    run but the first that earlier runs have, too.
     """
 
     def keys(rows: int) -> Iterator[Numbers]:
@@ -39,8 +39,8 @@ def scattered(runs: int, *, again: float) -> KeyRuns:
 
 
 def ranges(runs: int, *, again: float) -> KeyRuns:
-    """Return runs with ranges of keys, as keys that grow with time have; the first part of each
-    range is also the end of an earlier run.
+    """Return runs with ranges of keys, as keys that grow with time have. ``again`` is the part of
+    each range but the first that is also in the range before.
     """
 
     def keys(rows: int) -> Iterator[Numbers]:

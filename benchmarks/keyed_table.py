@@ -64,7 +64,8 @@ def open_keyed(folder: Path, **options: str) -> lake.Table:
 
 
 def keyed_files(folder: Path, *, verified: bool = False) -> Callable[[], Batches]:
-    """Read all rows of the table's files with pyarrow only, with exactly the columns of the table.
+    """Return a read of all rows of the table's files with pyarrow only, with exactly the columns of
+    the table.
 
     ``verified`` compares the checksums of pages, as the library always does.
     """
@@ -80,8 +81,8 @@ def keyed_files(folder: Path, *, verified: bool = False) -> Callable[[], Batches
 
 
 def distinct_keys(batches: Batches, names: Sequence[str] = ("k",)) -> tuple[int, int]:
-    """Return the number of different keys, and the length of all values of the first key column as
-    texts.
+    """Return the number of different keys, and the total length of the values of the first key
+    column as texts.
     """
     rows = pa.Table.from_batches(batch.select(names) for batch in batches)
     keys = rows.group_by(list(names)).aggregate([])

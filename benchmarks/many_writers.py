@@ -68,7 +68,7 @@ def ask(folder: Path, *, writers: int, seconds: float) -> Answer:
     for process in processes:
         process.join()
         if process.exitcode:
-            raise SystemExit(f"a writer ended with {process.exitcode}")
+            raise SystemExit(f"a writer ended with exit code {process.exitcode}")
     numbers = [snapshot.id for snapshot in table.snapshots()]
     if numbers != list(range(1, len(attempts) + 1)) or table.scan().count() != len(attempts):
         raise SystemExit(

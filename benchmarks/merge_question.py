@@ -50,15 +50,19 @@ def merge_question(sentence: str, key: Key, target: float) -> MergeQuestion:
 
 
 def _files(table: Path, _: Path) -> Callable[[], Batches]:
-    """Read every row of the files with pyarrow alone, file by file, without a merge."""
+    """Return a function that reads every row of the files with pyarrow alone, file by file, without
+    a merge.
+    """
     return keyed_files(table)
 
 
 def _verified(table: Path, _: Path) -> Callable[[], Batches]:
-    """Read the files in the same way, and compare the checksums of all pages as every scan does."""
+    """Return the same read as ``_files``, which also compares the checksums of all pages, as every
+    scan does.
+    """
     return keyed_files(table, verified=True)
 
 
 def _to_batches(table: Path, _: Path) -> Callable[[], Batches]:
-    """Call ``to_batches``, which includes the planning of files."""
+    """Return a function that calls ``to_batches``, which includes the planning of files."""
     return lambda: open_keyed(table).scan().to_batches()

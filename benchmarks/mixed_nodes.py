@@ -1,4 +1,4 @@
-"""Measures writes and reads of Mixed tables with several numbers of nodes, which are hash buckets.
+"""Measures writes and reads of Mixed tables with different numbers of nodes (hash buckets).
 
 ``python -m benchmarks.mixed_nodes [ROWS]`` writes ``ROWS`` rows to the base store of each table.
 Ten commits then replace a part of them, and all rows are read. Every table must end with the same
@@ -23,7 +23,7 @@ __all__ = ["Answer", "ask", "format_report"]
 
 ROWS, COMMITS, ROUNDS = 1_000_000, 10, 3
 SHARE = 50
-"""One of so many rows is replaced by a commit."""
+"""A commit replaces one row in this many."""
 NODES = ((4, 4), (16, 1), (16, 4), (16, 16), (64, 4), (64, 64))
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -37,9 +37,9 @@ class Answer:
     files: int
     """The number of files of changes after all commits."""
     writes: float
-    """All commits together."""
+    """The CPU seconds of all commits together."""
     read: float
-    """The best of several reads of all rows."""
+    """The CPU seconds of the best of several reads of all rows."""
 
 
 def ask(folder: Path, rows: int, nodes: Sequence[tuple[int, int]] = NODES) -> Iterator[Answer]:

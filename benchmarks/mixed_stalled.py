@@ -55,8 +55,8 @@ class Answer:
     mixed_bytes: int
     equality_bytes: int
     java: float | None = None
-    """The seconds of Iceberg's Java library and the table with equality deletes; None without
-    it."""
+    """The seconds in which Iceberg's Java library reads the table with equality deletes; None
+    without Java."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _time_nodes(mixed: Any, chosen: slice) -> tuple[float, Sums]:
 
 
 def _of_nodes(mixed: Any, chosen: slice) -> Iterator[pa.RecordBatch]:
-    """Plan a read, and stream the rows of some nodes; nodes are in order."""
+    """Plan a read, and stream the rows of the nodes with the indexes in ``chosen``."""
     scan = mixed.scan()
     for split in scan.splits()[chosen]:
         yield from scan.read(split)

@@ -87,7 +87,7 @@ def data_files(table: MixedTable) -> list[Path]:
 
 
 def read_files(table: MixedTable) -> Callable[[], Batches]:
-    """Return a read of every row of these files with pyarrow alone, file by file."""
+    """Return a read of every row of ``data_files`` with pyarrow alone, file by file."""
 
     def work() -> Batches:
         for path in data_files(table):

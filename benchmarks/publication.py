@@ -1,4 +1,4 @@
-"""Publishes snapshot 2 of a sample table in each round; snapshot 1 is published before."""
+"""Publishes snapshot 2 of a sample table in each round; snapshot 1 is published before all."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def publish_first(handle: TableHandle) -> None:
 
 
 def publishing_second(handle: TableHandle) -> Callable[[], dict[str, str]]:
-    """Return a function that publishes snapshot 2; the files of an earlier round are deleted
-    before.
+    """Delete the published files of an earlier round; return a function that publishes
+    snapshot 2.
     """
     kept = set(_noted(handle).read_text().split())
     for each in _metadata(handle).iterdir():

@@ -31,7 +31,7 @@ class Question(Generic[Data, Result]):
     sentence: str
     """The question, which the ratios of the report answer."""
     rows: int
-    """The number of rows at scale 1, for the rows per second in the report."""
+    """The number of rows at scale 1."""
     make_data: Callable[[Path, int], None]
     """Writes data for a number of rows into an empty folder; the same number gives the same
     rows.

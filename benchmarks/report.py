@@ -32,7 +32,7 @@ class Run:
 
 
 def format_report(run: Run, question: Question[Any, Any], answer: Answer) -> str:
-    """Return the page in Markdown; the plot must be beside it."""
+    """Return the page in Markdown, which shows the plot in the same folder."""
     lines = [
         f"# {question.sentence}",
         "",
@@ -66,7 +66,7 @@ def format_report(run: Run, question: Question[Any, Any], answer: Answer) -> str
 
 
 def verdicts(question: Question[Any, Any], answer: Answer) -> Iterator[str]:
-    """Return one line for each target: the required and the measured ratio."""
+    """Yield one paragraph for each target: the required and the measured ratio."""
     for candidate, wanted in question.targets.items():
         reached = Spread.of(answer.ratios(candidate, cpu_seconds)).median
         verdict = "reached" if reached >= wanted else "**missed**"
@@ -78,7 +78,7 @@ def verdicts(question: Question[Any, Any], answer: Answer) -> Iterator[str]:
 
 
 def measurements(answer: Answer) -> Iterator[str]:
-    """Return the table with one line for each candidate."""
+    """Yield the lines of the table, one for each candidate."""
     yield "| | CPU ratio | wall ratio | CPU s | wall s | rows/s by CPU | peak MB |"
     yield "|---|---|---|---|---|---|---|"
     for candidate in answer.timings:
@@ -96,7 +96,7 @@ def measurements(answer: Answer) -> Iterator[str]:
 
 
 def rounds(answer: Answer) -> Iterator[str]:
-    """Return the table with the ratios of each round."""
+    """Yield the lines of the table with the ratios of each round."""
     compared = [name for name in answer.timings if name != answer.baseline]
     yield f"| round | {' | '.join(compared)} |"
     yield "|---" * (len(compared) + 1) + "|"

@@ -1,4 +1,4 @@
-"""Tables of metadata only: manifests of up to 100,000 files, but no data file."""
+"""Tables of metadata only: manifests that list many files, but no data file."""
 
 from __future__ import annotations
 

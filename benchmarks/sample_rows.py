@@ -64,7 +64,7 @@ def _batch(random: np.random.Generator, first: int, rows: int) -> pa.RecordBatch
 
 
 def _texts(random: np.random.Generator, rows: int) -> pa.Array:
-    """Return random words of 16 to 24 letters."""
+    """Return random texts of 16 to 24 characters."""
     offsets = np.zeros(rows + 1, np.int32)
     np.cumsum(random.integers(16, 25, rows), out=offsets[1:])
     letters = LETTERS[random.integers(0, len(LETTERS), offsets[-1], np.uint8)]

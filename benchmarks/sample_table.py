@@ -30,5 +30,5 @@ def open_table(folder: Path) -> lake.Table:
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Return the Parquet files of that table, in the order in which they were written."""
+    """Return the Parquet files in ``folder``, in the order in which they were written."""
     return sorted(folder.glob("**/*.parquet"), key=lambda path: int(path.stem.rpartition("-")[2]))

@@ -33,7 +33,7 @@ __all__ = [
 Made: TypeAlias = Callable[[], Iterator[pa.RecordBatch]]
 """A function that reads the rows of the result."""
 Change: TypeAlias = Callable[[pa.Table], pa.Table]
-"""Turns stored rows into current rows, as the baseline does it."""
+"""Turns stored rows into current rows, for the baseline."""
 
 BASELINE, CANDIDATE = "read all + write all", "table.compact()"
 NAME = "bench.orders"
@@ -110,7 +110,9 @@ def compaction_question(
 
 
 def _compact(folder: Path, how: Mapping[str, Any]) -> Callable[[], Made]:
-    """Restore the table as it was written, and compact it up to the published snapshot."""
+    """Restore the table as it was written; return a function that compacts it up to the published
+    snapshot.
+    """
     restore(folder)
 
     def work() -> Made:
@@ -127,8 +129,8 @@ def keep(folder: Path) -> None:
 
 
 def restore(folder: Path) -> None:
-    """Delete the files of earlier compactions: the metadata file with the highest number is the
-    current one.
+    """Delete the files of earlier compactions and the version hint, so that the kept metadata file
+    with the highest number is the current one.
     """
     kept = {Path(line) for line in (folder / "kept").read_text().splitlines()}
     for path in {*_files(folder)} - kept:
@@ -142,7 +144,9 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _floor(folder: Path, work_folder: Path, change: Change) -> Callable[[], Made]:
-    """Do the work of a compaction with pyarrow alone, with the codec of our files."""
+    """Return a function that does the work of a compaction with pyarrow alone, with the codec of
+    this library's files.
+    """
     kept = (Path(line) for line in (folder / "kept").read_text().splitlines())
     found = [path for path in kept if path.suffix == ".parquet" and "delete" not in path.name]
     path = work_folder / "result.parquet"

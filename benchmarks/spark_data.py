@@ -79,7 +79,9 @@ def digest(frame: DataFrame) -> tuple[int, int]:
 
 @contextmanager
 def made_data(rows: int) -> Iterator[Data]:
-    """Yield a session, files, a compacted table and a table with eight overlapping runs."""
+    """Yield a session, files, a compacted table, a table with eight overlapping runs and an empty
+    one.
+    """
     with tempfile.TemporaryDirectory(prefix="lake-bench-spark-") as folder:
         warehouse, files, spare = (Path(folder, name) for name in ("warehouse", "files", "spare"))
         files.mkdir()
@@ -106,7 +108,7 @@ _SCHEMA = SCHEMA.set(0, pa.field("k", pa.int64(), nullable=False))
 
 
 def _distinct(rows: int) -> Iterator[pa.Table]:
-    """Return unsorted parts that share no key."""
+    """Yield unsorted parts that share no key."""
     size = rows // FILES
     keys = np.random.default_rng(SEED).permutation(size * FILES)
     for number, values in enumerate(_values(size)):
@@ -114,7 +116,7 @@ def _distinct(rows: int) -> Iterator[pa.Table]:
 
 
 def overlapping_parts(rows: int) -> Iterator[pa.Table]:
-    """Return unsorted runs, each of which repeats half of the keys of the run before."""
+    """Yield unsorted runs; each but the first repeats half of the keys of the run before."""
     size = rows // FILES
     random = np.random.default_rng(SEED)
     for number, values in enumerate(_values(size)):

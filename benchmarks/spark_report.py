@@ -69,7 +69,7 @@ def format_spark_report(
 
 
 def verdicts(candidates: Sequence[Candidate], answer: Answer) -> Iterator[str]:
-    """Return one line for each target: the required and the measured ratio."""
+    """Yield one paragraph for each target: the required and the measured ratio."""
     for candidate in candidates:
         if candidate.target is None:
             continue

@@ -2,7 +2,7 @@
 
 All questions share one session, ``local[2]``. All candidates of a question, except a floor that
 does less, must give the same answer; then they are timed in turns, round by round. CPU time is that
-of all processes that take part. Without a question it asks all of them, and writes a report of each
+of all processes that take part. Without a question it asks all of them. It writes a report of each
 to benchmarks/results.
 
 Exit code: 0 all questions were answered, 1 the candidates of a question gave different answers.

@@ -106,12 +106,14 @@ def changes_of(
 ) -> Iterator[int]:
     """Upsert random keys into both tables, ``commits`` times.
 
-    Yield the number of commits so far: 0 before the first one, then each quarter of all.
+    Yield the number of commits so far: 0 before the first one, then after each quarter of all.
     """
     random, (mixed, plain) = np.random.default_rng(7), tables
     for number in range(commits + 1):
         if number % max(commits // 4, 1) == 0:
             yield number
+        if number == commits:
+            return
         changed = random.choice(keys, rows_per_commit, replace=False)
         values = changed * 7 + number + 1
         mixed.write(rows_of(changed, values))
@@ -126,7 +128,7 @@ def time_read(batches: Iterator[pa.RecordBatch]) -> tuple[float, Sums]:
 
 
 def sums_of(batches: Iterator[pa.RecordBatch]) -> Sums:
-    """Read every batch and keep none."""
+    """Return the sums of the rows; each batch is read, and none is kept."""
     rows = values = 0
     for batch in batches:
         rows += batch.num_rows

@@ -49,7 +49,7 @@ class TimedStorage:
 
 
 class _TimedStream:
-    """A stream that also counts the time of its reads and writes."""
+    """A stream whose reads and writes are timed."""
 
     def __init__(
         self, stream: Any, timed: Callable[[Callable[..., Any]], Callable[..., Any]]

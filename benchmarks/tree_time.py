@@ -15,7 +15,8 @@ children.
 
 
 def tree_ticks() -> dict[int, int]:
-    """Return the CPU time of each process so far, with its ended children; only on Linux.
+    """Return the CPU ticks so far of this process and each descendant, by process id; each includes
+    its ended children. Only on Linux.
 
     Spark works in a JVM and in Python workers, which ``time.process_time`` does not include.
     """

@@ -98,7 +98,7 @@ def _tell(chosen: Path | None) -> None:
 
 @contextmanager
 def _alone(asked: DemoRequest) -> Iterator[None]:
-    """Lock the folder of the demo, because a demo deletes the files of an earlier one. Raise
+    """Lock the default folder, in which a demo deletes the files of an earlier one. Raise
     ``UnavailableError`` if another demo runs in it.
     """
     if asked.warehouse is not None or asked.folder is not None:

@@ -40,8 +40,8 @@ LEAKING_PREFIXES = ("AIRFLOW_", "HADOOP_", "LAKE_", "PYSPARK_", "SPARK_")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Set up the environment, then run ``demo``, ``test`` or ``bench`` with the arguments after it;
-    return 2 if the set-up fails.
+    """Set up the environment, then replace this process by ``demo``, ``test`` or ``bench``. Return
+    2 if the set-up fails, 130 after Ctrl-C, and 0 after help without the environment.
     """
     command, *rest = arguments
     signal.signal(signal.SIGTERM, stop)
@@ -71,9 +71,9 @@ def main(arguments: Sequence[str]) -> int:
 def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
     """Bring the environment up to date; return the JAVA_HOME for Spark.
 
-    An unusable Java is reported before packages are installed, which takes minutes. The search for
-    a usable Java takes noticeable time, so the stamp file stores its result, with the JAVA_HOME and
-    PATH for which it is valid. Raises ``SetupError`` if no Java can be used.
+    An unusable JAVA_HOME is reported before packages are installed, which takes minutes. The search
+    for a usable Java takes noticeable time, so the stamp file stores its result, with the JAVA_HOME
+    and PATH for which it is valid. Raises ``SetupError`` if no Java can be used.
     """
     on_path = shutil.which("java", path=environ.get("PATH"))
     question = f"{environ.get('JAVA_HOME')} {on_path and os.path.realpath(on_path)}"

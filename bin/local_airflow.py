@@ -1,5 +1,5 @@
-"""A complete Airflow on this machine, with SQLite, on loopback only, which ends when its context
-ends.
+"""A complete Airflow on this machine, with SQLite, on loopback only; it ends with its ``with``
+block.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ class LocalAirflow:
                 process.wait()
 
     def wait_for_dags(self, *dag_ids: str, seconds: float) -> None:
-        """Wait until all these DAGs can be started; raise ``AirflowTroubleError`` after
-        ``seconds``.
+        """Wait until all these DAGs can be started; raise ``AirflowTroubleError`` after ``seconds``
+        for one of them.
         """
         for dag_id in dag_ids:
             self.wait_for(
@@ -201,7 +201,7 @@ class LocalAirflow:
         return run is not None and run["state"] == "success"
 
     def wait_for(self, what: str, is_there: Callable[[], Any], seconds: float) -> None:
-        """Wait until ``is_there`` returns a true value; ``what`` are the words for it in the error.
+        """Wait until ``is_there`` returns a true value; the error names this state as ``what``.
 
         Raises ``AirflowTroubleError`` after ``seconds``, or as soon as a component has ended.
         """

@@ -130,8 +130,8 @@ def run_groups(request: Request, folder: Path, results: list[StepResult]) -> Non
 def _taken_aside(aside: Sequence[Group], rest: deque[Group]) -> Iterator[Group]:
     """Yield ``aside``, then the groups of ``rest`` that the run has not begun, the last one first.
 
-    Nothing of ``rest`` is yielded while it has the group ``compat``, which needs environments of
-    its own.
+    Nothing of ``rest`` is yielded if ``aside`` is empty, or if ``rest`` still has the group
+    ``compat``, which needs environments of its own.
     """
     yield from aside
     while aside and COMPAT not in rest and (group := _take(rest.pop)):

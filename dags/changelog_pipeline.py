@@ -7,8 +7,8 @@ a ``changelog-producer`` (``lookup`` needs compactions, too); a triggerer runs. 
 
 The idea: a run reads from the position of this DAG's consumer up to the newest snapshot of its
 events, and moves the consumer when the totals are published. Airflow may give several events to
-one run, or an older one to a later run: no change is read twice or missed. A retry after the
-totals were published only moves the consumer.
+one run, or an older event to a later run; still no change is read twice or missed. A retry after
+the totals were published only moves the consumer.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ names the warehouse, which Flink and Airflow both reach. Change ``TABLE`` here. 
 set ``engine="spark"`` and a Spark connection.
 
 The idea: the DAG always runs, but works only when a compaction is due. The sensor waits in the
-triggerer, without using a worker. The compaction commits each bucket by itself while the Flink job
+triggerer, without using a worker. The compaction commits buckets in groups while the Flink job
 runs; if Flink changes a bucket meanwhile, the bucket is planned again. Only one compaction of a
 table runs at a time. While the storage does not answer, the sensor waits. After ten failed runs in
 a row the DAG is paused.

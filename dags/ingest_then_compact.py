@@ -9,8 +9,8 @@ warehouse; without it, tables are in ``./warehouse``.
 The idea: writing files takes long, publishing them does not. A task for each shop stages its files,
 on Spark if there are many. Readers see none of them until ``publish`` commits all of them in one
 snapshot. A retry of any task publishes nothing twice. After a corrected file, clear the run: its
-new rows replace the old ones, also after a compaction, because a day is compacted by itself. The
-asset event names the new snapshots, for other DAGs.
+new rows replace the old ones, also after a compaction, because each day is compacted separately.
+The asset event names the new snapshots, for other DAGs.
 """
 
 from __future__ import annotations

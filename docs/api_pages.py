@@ -49,7 +49,7 @@ def _names(package: str, module: object) -> list[str]:
 
 
 def _of_provider() -> Iterator[str]:
-    """Yield the public classes of the modules that the provider lists."""
+    """Yield the public classes, the decorators and the notifiers that the provider lists."""
     info = get_provider_info()
     for kind in _KINDS:
         for listed in info[kind]:
@@ -62,7 +62,7 @@ def _of_provider() -> Iterator[str]:
 
 
 def _promised(module: str) -> list[str]:
-    """Return the names in ``__all__`` of a module; its file is read, because Airflow is slow."""
+    """Return the names in ``__all__`` of a module, from its file: an import of Airflow is slow."""
     spec = find_spec(module)
     assert spec is not None
     assert spec.origin is not None

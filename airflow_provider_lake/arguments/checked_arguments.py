@@ -171,8 +171,8 @@ class CheckedArguments:
             self._check_together()
 
     def _take_rendered(self) -> None:
-        """Convert each rendered argument to its type; raise ``LakeArgumentError`` if that is not
-        possible.
+        """Convert each rendered argument to its type, and check all arguments; raise
+        ``LakeArgumentError`` for a wrong value.
         """
         taken = {}
         for name, hint in self._argument_types().items():
@@ -191,7 +191,7 @@ class CheckedArguments:
 
     def _missing_results(self, taken: Mapping[str, Any]) -> str:
         """Return the end of a message: the arguments that are None because another task returned
-        nothing. The text is empty without such arguments.
+        nothing. Empty if there are none.
         """
         return "".join(
             f"; argument {name!r} is None, because task {task!r} was skipped or returned None"
@@ -233,7 +233,8 @@ def check_table_name(task_id: str, argument: str, name: Any) -> None:
     except ValueError as reason:
         advice = {0: "", 1: f": {reason}"}.get(name.count("."), _without_catalog(name))
         if name.startswith("lake://"):
-            advice = f": write {'.'.join(name.split('/')[2:])!r} for the asset of a table"
+            place = name.partition("?")[0].split("/")[2:]
+            advice = f": write {'.'.join(place)!r} for the asset of a table"
         elif "$" in name and "$branch_" not in name:
             advice = f": a job works on the table itself: write {name.partition('$')[0]!r}"
         raise LakeArgumentError(

@@ -50,7 +50,7 @@ class RefusingConstruction(BaseOperatorMeta):
 
 
 def _refuse_named_in(reason: str, operator: type[Any], given: Mapping[str, Any]) -> None:
-    """Raise ``LakeArgumentError`` with the nearest name if Airflow's message names an unknown
+    """Raise ``LakeArgumentError`` if ``reason``, a message of Airflow, names an unknown
     argument.
     """
     refuse_unknown(operator, given.get("task_id"), [name for name in given if repr(name) in reason])

@@ -67,7 +67,7 @@ def all_arguments(operator: type[Any]) -> dict[str, inspect.Parameter]:
 
 def refuse_unknown(operator: type[Any], task_id: object, given: Iterable[str]) -> None:
     """Raise ``LakeArgumentError`` for the first name in ``given`` that is not an argument of the
-    operator; the message has the nearest name.
+    operator; the message suggests a similar name, if there is one.
     """
     known = all_arguments(operator)
     for name in given:

@@ -53,7 +53,7 @@ def refusal_of(name: str, hint: Any, value: Any, *, before: object = None) -> st
 
 def in_words_of_a_dag(reason: object) -> str:
     """Return the message of a refused request in the words of a DAG file: "argument" in place of
-    "key", and Python's words, such as ``None``, in place of those of JSON.
+    "key", and Python's words, such as ``False``, in place of those of JSON.
     """
     text = _KEY.sub(lambda found: f"argument{found[1] or found[2] or ''}", str(reason))
     for word, meant in _JSON_WORDS.items():

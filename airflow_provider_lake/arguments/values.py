@@ -21,7 +21,9 @@ _MILLIS = re.compile(r"\d{11,13}")
 
 
 def fits(hint: Any, value: Any) -> bool:
-    """Return True if a value has the type ``hint``; text for a time must be a valid time."""
+    """Return True if a value has the type ``hint``; text for a time must be a valid time or, where
+    the type has no ``datetime``, an age.
+    """
     if not _accepts(hint, value):
         return False
     if not (is_moment(hint) and isinstance(value, str)):

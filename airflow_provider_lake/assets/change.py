@@ -17,7 +17,8 @@
 ``watermark``             the event time up to which the table is complete, in
                           epoch milliseconds; None if unknown
 ``time_millis``           the time of the newest commit, in epoch milliseconds
-``missed``                True if some snapshots of the range had expired unread
+``missed``                True if some snapshots after ``previous_snapshot_id`` had
+                          expired unread
 ``rewound``               True if the table was rolled back or recreated
 ========================  ==========================================================
 """

@@ -93,15 +93,15 @@ def snapshot_range(
     the one whose events started the run.
 
     The consumer is ``airflow.<dag_id>`` unless ``consumer`` names another. From the first run on,
-    snapshots that the consumer has not read do not expire. The first run starts at its first event.
-    If no event has started a run, or a rollback has removed the snapshots of its events, the range
-    ends at the newest snapshot. A retry gets the same range; before Airflow 3.3 this holds only for
-    a range that ends at an event. Set ``max_active_runs=1`` on the DAG: only one run at a time is
-    supported.
+    snapshots that the consumer has not read do not expire. The first run starts at its first event,
+    without events at the oldest snapshot. If no event has started a run, or a rollback has removed
+    the snapshots of its events, the range ends at the newest snapshot. A retry gets the same range;
+    before Airflow 3.3 this holds only for a range that ends at an event. Set ``max_active_runs=1``
+    on the DAG: only one run at a time is supported.
 
     Raises ``LakeArgumentError`` for an invalid table name, and if ``table`` is None and the events
     are of no table or of several. Raises ``AirflowFailException`` if the table does not exist, or
-    if the consumer's next snapshot has expired.
+    if the consumer's next snapshot has expired without a rollback.
     """
     events = [*_events_of_run(context)]
     meant = _meant(table, lake_conn_id, events)
@@ -147,7 +147,7 @@ def _names_snapshots(payload: Mapping[str, Any]) -> bool:
 
 
 def _events_of_run(context: Context) -> Iterator[tuple[TableAddress, dict[str, Any]]]:
-    """Yield the table and the payload of each event that started the run."""
+    """Yield the table and the payload of each event of a lake table that started the run."""
     from airflow.sdk import Asset
 
     events = context.get("triggering_asset_events") or {}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asset URIs of tables, ``lake://<database>/<table>``, checked when a DAG is parsed.
 
-The URI of a table in another lake names its connection: ``lake://shop/orders?conn_id=other``. The
-URI of an asset with watchers names them: ``lake://shop/orders?watcher=commits``. So it differs from
-the URI that tasks use as an outlet.
+The URI of a table in another lake names that lake's connection:
+``lake://shop/orders?conn_id=other``. The URI of an asset with watchers names them:
+``lake://shop/orders?watcher=commits``. So it differs from the URI that tasks use as an outlet.
 
 Database and table keep their case, because two tables of a catalog may differ only by case. This
 module imports no data library, because every DAG file would then load it.

@@ -46,9 +46,10 @@ class LakeDecorator(Protocol):
 class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=RefusingConstruction):
     """Runs a function as a task on a table, in the task's process.
 
-    :param table: the table, ``database.table``; a call with a table, ``count(table=...)``,
-        overrides it. The function gets the open table as its argument ``table``. If ``table`` is
-        given here, positional arguments of the call skip that argument of the function
+    :param table: the table, ``database.table``; a table in the call of the function, such as
+        ``count(table=...)``, overrides it. The function gets the open table as its argument
+        ``table``. If ``table`` is given here, positional arguments of the call skip that argument
+        of the function
     :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the
         warehouse is ``./warehouse``
     :param spark_conn_id: for a function with the argument ``spark``: connection of type ``spark``.
@@ -228,8 +229,8 @@ def _by_name(
     """Return the positional and the named arguments of a call, with all positional ones by name.
     The arguments in ``ours``, which the task passes, take no position.
 
-    If the call does not fit the function, it is returned unchanged: Airflow's error then names the
-    wrong argument.
+    The call of a function with ``*args`` is returned unchanged. So is a call that does not fit the
+    function: Airflow's error then names the wrong argument.
     """
     parameters = inspect.signature(function).parameters.values()
     if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL) for each in parameters):

@@ -24,7 +24,8 @@ __all__ = ["LakeJobDecoratedOperator", "lake_job_task"]
 
 
 class LakeJobDecoratedOperator(LakeFunctionOperator):
-    """Calls a function with its open table, and with Spark if it has the argument ``spark``.
+    """Calls a function with the open table as ``table`` and a Spark session as ``spark``, if the
+    function has these arguments.
 
     The return value of the function is pushed to XCom, as for any ``@task``. Assets that the
     function returns, and ``Metadata`` that it yields, are used as well. Airflow cannot know which
@@ -81,7 +82,7 @@ def lake_job_task(
     multiple_outputs: bool | None = None,
     **kwargs: Unpack[FunctionArguments],
 ) -> LakeDecorator:
-    """Turn a function into a task that gets its open table as the argument ``table``.
+    """Turn a function into a task; the function gets the open table as its argument ``table``.
 
     :param python_callable: the function, if the decorator is written without parentheses; type
         checkers know only the form with parentheses

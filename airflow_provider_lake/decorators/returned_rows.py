@@ -53,7 +53,7 @@ def readable_rows(returned: Any, table: Table | None, kinds: str | None, functio
 
 def columns_of(rows: Any, kinds: str | None) -> tuple[pa.Schema, Any]:
     """Return the columns of rows without the column ``kinds``, and the rows. Of an iterator the
-    first batch is read, and an iterator over all rows is returned. Without rows there are no
+    first batch is read, and an iterator over all rows is returned. An empty iterator has no
     columns.
     """
     if _is_spark_frame(rows):

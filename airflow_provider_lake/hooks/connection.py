@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a connection of type ``lake``; an unknown field is refused with the nearest name."""
+"""Reads a connection of type ``lake``, and refuses unknown fields."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ _KNOWN = ("warehouse", "options", "secret_options", "engine", "spark_conn_id", *
 
 @dataclass(frozen=True, slots=True)
 class LakeConnection:
-    """A lake: its location, its options, and the engine for tasks with ``engine="auto"``."""
+    """A lake: its location, its options, the engine for tasks with ``engine="auto"``, and the
+    connection for Spark.
+    """
 
     warehouse: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -47,7 +47,7 @@ class LakeHook(BaseHook):
 
     @property
     def catalog_options(self) -> dict[str, str]:
-        """The connection's options of the catalog and its storage; some are secrets."""
+        """The connection's options of the catalog and its storage; some may be secrets."""
         return dict(self.lake.options)
 
     @cached_property

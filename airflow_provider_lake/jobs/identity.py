@@ -151,7 +151,8 @@ class FirstTry:
 
 
 def find_first_try(context: Context, subject: str, head: Callable[[], str | None]) -> FirstTry:
-    """Return a time before this task's first attempt, and the newest snapshot at that attempt.
+    """Return a time before this task's first attempt, and the newest snapshot at that attempt; each
+    may be None.
 
     The time is the start of the DAG run; if Airflow does not keep that start, the time of the first
     attempt. Only the first attempt stores both, in the task's state store, which outlives retries

@@ -247,8 +247,8 @@ class LakeJobMixin(CheckedArguments):
         return False
 
     def _is_published(self, request: JobRequest) -> bool:
-        """Return True if an earlier attempt has done all work of this task. The catalog is opened
-        here, so that its errors appear before any process starts.
+        """Return True if an earlier attempt has done all work of this task. The default only opens
+        the catalog, so that its errors appear before any process starts.
         """
         self.lake_hook.get_conn()
         return False

@@ -21,8 +21,8 @@ __all__ = ["LakeLineageMixin"]
 
 
 class LakeLineageMixin:
-    """Reports the lineage of an operator that has ``table`` and ``lake_conn_id``, and stores its
-    result in ``published``.
+    """Reports the lineage of an operator that has ``table``, ``lake_conn_id``, and its result in
+    ``published``.
 
     A task on several tables has ``table=None``, and reports no lineage.
 
@@ -45,7 +45,8 @@ class LakeLineageMixin:
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any]:
         """Return the lineage after the work: the table with its columns, its new version, and the
-        numbers of written rows, files and bytes.
+        numbers of written rows, files and bytes; for a task that only reads, the table with the
+        outcomes of its checks.
         """
         return self._lineage(self.published or {})
 

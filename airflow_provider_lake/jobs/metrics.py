@@ -44,8 +44,8 @@ _SUMS: Mapping[str, Mapping[str, str]] = {
 
 
 def count_outcome(result: Mapping[str, Any]) -> None:
-    """Send the metrics of a finished job. Work that an earlier attempt has published counts only as
-    ``replayed``.
+    """Send the metrics of a finished job. Rows and files that an earlier attempt has published are
+    not counted again.
     """
     with _sparing_the_task():
         metrics = _Metrics(result["job"], _subject_of(result))

@@ -20,7 +20,7 @@ __all__ = ["lake_dags"]
 def lake_dags(
     policy: str | Path | Mapping[str, Any], **more: Unpack[DagArguments]
 ) -> dict[str, DAG]:
-    """Return the DAGs of a policy by DAG id; add them to the ``globals()`` of a DAG file.
+    """Return the DAGs of a policy by DAG id, for ``globals().update()`` in a DAG file.
 
     Tables of one database with the same schedule share a DAG, in which each has its own task group.
     By default a DAG has at most one active run, so that no table is maintained twice at the same

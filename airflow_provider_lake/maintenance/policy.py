@@ -281,8 +281,8 @@ def _merge(name: str, key: str, before: Any, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a date as text: YAML reads an unquoted 2024-01-31 as a date, but operators take
-    text.
+    """Return a date as text, any other value unchanged: YAML reads an unquoted 2024-01-31 as a
+    date, but operators take text.
     """
     return value.isoformat() if isinstance(value, date) else value
 

@@ -94,7 +94,9 @@ class LakeHealthNotifier(BaseNotifier):
         return known | {_VARIABLE: found}  # type: ignore[no-any-return]
 
     def _behind(self) -> BaseNotifier:
-        """Return a copy of the other notifier, because rendering its templates changes it."""
+        """Return the other notifier: a copy, because rendering its templates changes it, or a new
+        instance of the class.
+        """
         if isinstance(self.notifier, BaseNotifier):
             return copy(self.notifier)
         module, _, name = self.notifier.rpartition(".")

@@ -40,7 +40,7 @@ class LakeCheckOperator(LakeJobOperator):
         the published rows
     :param replaces: with ``staged``: the number of the snapshot whose rows the commit will replace,
         so that ``unique`` ignores these rows. Default: None; in a cleared run, the snapshot that
-        the ``LakeCommitOperator`` after this task published before
+        the ``LakeCommitOperator`` after this task published before the clear
     :param where: check only rows that meet this SQL condition
     :param min_rows: the fewest rows that there may be. Default: no limit
     :param max_rows: the most rows that there may be. Default: no limit

@@ -54,7 +54,7 @@ class TableFacts:
     primary_key: tuple[str, ...]
     partition_by: tuple[str, ...]
     rows: int | None
-    """The number of rows that a scan returns; None if metadata alone does not give it."""
+    """The number of rows that a scan returns; None if unknown."""
     counts_rows: bool
     """True if the record counts of commits are row counts, as the function ``counts_rows`` defines
     them.
@@ -133,8 +133,8 @@ def counts_rows(table: Table) -> bool:
 
 
 def _rows_of_a_scan(table: Table, health: HealthReport) -> int | None:
-    """Return the number of rows from metadata. None if rows must be merged to count them, if there
-    are too many files, or if the table cannot be read.
+    """Return the number of rows from metadata. None if rows must be merged, or deletes read, to
+    count them, if there are too many files, or if the table cannot be read.
     """
     from lakeformat import LakeError
 
@@ -169,8 +169,8 @@ def _columns(table: Table) -> tuple[Column, ...]:
 
 
 def _newest(table: Table) -> list[Snapshot]:
-    """Return the newest snapshots, newest first: at least the 20 of the page, then older ones until
-    a compaction is among them, at most 200.
+    """Return the newest snapshots, newest first: the 20 of the page, and older ones until a
+    compaction is among them, at most 200.
     """
     from lakeformat import CommitKind
 

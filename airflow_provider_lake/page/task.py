@@ -3,7 +3,7 @@
 
 The XComs of a task name its table and its snapshots, but users can change them. So only those
 snapshots are shown that have the commit user of this task. Only the task itself can send asset
-events in its name, so the snapshots in its events are shown without this check.
+events in its name, so if no snapshot has this commit user, those in its events are shown.
 """
 
 from __future__ import annotations

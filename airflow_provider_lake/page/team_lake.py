@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lakes that pages open by a connection id, as tasks of the connection's team find them.
+"""Opens lakes for the pages by connection id, as a task of the same team would.
 
 The process of a task belongs to the team of the task. The API server belongs to no team, and finds
 no connection of a team by its id alone. So the pages pass the team.

@@ -20,7 +20,7 @@ class LakeCompactionNeededSensor(LakeTableSensor):
 
     :param strategy: the strategy of the compaction: ``minor`` reads only the files that the options
         of the table select, ``full`` every bucket that is not fully compacted
-    :param min_files: the fewest files that the compaction would read
+    :param min_files: wait until the compaction would read at least this many files
     """
 
     def __init__(

@@ -42,7 +42,9 @@ class Condition(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotAdvanced:
-    """The table has a commit of one of ``kinds`` after a snapshot and since a time."""
+    """The table has a commit after a snapshot and since a time: of one of ``kinds`` or, with
+    ``changelog``, with changelog rows.
+    """
 
     after_snapshot: int | str = 0
     """A snapshot number, or a position as text such as ``"main/7"``."""
@@ -100,7 +102,7 @@ class PartitionThere:
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
         """Return the matching partitions, each with its number of stored rows before any merge;
-        None if there are none.
+        None if none has rows or, with ``done``, is marked as done.
 
         With ``done``, raise ``UnsupportedError`` for a table without marks of partitions.
         """
@@ -131,8 +133,7 @@ class CompactionNeeded:
         """Return the numbers of units, files and bytes that a compaction would read; None for fewer
         than ``min_files`` files.
 
-        Raise ``UnsupportedError`` for a table that cannot be compacted. ``lake compact --dry-run``
-        shows the reasons for each bucket.
+        Raise ``UnsupportedError`` for a table that cannot be compacted.
         """
         table.require("compact")
         plan = table.plan_compaction(strategy=self.strategy)

@@ -21,7 +21,8 @@ __all__ = ["LakeSnapshotSensor"]
 
 
 class LakeSnapshotSensor(LakeTableSensor):
-    """Waits until a table has a commit after a snapshot, or since a time; returns the change.
+    """Waits until a table has a commit after a snapshot, or since a time; returns the facts of the
+    new commits.
 
     Without both, the sensor waits for the first commit. Compactions and statistics count only if
     ``kinds`` names them.

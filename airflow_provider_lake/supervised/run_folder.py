@@ -4,13 +4,13 @@
 ==================  ========================================================================
 file                content
 ==================  ========================================================================
-``asked``           the digest of the request; a task rejoins only a process with its digest
+``asked``           the digest of the request; a task rejoins only a process with the same one
 ``process``         the id of the supervisor, and its host
 ``lease``           empty; its time is the last renewal by a task or a trigger
 ``output``          the output of the command
 ``logged``          the number of bytes of the output that are in the task's log
 ``<name>.json``     the result of the job
-``ended``           the exit code of the command, and why the supervisor has ended it
+``ended``           the exit code of the command; the reason if the supervisor has ended it
 ==================  ========================================================================
 
 All attempts of a task share the name of the directory. A lock keeps its creation and ``remove_of``
@@ -78,8 +78,8 @@ class RunFolder:
         return self._lease.exists()
 
     def create(self, asked: str) -> None:
-        """Create the directory for a new process, in place of that of an earlier process. Also
-        remove directories without a running process that are older than a day.
+        """Create the directory for a new process; replace the directory of an earlier one. Also
+        remove all directories older than a day that have no running process.
         """
         with _locked(self.path.parent):
             _remove_abandoned(self.path.parent)

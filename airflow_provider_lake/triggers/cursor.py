@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The position of a table's watcher, and the event for the commits since then."""
+"""The position of a table's watcher, and the event for the commits after it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class WatchedCommits:
 
 
 def read_cursor(kept: Any) -> Position | None:
-    """Return the stored position, also one in the form of earlier releases; None if none is stored,
-    or if it is damaged.
+    """Return the position in ``kept``, also in the form of earlier releases; None if ``kept`` is
+    None or damaged.
     """
     from lakeformat import InvalidRequestError, Position
 

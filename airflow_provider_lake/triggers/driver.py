@@ -107,7 +107,7 @@ class _DriverWatch:
         return {"status": DRIVER_ENDED, "failure": state.failure} if state.has_ended else None
 
     def end(self) -> None:
-        """End the driver. If the cluster does not answer, log a warning that you must end it."""
+        """End the driver. If the cluster does not answer, warn that you must end the driver."""
         try:
             self._opened().end()
         except (UnreachableClusterError, ConnectionError) as reason:

@@ -15,13 +15,13 @@ __all__ = ["QUESTION"]
 
 
 def read_table(table: Path, _: Path) -> Callable[[], pa.Table]:
-    """Read the table's files with pyarrow alone."""
+    """Return a function that reads the table's files with pyarrow alone."""
     files = data_files(table)
     return lambda: pa.concat_tables([pq.read_table(file) for file in files])
 
 
 def to_arrow(table: Path, _: Path) -> Callable[[], pa.Table]:
-    """Call ``to_arrow``, which includes the planning of files."""
+    """Return a function that calls ``to_arrow``, which includes the planning of files."""
     return lambda: open_table(table).scan().to_arrow()
 
 

@@ -18,7 +18,9 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def by_row_group(table: Path, _: Path) -> Callable[[], Batches]:
-    """Read the table's files with pyarrow alone, by row group, so that memory is freed early."""
+    """Return a function that reads the table's files with pyarrow alone, by row group, so that
+    memory is freed early.
+    """
     files = data_files(table)
     return lambda: (
         batch
@@ -29,7 +31,7 @@ def by_row_group(table: Path, _: Path) -> Callable[[], Batches]:
 
 
 def by_file(table: Path, _: Path) -> Callable[[], Batches]:
-    """Read the table's files with pyarrow alone, in the most obvious way."""
+    """Return a function that reads the table's files with pyarrow alone, in the obvious way."""
     files = data_files(table)
     return lambda: (
         batch for file in map(pq.ParquetFile, files) for batch in file.iter_batches(BATCH_ROWS)
@@ -37,7 +39,7 @@ def by_file(table: Path, _: Path) -> Callable[[], Batches]:
 
 
 def to_batches(table: Path, _: Path) -> Callable[[], Batches]:
-    """Call ``to_batches``, which includes the planning of files."""
+    """Return a function that calls ``to_batches``, which includes the planning of files."""
     return lambda: open_table(table).scan().to_batches()
 
 

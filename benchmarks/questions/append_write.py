@@ -23,8 +23,8 @@ ReadBack = Callable[[], pa.Table]
 def plain_parquet(
     rows: pa.Table, folder: Path, *, dictionary_columns: bool | list[str]
 ) -> Callable[[], ReadBack]:
-    """Write one durable file with pyarrow alone, with the row groups and the compression of a
-    table.
+    """Return a function that writes one durable file with pyarrow alone, with the row groups and
+    the compression of a table.
     """
     path = folder / "plain.parquet"
 
@@ -50,7 +50,7 @@ def plain_parquet(
 
 
 def table_write(rows: pa.Table, folder: Path) -> Callable[[], ReadBack]:
-    """Call ``write`` on an existing empty table."""
+    """Return a function that calls ``write`` on an existing empty table."""
     table = create_table(folder)
 
     def work() -> ReadBack:

@@ -1,4 +1,4 @@
-"""Full compaction of a large run and five new ones, without a changelog and by each producer."""
+"""Full compaction of a large run and five new ones: without a changelog, and with each producer."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _run(keys: np.ndarray, values: pa.Table) -> pa.Table:
 
 
 def compact(table: Path, folder: Path, *, producer: str) -> Callable[[], Made]:
-    """Compact the table in full once, with its changelog."""
+    """Return a function that compacts the table in full once, with this changelog producer."""
     shutil.copytree(table, folder / "wh", copy_function=os.link)
     catalog = lake.open_catalog(str(folder / "wh"))
     catalog.alter_table(NAME, lake.set_option("changelog-producer", producer))

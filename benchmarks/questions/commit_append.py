@@ -34,7 +34,9 @@ def write_count(folder: Path, commits: int) -> None:
 
 
 def durable_files(commits: int, folder: Path) -> Work:
-    """Write as many durable files as a commit, but read nothing: the floor."""
+    """Return a function that writes as many durable files as a commit, but reads nothing: the
+    floor.
+    """
     storage = LocalStorage()
 
     def work() -> int:
@@ -50,7 +52,9 @@ def durable_files(commits: int, folder: Path) -> Work:
 
 
 def commits_to(commits: int, folder: Path, *, files: int) -> Work:
-    """Commit one file at a time to a table that has this number of files before."""
+    """Return a function that commits one file at a time to a table that has this number of files
+    before.
+    """
     handle = empty_table(LocalStorage(), f"{folder}/orders")
     for _ in range(files // FILES_PER_COMMIT):
         commit_messages(handle, [message_of(FILES_PER_COMMIT)], CommitOptions())

@@ -1,4 +1,4 @@
-"""Full compaction of five runs; half of the keys, of type BIGINT, are in several runs."""
+"""Full compaction of five runs with BIGINT keys; half of each later run's keys are updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Full compaction of five runs; half of the keys, which are texts, are in several runs."""
+"""Full compaction of five runs with text keys; half of each later run's keys are updates."""
 
 from __future__ import annotations
 

@@ -108,7 +108,9 @@ def _handle(folder: Path) -> TableHandle:
 
 
 def _expiring(data: Path, folder: Path, *, table: str) -> Work:
-    """Expire snapshots of a copy of a table; return the number of deleted files of each kind."""
+    """Return a function that expires snapshots of a copy of a table, and returns the number of
+    deleted files of each kind.
+    """
     going = int((data / "going").read_text())
     copy = folder / table
     shutil.copytree(data / table, copy)

@@ -1,4 +1,4 @@
-"""Compaction of small files of an Iceberg table with a column that was renamed since."""
+"""Compaction of small files of an Iceberg table, written before a column was renamed."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def write_table(folder: Path, rows: int) -> None:
-    """Write files of unsorted keys, and deletes of the same number of keys, half of which the table
-    has.
+    """Write files of unsorted keys, and deletes of the same number of keys, of which the table has
+    about half.
     """
     random, size = np.random.default_rng(7), rows // FILES
     keys = random.permutation(size * FILES)
@@ -62,12 +62,14 @@ def opened(folder: Path) -> IcebergTable:
 
 
 def ours(table: IcebergTable, _: Path) -> Callable[[], Batches]:
-    """Read the table with this library."""
+    """Return a function that reads the table with this library."""
     return lambda: table.scan().to_batches()
 
 
 def by_numpy(table: IcebergTable, _: Path) -> Callable[[], Batches]:
-    """Sort all deleted keys, and search the keys of each batch of the data files in them."""
+    """Return a function that sorts all deleted keys, and looks up the keys of each batch of the
+    data files among them.
+    """
     folder = Path(table.location.removeprefix("file://"))
 
     def work() -> Batches:

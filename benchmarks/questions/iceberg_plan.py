@@ -23,7 +23,7 @@ def opened(folder: Path) -> IcebergTable:
 
 
 def by_record(table: IcebergTable, _: Path) -> Callable[[], list[FileSplit]]:
-    """Decode each entry with fastavro, and make a split of it."""
+    """Return a function that decodes each entry with fastavro, and makes a split of it."""
 
     def work() -> list[FileSplit]:
         snapshot = table.snapshots()[-1].snapshot_id
@@ -47,12 +47,14 @@ def _split(snapshot_id: int, file: dict[str, object]) -> FileSplit:
 
 
 def by_column(table: IcebergTable, _: Path) -> Callable[[], list[FileSplit]]:
-    """Plan as every scan does."""
+    """Return a function that plans as every scan does."""
     return lambda: table.scan().splits()
 
 
 def by_column_filtered(table: IcebergTable, _: Path) -> Callable[[], list[FileSplit]]:
-    """Plan with a condition on a column of texts that every file may meet."""
+    """Return a function that plans with a condition on two columns of texts that every file may
+    meet.
+    """
     return lambda: table.scan(where="url >= '0' and referrer <= 'g'").splits()
 
 

@@ -77,8 +77,8 @@ def open_rows(folder: Path) -> Rows:
 
 
 def ready_runs(rows: Rows, folder: Path) -> Callable[[], ReadBack]:
-    """Write rows that are already sorted to a durable file for each bucket, with pyarrow alone: the
-    floor.
+    """Return a function that writes rows that are already sorted to a durable file for each bucket,
+    with pyarrow alone: the floor.
     """
 
     def work() -> ReadBack:
@@ -116,7 +116,9 @@ def create_table(catalog: lake.Catalog, name: str) -> lake.Table:
 
 
 def table_write(rows: Rows, folder: Path) -> Callable[[], ReadBack]:
-    """Call ``write``, which includes the commit, on an existing empty table."""
+    """Return a function that calls ``write``, which includes the commit, on an existing empty
+    table.
+    """
     table = create_table(lake.open_catalog(str(folder)), "bench.keyed")
 
     def work() -> ReadBack:
@@ -127,7 +129,7 @@ def table_write(rows: Rows, folder: Path) -> Callable[[], ReadBack]:
 
 
 def by_key(read_back: ReadBack) -> list[pa.Array]:
-    """Return the rows sorted by key, to compare them independent of their files."""
+    """Return the rows sorted by key, to compare them independently of their files."""
     rows = read_back().sort_by("k").combine_chunks()
     return [column.chunk(0) for column in rows.columns]
 

@@ -25,7 +25,7 @@ Decoded = Callable[[], bytes]
 
 
 def by_record(content: bytes, _: Path) -> Callable[[], Decoded]:
-    """Decode with fastavro: a dict for each entry."""
+    """Return a function that decodes with fastavro: a dict for each entry."""
 
     def work() -> Decoded:
         records = list(fastavro.reader(io.BytesIO(content)))
@@ -36,7 +36,7 @@ def by_record(content: bytes, _: Path) -> Callable[[], Decoded]:
 
 
 def by_column(content: bytes, _: Path) -> Callable[[], Decoded]:
-    """Decode to the columns that planning uses."""
+    """Return a function that decodes to the columns that planning uses."""
 
     def work() -> Decoded:
         columns = decode_manifest(content, "sample")

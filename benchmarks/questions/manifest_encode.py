@@ -22,7 +22,7 @@ __all__ = ["QUESTION"]
 
 
 def by_record(content: bytes, _: Path) -> Callable[[], bytes]:
-    """Encode existing dicts with fastavro."""
+    """Return a function that encodes existing dicts with fastavro."""
     records = list(fastavro.reader(io.BytesIO(content)))
     schema = fastavro.parse_schema(MANIFEST_SCHEMA)
 
@@ -35,13 +35,13 @@ def by_record(content: bytes, _: Path) -> Callable[[], bytes]:
 
 
 def by_column(content: bytes, _: Path) -> Callable[[], bytes]:
-    """Encode existing columns, as merging and compaction have them."""
+    """Return a function that encodes existing columns, as merging and compaction have them."""
     columns = decode_manifest(content, "sample")
     return lambda: encode_columns(columns, TableOptions())
 
 
 def by_entry(content: bytes, _: Path) -> Callable[[], bytes]:
-    """Encode existing entries, as a commit has them."""
+    """Return a function that encodes existing entries, as a commit has them."""
     entries = decode_manifest(content, "sample").entries()
     return lambda: encode_columns(columns_of(entries), TableOptions())
 

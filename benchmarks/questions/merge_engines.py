@@ -13,17 +13,17 @@ __all__ = ["QUESTION"]
 
 
 def deduplicate(table: Path, _: Path) -> Callable[[], Batches]:
-    """Keep the last row of each key."""
+    """Return a read that keeps the last row of each key."""
     return lambda: open_keyed(table).scan().to_batches()
 
 
 def partial_update(table: Path, _: Path) -> Callable[[], Batches]:
-    """Keep the last value of each column that is not null."""
+    """Return a read that keeps each column's last value that is not null."""
     return lambda: open_keyed(table, merge_engine="partial-update").scan().to_batches()
 
 
 def aggregation(table: Path, _: Path) -> Callable[[], Batches]:
-    """Compute two sums and a maximum, and keep the last texts."""
+    """Return a read that computes two sums and a maximum, and keeps the last texts."""
     options = {
         "merge_engine": "aggregation",
         "fields__v__aggregate_function": "sum",

@@ -13,12 +13,14 @@ __all__ = ["QUESTION"]
 
 
 def _files(table: MixedTable, _: Path) -> Callable[[], Batches]:
-    """Read every row of the files of both stores with pyarrow alone, without a merge: the floor."""
+    """Return a function that reads every row of the files of both stores with pyarrow alone,
+    without a merge: the floor.
+    """
     return read_files(table)
 
 
 def _scan(table: MixedTable, _: Path) -> Callable[[], Batches]:
-    """Call ``to_batches``, which includes the planning of both stores."""
+    """Return a function that calls ``to_batches``, which includes the planning of both stores."""
     return lambda: table.scan().to_batches()
 
 

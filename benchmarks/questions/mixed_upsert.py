@@ -40,7 +40,9 @@ def _open(folder: Path) -> pa.Table:
 
 
 def _ready_files(rows: pa.Table, folder: Path) -> Callable[[], ReadBack]:
-    """Write the inserts and the deletes to a durable file each, with pyarrow alone: the floor."""
+    """Return a function that writes the inserts and the deletes to a durable file each, with
+    pyarrow alone: the floor.
+    """
     offsets = pa.array(np.arange(1, len(rows) + 1))
     inserts = rows.append_column("_file_offset", offsets)
     nulls = {name: pa.nulls(len(rows), rows[name].type) for name in _OPTIONAL}
@@ -74,7 +76,9 @@ def _write_file(path: Path, rows: pa.Table) -> None:
 
 
 def _upsert(rows: pa.Table, folder: Path) -> Callable[[], ReadBack]:
-    """Call ``write``, which includes the commit, on an existing empty table."""
+    """Return a function that calls ``write``, which includes the commit, on an existing empty
+    table.
+    """
     table = create_pair(folder)
 
     def work() -> ReadBack:

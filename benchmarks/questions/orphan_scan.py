@@ -49,7 +49,7 @@ SIZE = 1_000_000
 READERS = 16
 
 Found = Callable[[], tuple[int, int]]
-"""The number of orphans, and their bytes."""
+"""Returns the number of orphans, and their bytes."""
 
 
 class ListedStore:
@@ -126,7 +126,9 @@ def _open(folder: Path) -> TableHandle:
 
 
 def all_names(handle: TableHandle, _: Path) -> Callable[[], Found]:
-    """Keep all names in columns, also the names in manifests, and compare both at the end."""
+    """Return a function that keeps all names in columns, also the names in manifests, and compares
+    both at the end.
+    """
 
     def work() -> Found:
         storage, layout = handle.storage, handle.layout
@@ -146,7 +148,7 @@ def all_names(handle: TableHandle, _: Path) -> Callable[[], Found]:
 
 
 def scanning(handle: TableHandle, _: Path) -> Callable[[], Found]:
-    """Run the dry run of a removal, which keeps numbers instead of names."""
+    """Return a function that makes a dry run of a removal, which keeps numbers instead of names."""
 
     def work() -> Found:
         report = remove_orphans(handle, OrphanOptions(), dry_run=True)

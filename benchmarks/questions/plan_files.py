@@ -20,7 +20,7 @@ Names = Callable[[], set[str | None]]
 
 
 def by_record(handle: TableHandle, _: Path) -> Callable[[], Names]:
-    """Plan with an object for each entry, made when the entry is read."""
+    """Return a function that plans with an object for each entry, made when the entry is read."""
 
     def work() -> Names:
         storage, layout = handle.storage, handle.layout
@@ -36,7 +36,7 @@ def by_record(handle: TableHandle, _: Path) -> Callable[[], Names]:
 
 
 def by_column(handle: TableHandle, _: Path) -> Callable[[], Names]:
-    """Plan with columns, grouped by bucket."""
+    """Return a function that plans with columns, grouped by bucket."""
 
     def work() -> Names:
         plan = plan_columns(handle, read_snapshot(handle.storage, handle.layout, 1))
@@ -47,7 +47,7 @@ def by_column(handle: TableHandle, _: Path) -> Callable[[], Names]:
 
 
 def by_column_to_entries(handle: TableHandle, _: Path) -> Callable[[], Names]:
-    """Plan with columns, and make an object for every file at the end."""
+    """Return a function that plans with columns, and makes an object for every file at the end."""
 
     def work() -> Names:
         plan = plan_columns(handle, read_snapshot(handle.storage, handle.layout, 1))

@@ -100,7 +100,9 @@ def _handle(folder: Path) -> TableHandle:
 
 
 def _publishing(data: Path, folder: Path, *, older: int) -> Callable[[], dict[str, str]]:
-    """Delete published metadata, then publish the newest snapshot and ``older`` earlier ones."""
+    """Delete published metadata; return a function that publishes the newest snapshot and ``older``
+    earlier ones.
+    """
     handle = _handle(data)
     options = {**handle.schema.options, "iceberg.publish-history": str(older)}
     limited = replace(handle, schema=replace(handle.schema, options=options))

@@ -41,7 +41,7 @@ INT = atomic(TypeName.INT)
 
 
 def _write(folder: Path, files: int) -> None:
-    """Write the tables, published at snapshot 1, and snapshot 2."""
+    """Write the tables with two snapshots, of which the first is published."""
     partitions = max(files // FILES_OF_PARTITION, 1)
     _write_plain(folder / "plain", partitions * FILES_OF_PARTITION)
     _write_vectors(folder / "vectors", partitions)

@@ -48,7 +48,9 @@ def bucket_of(row: bytes, words: tuple[int, ...]) -> int:
 
 
 def python_loop(keys: pa.Array, _: Path) -> Callable[[], Buckets]:
-    """Compute the buckets row by row, from keys that are already Python objects."""
+    """Return a function that computes the buckets row by row, from keys that are already Python
+    objects.
+    """
     values = keys.to_pylist()
     encode = struct.Struct("<qq").pack
     split = struct.Struct("<4I").unpack
@@ -60,7 +62,7 @@ def python_loop(keys: pa.Array, _: Path) -> Callable[[], Buckets]:
 
 
 def bucket_function_of_arrays(keys: pa.Array, _: Path) -> Callable[[], Buckets]:
-    """Hash a whole batch at once, as a writer does."""
+    """Return a function that hashes a whole batch at once, as a writer does."""
     function = bucket_function("default", [atomic(TypeName.BIGINT)], BUCKETS)
     return lambda: function([keys])
 

@@ -33,7 +33,9 @@ def encode(text: str) -> bytes:
 
 
 def python_loop(keys: pa.Array, _: Path) -> Callable[[], Buckets]:
-    """Compute the buckets row by row, from keys that are already Python objects."""
+    """Return a function that computes the buckets row by row, from keys that are already Python
+    objects.
+    """
     values = keys.to_pylist()
 
     def run() -> list[int]:
@@ -44,7 +46,7 @@ def python_loop(keys: pa.Array, _: Path) -> Callable[[], Buckets]:
 
 
 def bucket_function_of_arrays(keys: pa.Array, _: Path) -> Callable[[], Buckets]:
-    """Hash a whole batch at once, as a writer does."""
+    """Return a function that hashes a whole batch at once, as a writer does."""
     function = bucket_function("default", [STRING], BUCKETS)
     return lambda: function([keys])
 
