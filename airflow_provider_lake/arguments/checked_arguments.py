@@ -234,7 +234,7 @@ def check_table_name(task_id: str, argument: str, name: Any) -> None:
         advice = {0: "", 1: f": {reason}"}.get(name.count("."), _without_catalog(name))
         if name.startswith("lake://"):
             place = name.partition("?")[0].split("/")[2:]
-            advice = f": write {'.'.join(place)!r} for the asset of a table"
+            advice = f": write {'.'.join(place)!r} instead of the asset's URI"
         elif "$" in name and "$branch_" not in name:
             advice = f": a job works on the table itself: write {name.partition('$')[0]!r}"
         raise LakeArgumentError(

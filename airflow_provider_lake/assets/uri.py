@@ -163,9 +163,12 @@ def refuse_watched(outlets: Iterable[Any]) -> None:
     for outlet in outlets:
         uri = getattr(outlet, "uri", None)
         if isinstance(uri, str) and is_watched(uri):
+            asked = address_of(uri)
+            other = asked.lake_conn_id != _DEFAULT_CONN_ID
+            more = f", lake_conn_id={asked.lake_conn_id!r}" if other else ""
             raise ValueError(
                 f"{uri!r} gets its events from its watcher: as an outlet, give the task "
-                f"lake_asset({address_of(uri).name!r}) instead"
+                f"lake_asset({asked.name!r}{more}) instead"
             )
 
 

@@ -1246,7 +1246,7 @@ MISTAKES = [
         "an asset as a table",
         "parse",
         'LakeCompactOperator(task_id="t", table=lake_asset("shop.orders"))',
-        "task 't': argument 'table' must be database.table, got 'lake://shop/orders': write 'shop.orders' for the asset of a table",
+        "task 't': argument 'table' must be database.table, got 'lake://shop/orders': write 'shop.orders' instead of the asset's URI",
     ),
     Mistake(
         "a strategy of Iceberg tables",

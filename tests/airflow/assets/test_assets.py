@@ -11,9 +11,16 @@ from airflow.sdk import DAG, Asset, AssetAlias, AssetWatcher
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 import lakeformat as lake
+from airflow_provider_lake.arguments.checked_arguments import check_table_name
 from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.assets.openlineage import dataset_name
-from airflow_provider_lake.assets.uri import address_of, create_asset, lake_asset, split_table_name
+from airflow_provider_lake.assets.uri import (
+    address_of,
+    create_asset,
+    lake_asset,
+    refuse_watched,
+    split_table_name,
+)
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.outlet_events import announce, partition_keys
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
@@ -148,6 +155,19 @@ def test_watchers_that_would_mix_assets_up_are_refused(table, name, watcher, wor
     watchers = [AssetWatcher(watcher, LakeSnapshotEventTrigger(table="shop.orders"))]
     with pytest.raises(ValueError, match=words):
         lake_asset(table, name=name, watchers=watchers)
+
+
+def test_advice_about_an_asset_fits_another_connection():
+    trigger = LakeSnapshotEventTrigger(table="shop.orders", lake_conn_id="other")
+    watched = lake_asset(
+        "shop.orders", lake_conn_id="other", watchers=[AssetWatcher("commits", trigger)]
+    )
+    with pytest.raises(
+        ValueError, match=r"give the task lake_asset\('shop.orders', lake_conn_id='other'\) instead"
+    ):
+        refuse_watched([watched])
+    with pytest.raises(LakeArgumentError, match=r"write 'shop\.orders' instead of the asset's URI"):
+        check_table_name("t", "table", watched.uri)
 
 
 def test_an_asset_with_watchers_is_told_of_by_no_task(orders):
