@@ -69,7 +69,7 @@ def answer_one(run: Run, folder: Path, console: Console) -> None:
 
 
 def summary(answer: Answer) -> str:
-    """Return one line for the console."""
+    """Return the CPU ratios of all candidates in one line, for the console."""
     compared = (name for name in answer.timings if name != answer.baseline)
     ratios = (f"{name} {median(answer.ratios(name, cpu_seconds)):.2f}" for name in compared)
     return f"{', '.join(ratios)} of {answer.baseline} by CPU"

@@ -33,7 +33,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """Summarise one value for each round."""
+        """Return the median and the extremes of ``values``, one for each round."""
         return cls(median(values), min(values), max(values))
 
 

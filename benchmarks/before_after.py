@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def lines_of(name: str, earlier: Path, scale: float, rounds: int) -> Iterator[str]:
-    """Yield the lines of a question."""
+    """Yield the table lines of a question, one for each candidate but the baseline."""
     with tempfile.TemporaryDirectory(prefix="lake-bench-data-") as data:
         with worker(earlier, name, data) as maker:
             ask(maker, scale)
@@ -113,7 +113,7 @@ def ask(process: Worker, request: float) -> float:
 
 
 def take_turns(before: Worker, now: Worker, number: int, turn: int) -> tuple[float, float]:
-    """Return the CPU seconds of both trees. The later tree is first in every second turn."""
+    """Return the CPU seconds of both trees. The later tree works first in every second turn."""
     if turn % 2:
         after = ask(now, number)
         return ask(before, number), after

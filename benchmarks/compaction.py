@@ -109,7 +109,7 @@ def _dictionary_columns(path: Path) -> list[str]:
 
 
 def distinct_keys(made: Made) -> tuple[int, int]:
-    """Return the number of different keys, and the length of all keys as texts."""
+    """Return the number of different keys, and the total length of all keys as texts."""
     keys = pa.Table.from_batches(made()).column("k")
     return len(keys.unique()), int(pc.sum(pc.binary_length(keys.cast(pa.string()))).as_py())
 

@@ -48,7 +48,7 @@ class PeerCase:
     deleted: str | None = None
     """The condition of the rows that are deleted before the compaction."""
     order: Sequence[str] = ()
-    """The columns whose values both must leave in the same order."""
+    """The columns whose values both programs must leave in the same order."""
 
 
 CASES: Mapping[str, PeerCase] = {

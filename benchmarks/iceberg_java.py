@@ -25,7 +25,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @contextmanager
 def running_iceberg(name: str) -> Iterator[Any]:
-    """Start a Spark session with Iceberg, and stop it at the end of the block."""
+    """Yield a Spark session with Iceberg, and stop it after the block."""
     conf = {
         "spark.jars": str(_iceberg_jar()),
         "spark.sql.extensions": _EXTENSIONS,
@@ -39,7 +39,7 @@ def running_iceberg(name: str) -> Iterator[Any]:
 
 
 def cpu_seconds_of(process: int) -> float:
-    """Return the CPU seconds of another process, all threads, from Linux."""
+    """Return the CPU seconds of all threads of another process; only on Linux."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 

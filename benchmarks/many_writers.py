@@ -32,7 +32,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The commits to one table, their attempts in all, and the most attempts of one commit."""
+    """The numbers of commits and attempts on one table, and the most attempts of one commit."""
 
     commits: int
     seconds: float
@@ -45,9 +45,7 @@ class Answer:
 
 
 def ask(folder: Path, *, writers: int, seconds: float) -> Answer:
-    """Let this number of processes commit row after row, and check that all rows are in the
-    table.
-    """
+    """Let ``writers`` processes commit row after row, and check that all rows are in the table."""
     catalog = lake.open_catalog(str(folder))
     catalog.create_database("shop")
     table = catalog.create_table("shop.orders", [("id", "BIGINT")])

@@ -235,7 +235,9 @@ def main(arguments: Sequence[str]) -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("commits", nargs="?", type=int, default=COMMITS, help=f"({COMMITS})")
+    parser.add_argument(
+        "commits", nargs="?", type=int, default=COMMITS, help=f"number of commits ({COMMITS})"
+    )
     parser.add_argument("--java", action="store_true", help="read by Iceberg's Java library, too")
     parser.add_argument("--out", type=Path, metavar="FILE", help="the report")
     asked = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Publishes snapshot 2 of a sample table in each round; snapshot 1 is published before all."""
+"""Publishes snapshot 2 of a sample table in each round; snapshot 1 is published once, before."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def rounds(answer: Answer) -> Iterator[str]:
 
 
 def ratio(answer: Answer, candidate: str, clock: Clock) -> str:
-    """Return the ratio to the baseline; for the baseline itself without a range."""
+    """Return the ratio to the baseline with its range; ``1`` for the baseline itself."""
     if candidate == answer.baseline:
         return "1"
     return spread(Spread.of(answer.ratios(candidate, clock)), digits=2)

@@ -193,7 +193,7 @@ def _writer(stream: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter:
 
 
 def sums(batches: Iterator[pa.RecordBatch]) -> tuple[int, int, int]:
-    """Return the number of rows, the sum of a column, and the length of all texts."""
+    """Return the number of rows, the sum of their keys, and the total length of their texts."""
     rows = keys = texts = 0
     for batch in batches:
         rows += batch.num_rows

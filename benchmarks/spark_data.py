@@ -1,4 +1,4 @@
-"""The data of the questions about Spark: one session, files, and tables of the same rows."""
+"""The data of the questions about Spark: one session, files and tables."""
 
 from __future__ import annotations
 

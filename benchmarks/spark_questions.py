@@ -32,7 +32,7 @@ class Candidate:
     name: str
     work: Work
     answer: Work | None
-    """Computes a value after the work, which must be equal for all candidates that have an answer.
+    """Computes a value after the work; it must be equal for all candidates that have an answer.
     None for a floor that does less.
     """
     target: float | None = None
@@ -50,7 +50,7 @@ class SparkQuestion:
 
 
 def read(data: Data) -> Iterator[Candidate]:
-    """Compare reading all rows; a given schema only saves the job in which Spark infers it."""
+    """Yield the ways to read all rows; a given schema only saves the job that infers it."""
     paths = data.paths_of(COMPACTED)
     known = spark_jobs.read_table(data.spark, COMPACTED).schema
     native = lambda: data.spark.read.parquet(*paths).select(*COLUMNS)  # noqa: E731
@@ -63,7 +63,7 @@ def read(data: Data) -> Iterator[Candidate]:
 
 
 def read_column(data: Data) -> Iterator[Candidate]:
-    """Compare the sum of one column over a tenth of the rows, which are spread over all pages of
+    """Yield the ways to sum one column over a tenth of the rows, which are spread over all pages of
     the files.
     """
     paths = data.paths_of(COMPACTED)
@@ -80,7 +80,7 @@ def read_column(data: Data) -> Iterator[Candidate]:
 
 
 def read_range(data: Data) -> Iterator[Candidate]:
-    """Compare reading one hundredth of the keys.
+    """Yield the ways to read one hundredth of the keys.
 
     The files are sorted by key, so push-down skips the rest of each file.
     """
@@ -101,7 +101,7 @@ def read_range(data: Data) -> Iterator[Candidate]:
 
 
 def merge(data: Data) -> Iterator[Candidate]:
-    """Compare merging: the floor reads all files without a merge, Spark alone merges by an
+    """Yield the ways to merge: the floor reads all files without a merge, Spark alone merges by an
     aggregate.
     """
     paths = data.paths_of(MERGED)
@@ -124,7 +124,7 @@ def newest(data: Data, paths: list[str]) -> DataFrame:
 
 
 def write(data: Data) -> Iterator[Candidate]:
-    """Compare writing rows with distinct keys into sorted buckets."""
+    """Yield the ways to write rows with distinct keys into sorted buckets."""
     out = data.spare / "native"
     native = lambda: (  # noqa: E731
         data.rows()
@@ -156,7 +156,7 @@ def write(data: Data) -> Iterator[Candidate]:
 
 
 def compact(data: Data) -> Iterator[Candidate]:
-    """Compare full compaction, each time from the same state."""
+    """Yield the ways to compact a table in full, each time from the same state."""
 
     def state() -> object:
         levels = data.table(MERGED).system_table("files").scan().to_arrow()["level"]

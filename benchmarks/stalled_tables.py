@@ -137,7 +137,7 @@ def sums_of(batches: Iterator[pa.RecordBatch]) -> Sums:
 
 
 def read_peak_bytes(table: Any) -> int:
-    """Return by how many bytes a fresh process grows that reads all rows of the table."""
+    """Return the growth in bytes of a fresh process that reads all rows of the table."""
     command = [sys.executable, "-m", "benchmarks.stalled_tables", table.location]
     child = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     return int(child.stdout)

@@ -85,8 +85,8 @@ class CheckedArguments:
         return values
 
     def _do_render_template_fields(self, *given: Any, **named: Any) -> None:
-        """Render the templates. Raise ``LakeArgumentError`` if rendering fails: the task then fails
-        without a retry, because a retry would fail in the same way.
+        """Render the templates. Raise ``LakeArgumentError`` for a wrong template or a missing
+        result: the task then fails without a retry, which would fail in the same way.
         """
         from jinja2 import TemplateError
 

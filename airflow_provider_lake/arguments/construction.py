@@ -21,8 +21,7 @@ _Made = TypeVar("_Made")
 
 
 class RefusingConstruction(BaseOperatorMeta):
-    """The metaclass of operators that raises ``LakeArgumentError`` for an unknown or missing
-    argument.
+    """The metaclass of operators: raises ``LakeArgumentError`` for an unknown or missing argument.
 
     Airflow constructs the operator of a mapped task only when the task runs. ``LakeArgumentError``
     then fails the task without a retry, which would fail the same way.
@@ -34,9 +33,7 @@ class RefusingConstruction(BaseOperatorMeta):
         return inspect.Signature([*all_arguments(cls).values()])
 
     def __call__(cls: type[_Made], *args: Any, **given: Any) -> _Made:
-        """Construct an operator; raise ``LakeArgumentError``, which names the task, for wrong
-        arguments.
-        """
+        """Construct an operator; raise ``LakeArgumentError`` for wrong arguments."""
         kind: Any = cls
         try:
             made: _Made = super(RefusingConstruction, kind).__call__(*args, **given)

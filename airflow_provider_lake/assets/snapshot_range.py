@@ -101,7 +101,7 @@ def snapshot_range(
 
     Raises ``LakeArgumentError`` for an invalid table name, and if ``table`` is None and the events
     are of no table or of several. Raises ``AirflowFailException`` if the table does not exist, or
-    if the consumer's next snapshot has expired without a rollback.
+    if the consumer's next snapshot has expired and no event reports a rollback.
     """
     events = [*_events_of_run(context)]
     meant = _meant(table, lake_conn_id, events)

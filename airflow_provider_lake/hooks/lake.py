@@ -99,7 +99,7 @@ class LakeHook(BaseHook):
         """Open a table by its name ``database.table``; raise ``NotFoundError`` if it does not
         exist.
 
-        Each call of a method reads the newest snapshot.
+        Each method call on the table reads its newest snapshot.
         """
         return self._catalog.table(name)
 

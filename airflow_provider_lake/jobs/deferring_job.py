@@ -39,8 +39,8 @@ _log = logging.getLogger(__name__)
 
 
 class DeferringJob(LakeJobMixin, LakeSparkArguments):
-    """Runs the work of a deferrable task in a supervised process, and returns the result when it
-    ends.
+    """Runs the work of a deferrable task in a supervised process, and returns the result when that
+    process ends.
     """
 
     if TYPE_CHECKING:
@@ -117,7 +117,8 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         return hashlib.sha256(asked.encode()).hexdigest()
 
     def _deferral(self, request: JobRequest, context: Context) -> Deferral | None:
-        """Return the deferral of the task; None if no trigger can wait, with the reason in the log.
+        """Return the deferral of the task; None if the task does not defer. If no trigger can wait,
+        the log has the reason.
 
         Unless ``durable`` is False, the task defers at once if a process that an earlier attempt
         started for the same work still runs or has succeeded.

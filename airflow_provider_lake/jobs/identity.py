@@ -73,7 +73,7 @@ class RunOfDag(Protocol):
 
 
 def commit_user(ti: TaskIdentity, table: str) -> str:
-    """Return the commit user of a task instance on a table, which can be part of a file name.
+    """Return the commit user of a task instance on a table, as text that a file name may contain.
 
     The commit user is the same for a retry, a cleared task, and a process that outlived its task.
     Another run, task, map index or table has another commit user.
@@ -84,7 +84,7 @@ def commit_user(ti: TaskIdentity, table: str) -> str:
 
 def run_name(ti: TaskIdentity, table: str) -> str:
     """Return a name for a task on a table in one run, the same for all map indexes. For a task that
-    is not mapped, it equals the commit user.
+    is not mapped, the name is the commit user.
     """
     return _name_of(ti, [ti.dag_id, ti.run_id, ti.task_id, -1, table])
 

@@ -40,7 +40,7 @@ class LakeLineageMixin:
     """True if the task only reads ``table``."""
 
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any]:
-        """Return the lineage before the work: the table that the task will read or change."""
+        """Return the lineage before the work: the tables that the task will read or change."""
         return self._lineage({})
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any]:

@@ -44,7 +44,7 @@ class LakeMaintenanceTaskGroup(TaskGroup):
     """Runs the steps of maintenance for a table: publish, expire partitions, compact, expire
     snapshots, delete orphan files, analyze; in this order.
 
-    Only the given steps run. A step that is skipped, by its gate or because it has nothing to do,
+    Only the given steps run. A step that is skipped, by the gate or because it has nothing to do,
     does not stop later steps. Orphan files are only listed unless the step has ``"dry_run":
     False``.
 

@@ -17,8 +17,8 @@ class LakeDeleteOperator(LakeJobOperator):
 
     A retry finds the snapshot that its run has published, and deletes no row that arrived since. A
     task that is cleared after a success deletes again: see ``on_clear``. Earlier snapshots keep the
-    deleted rows until they expire. The work runs in the task's process; with engine ``spark`` in
-    that of the driver.
+    deleted rows until they expire. One process does the work; with engine ``spark`` it is the
+    driver.
 
     :param where: a SQL condition on any columns, which selects the rows, such as ``"id = 7 AND note
         IS NULL"``; ``"TRUE"`` selects all rows

@@ -30,14 +30,14 @@ __all__ = ["Engine", "LakeJobOperator", "LakeWarehouseJobOperator"]
 
 
 class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
-    """Runs a job of ``spark_jobs``, in the task's process or through spark-submit.
+    """Runs a job of ``spark_jobs``, in Python on the worker or through spark-submit.
 
     :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the
         warehouse is ``./warehouse``
-    :param engine: ``python`` works in the task's process, ``spark`` submits the same job. ``auto``
-        uses Spark if ``spark_conn_id`` is given. For a job that reads or writes rows, it also uses
-        Spark if the connection of the lake has the engine ``spark``, or has ``auto`` and names a
-        Spark connection. Otherwise it uses Python
+    :param engine: ``python`` works on the worker, without Spark; ``spark`` submits the same job.
+        ``auto`` uses Spark if ``spark_conn_id`` is given. For a job that reads or writes rows, it
+        also uses Spark if the connection of the lake has the engine ``spark``, or has ``auto`` and
+        names a Spark connection. Otherwise it uses Python
     :param spark_conn_id: connection of type ``spark``. Default: the Spark connection that the
         lake's connection names, else ``spark_default``. If that does not exist, Spark runs on this
         machine, as ``local[*]``

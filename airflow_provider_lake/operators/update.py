@@ -19,8 +19,8 @@ class LakeUpdateOperator(LakeJobOperator):
     run.
 
     A retry finds the snapshot that its run has published, and updates no row that arrived since. A
-    task that is cleared after a success updates again: see ``on_clear``. The work runs in the
-    task's process; with engine ``spark`` in that of the driver.
+    task that is cleared after a success updates again: see ``on_clear``. One process does the work;
+    with engine ``spark`` it is the driver.
 
     :param where: a SQL condition on any columns, which selects the rows, such as ``"id = 7 AND note
         IS NULL"``; ``"TRUE"`` selects all rows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chart of a table: a bar for each of its newest snapshots, as high as the number of
+"""The chart of a table: a bar for each of its newest snapshots; the height is the number of
 records.
 """
 

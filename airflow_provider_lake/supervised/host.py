@@ -13,10 +13,10 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def this_host() -> str | None:
-    """Return the name of the host, boot and container of this process: processes with the same name
+    """Return a name for the host, boot and container of this process: processes with the same name
     see each other.
 
-    None on a system without ``/proc``, where two processes can be confused.
+    Return None on a system without ``/proc``, where two processes can be confused.
     """
     try:
         return " ".join(

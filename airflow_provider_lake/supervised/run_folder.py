@@ -6,7 +6,7 @@ file                content
 ==================  ========================================================================
 ``asked``           the digest of the request; a task rejoins only a process with the same one
 ``process``         the id of the supervisor, and its host
-``lease``           empty; its time is the last renewal by a task or a trigger
+``lease``           empty; a task or a trigger renews its modification time
 ``output``          the output of the command
 ``logged``          the number of bytes of the output that are in the task's log
 ``<name>.json``     the result of the job
@@ -56,7 +56,7 @@ class Ending:
 
 
 class RunFolder:
-    """The directory of one supervised process; only its user can read it."""
+    """The directory of one supervised process; only the user of the process can read it."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)

@@ -44,7 +44,7 @@ def at_no_snapshot(cursor: Position | None) -> Position:
     """Return the position of a watcher while its table has no snapshot.
 
     A position that names a snapshot is returned unchanged: the table was recreated, and this
-    position shows that its next snapshots belong to another history.
+    position shows that the next snapshots belong to another history.
     """
     from lakeformat import Position
 

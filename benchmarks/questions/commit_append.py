@@ -52,8 +52,8 @@ def durable_files(commits: int, folder: Path) -> Work:
 
 
 def commits_to(commits: int, folder: Path, *, files: int) -> Work:
-    """Return a function that commits one file at a time to a table that has this number of files
-    before.
+    """Return a function that commits one file at a time to a table that already has ``files``
+    files.
     """
     handle = empty_table(LocalStorage(), f"{folder}/orders")
     for _ in range(files // FILES_PER_COMMIT):
@@ -72,7 +72,7 @@ def commits_to(commits: int, folder: Path, *, files: int) -> Work:
 
 
 def empty_table(storage: Storage, root: str) -> TableHandle:
-    """Create a table in this directory."""
+    """Create a table in the directory ``root``, and return its handle."""
     layout = TableLayout(root)
     schema = new_schema([("id", "BIGINT")], options=None, comment=None, time_millis=0)
     assert create_schema(storage, layout, schema)

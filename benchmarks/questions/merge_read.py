@@ -10,7 +10,7 @@ __all__ = ["QUESTION"]
 
 
 def key(numbers: Numbers) -> dict[str, pa.Array]:
-    """Return numbers with gaps."""
+    """Return the key ``k``: numbers with gaps."""
     return {"k": pa.array(numbers * 7 + 1_000_000_000)}
 
 

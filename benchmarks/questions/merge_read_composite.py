@@ -11,7 +11,7 @@ __all__ = ["QUESTION"]
 
 
 def key(numbers: Numbers) -> dict[str, pa.Array]:
-    """Return a text and a number as the key."""
+    """Return the key of two columns: a text and a number."""
     digits = np.char.zfill((numbers // 10).astype(np.str_), 9)
     line = pa.array((numbers % 10).astype(np.int32))
     return {"k": pa.array(np.char.add("order-", digits)), "line": line}

@@ -11,7 +11,7 @@ __all__ = ["QUESTION"]
 
 
 def key(numbers: Numbers) -> dict[str, pa.Array]:
-    """Return texts that begin with the same characters."""
+    """Return the key ``k``: texts that begin with the same characters."""
     digits = np.char.zfill((numbers * 7).astype(np.str_), 12)
     return {"k": pa.array(np.char.add("order-", digits))}
 

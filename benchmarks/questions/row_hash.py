@@ -24,7 +24,7 @@ Buckets = Sequence[int] | np.ndarray[tuple[int], np.dtype[np.int32]]
 
 
 def write_keys(folder: Path, rows: int) -> None:
-    """Write sample rows for both questions about keys."""
+    """Write sample rows, for ``row_hash`` and ``row_hash_text``."""
     write_rows(folder / KEYS, rows)
 
 
