@@ -103,7 +103,11 @@ def partition_keys(
     table.require("touched_partitions")
     if column not in table.schema.partition_keys:
         keys = table.schema.partition_keys
-        advice = f"use one of {', '.join(keys)}" if keys else "it has none: leave out the argument"
+        advice = (
+            f"use one of {', '.join(keys)}"
+            if keys
+            else "the table has none: leave out the argument"
+        )
         raise LakeArgumentError(
             f"partition_column {column!r} is not a partition column of {table.location}: {advice}"
         )

@@ -45,6 +45,6 @@ def _unreadable(conn_id: str, backend: str, reason: Exception) -> Exception:
             f"AIRFLOW_CONN_{conn_id.upper()} to valid JSON, or to a URI"
         )
     return UnavailableError(
-        f"connection {conn_id!r} cannot be looked up: {backend} failed with {kind}. Check its log, "
-        "and retry when it answers"
+        f"connection {conn_id!r} cannot be looked up: {backend} failed with {kind}. Check the log "
+        "of this backend, and retry when it answers"
     )

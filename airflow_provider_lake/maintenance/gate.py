@@ -32,6 +32,7 @@ def due_compaction(
     """
     from lakeformat import NotFoundError
     from lakeformat.types.byte_size import size
+    from lakeformat.types.count_text import counted
 
     _check(min_files, max_bytes)
     wanted = CompactionNeeded(strategy=strategy, min_files=min_files)
@@ -42,9 +43,9 @@ def due_compaction(
         return None
     if found is None:
         _log.info(
-            "%s: not compacted, because the compaction would read fewer than %d files",
+            "%s: not compacted, because the compaction would read fewer than %s",
             table,
-            min_files,
+            counted(min_files, "file"),
         )
         return None
     if max_bytes is not None and found["bytes"] > max_bytes:

@@ -279,8 +279,8 @@ def to_millis(what: str, moment: str | int | datetime) -> int:
         found = moment if isinstance(moment, datetime) else datetime.fromisoformat(moment.strip())
     except (AttributeError, TypeError, ValueError):
         raise ValueError(
-            f"{what} must be a time such as 2024-01-31T00:00:00+00:00 or epoch milliseconds, got "
-            f"{moment!r}"
+            f"argument {what!r} must be a time such as 2024-01-31T00:00:00+00:00 or epoch "
+            f"milliseconds, got {moment!r}"
         ) from None
     aware = found if found.tzinfo else found.replace(tzinfo=UTC)
     return int(aware.timestamp() * 1000)

@@ -112,7 +112,7 @@ class _DriverWatch:
             self._opened().end()
         except (UnreachableClusterError, ConnectionError) as reason:
             _log.warning(
-                "driver %s could not be ended: end it on the cluster. %s",
+                "driver %s could not be ended (%s): end it on the cluster",
                 self._asked.driver,
                 reason,
             )
