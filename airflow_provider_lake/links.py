@@ -71,8 +71,8 @@ class LakeSparkLink(BaseOperatorLink):
     name = "Spark UI"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """Return the address; empty if the task has started no Spark application with a web
-        page.
+        """Return the address; empty if the task has started no Spark application, or if neither
+        page is known.
         """
         if not getattr(operator, "is_on_spark", True):
             return ""  # reading an XCom that was never pushed logs an error

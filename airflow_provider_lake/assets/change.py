@@ -21,6 +21,9 @@
                           expired unread
 ``rewound``               True if the table was rolled back or recreated
 ========================  ==========================================================
+
+If all snapshots of a task's event have expired already, the event has only ``table``, the two ids,
+the two positions and ``missed``.
 """
 
 from __future__ import annotations

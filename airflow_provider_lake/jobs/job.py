@@ -255,8 +255,8 @@ class LakeJobMixin(CheckedArguments):
 
     def _finish(self, result: JobResult, context: Context) -> JobResult:
         """Send metrics and asset events, record the success, call ``on_report``, and return the
-        result. If there was nothing to do and ``skip_if_noop`` is set, call ``on_report`` and raise
-        ``AirflowSkipException``.
+        result. If there was nothing to do and ``skip_if_noop`` is set, send no asset event, and
+        raise ``AirflowSkipException`` at the end.
         """
         # Parsing a DAG does not need them.
         from airflow_provider_lake.jobs.metrics import count_outcome

@@ -64,8 +64,8 @@ class Overview:
             yield from (f"{database}.{table}" for table in tables)
 
     def counts(self) -> dict[str, int]:
-        """Return the number of tables with each verdict, the most urgent first. Tables that could
-        not be read count as ``unreadable``.
+        """Return the number of tables for each verdict that occurs, the most urgent first. Tables
+        that could not be read count as ``unreadable``.
         """
         verdicts = [str(each.verdict) for each in self.health.values()]
         found = {"unreadable": len(self.troubles)}

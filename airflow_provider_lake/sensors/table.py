@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base of all table sensors, which wait in the worker or in the triggerer.
 
-Triggers are imported when a task runs, not when a DAG is parsed.
+This module imports triggers when a task runs, not when a DAG is parsed.
 """
 
 from __future__ import annotations

@@ -137,8 +137,8 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         return super()._resolve_connection()
 
     def _binary_of_connection(self) -> str:
-        """Return the absolute path of the connection's ``spark-submit``, because the PATH of a
-        worker may differ from that of a shell.
+        """Return the absolute path of the connection's ``spark-binary``, else of ``spark-submit``,
+        because the PATH of a worker may differ from that of a shell.
         """
         named = self._spark.extra_dejson.get("spark-binary")
         found = shutil.which(named) if named and named != "spark-submit" else None

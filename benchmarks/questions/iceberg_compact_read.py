@@ -16,7 +16,7 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def make(folder: Path, rows: int) -> None:
-    """Write the same small files twice, and compact them in both ways."""
+    """Write the same small files to two tables, and compact each in one of the two ways."""
     write_small_files(folder, rows, "bench.copied").compact(strategy="full")
     write_small_files(folder, rows, "bench.anew").compact(strategy="full", rewrite_all=True)
 
