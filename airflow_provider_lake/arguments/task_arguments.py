@@ -42,7 +42,7 @@ OnReport: TypeAlias = Callable[[dict[str, Any]], object]
 
 
 class AnyTaskArguments(TypedDict, total=False):
-    """Airflow's arguments of every task; its class ``BaseOperator`` documents most of them."""
+    """Airflow's arguments of every task; Airflow's ``BaseOperator`` documents most of them."""
 
     owner: str
     email: str | Sequence[str] | None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends a task whose supervisor has died: its result is lost, and its retry may already run.
+"""Ends a task whose supervisor has died: the task's result is lost, and its retry may run already.
 
 The supervisor is the process that watches the process of the task for Airflow. After its death the
 task would end only when it sends a message to the supervisor, which may be hours later.

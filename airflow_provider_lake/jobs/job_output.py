@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class JobOutput:
-    """Reads the output of a driver: keeps the result of the job, and passes its Spark application
+    """Reads the output of a driver: keeps the result of the job, and passes the Spark application
     to ``on_spark``.
     """
 

@@ -26,7 +26,7 @@ class LakeLineageMixin:
 
     A task on several tables has ``table=None``, and reports no lineage.
 
-    Only Airflow's OpenLineage provider calls these methods. It is imported inside the methods,
+    Only Airflow's OpenLineage provider calls these methods. They import that provider themselves,
     because it may not be installed. A table that does not exist yet is reported without facets.
     """
 
