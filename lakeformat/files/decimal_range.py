@@ -3,8 +3,8 @@
 
 Java stores a decimal of up to 18 digits as a 64-bit number and never checks its precision. So a sum
 in an aggregation table may exceed the type of its column; such a value is read, compacted and kept.
-Only Parquet limits the values: decimals of up to nine digits are stored in 32 bits, and Java drops
-the higher bits.
+Only Parquet limits the values: decimals of up to nine digits are stored in 32 bits. Java drops the
+higher bits; ``refuse_beyond_int32`` raises an error instead.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class DeletionVector:
     def of(cls, positions: Iterable[int] | npt.NDArray[np.int64]) -> DeletionVector:
         """Return a vector of positions in any order; repeated positions count once.
 
-        Raise ``InvalidRequestError`` for a negative position.
+        Raise ``InvalidRequestError`` for a position that is negative or needs more than 64 bits.
         """
         if isinstance(positions, np.ndarray):
             if len(positions) and positions.min() < 0:
@@ -60,7 +60,7 @@ class DeletionVector:
         return len(self.positions)
 
     def to_numpy(self) -> npt.NDArray[np.int64]:
-        """Return all positions, ascending; a vector of few bytes may have very many."""
+        """Return all positions, ascending; a vector of few bytes may have very many positions."""
         return np.asarray(self.positions.to_array()).astype(np.int64)
 
     def merged(self, other: DeletionVector) -> DeletionVector:

@@ -51,7 +51,8 @@ def format_of(name: str, uri: str) -> FileFormat:
 def file_extension(file_format: FileFormat, compression: str, *, include_compression: bool) -> str:
     """Return the ending of a new file's name, such as ``parquet``.
 
-    With ``include_compression`` the compression is part of it, such as ``zst.parquet``.
+    With ``include_compression``, a compression other than ``none`` is part of the ending, such as
+    ``zst.parquet``.
     """
     if not include_compression or compression in ("none", ""):
         return str(file_format)

@@ -35,7 +35,7 @@ class FileSection(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: object) -> int:
-        """Fill ``buffer`` with the next bytes, but with none beyond the end of the section."""
+        """Fill ``buffer`` with the next bytes of the section; return their number."""
         view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
         count = max(min(len(view), self._size - self._position), 0)
         self._stream.seek(self._start + self._position)

@@ -170,7 +170,8 @@ def _variant(array: pa.Array, data_type: AtomicType, wanted: pa.DataType) -> pa.
 
 
 def rescale_timestamps(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Convert timestamps to the unit of ``wanted``; a finer unit is rounded down, also before 1970.
+    """Convert timestamps to the unit of ``wanted``; timestamps of a finer unit are rounded down,
+    also before 1970.
 
     Raise ``ArrowInvalid`` for a timestamp beyond the range of the new unit.
     """

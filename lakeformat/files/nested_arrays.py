@@ -25,7 +25,7 @@ def is_any_list(kind: pa.DataType) -> bool:
 
 
 def as_list(array: pa.Array) -> pa.Array:
-    """Return a list array of any type in ``is_any_list`` with 32-bit offsets; other arrays are
+    """Return a large or fixed-size list array as a list array with 32-bit offsets; other arrays are
     unchanged.
 
     A program that writes through Arrow, such as PyIceberg, may have stored another list type.

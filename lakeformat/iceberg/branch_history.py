@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The history of a branch: its snapshots from the oldest to the newest, and their positions.
 
-A position is the sequence number and the id of a snapshot: all commits up to that snapshot.
-Sequence numbers grow from each snapshot to its child. Snapshots of format version 1 have no
-sequence numbers and thus no positions.
+A position is the sequence number and the id of a snapshot, and stands for all commits up to that
+snapshot. Sequence numbers grow from each snapshot to its child. Snapshots of format version 1 have
+no sequence numbers and thus no positions.
 """
 
 from __future__ import annotations

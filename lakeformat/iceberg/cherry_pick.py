@@ -168,7 +168,7 @@ def _earlier(handle: TableHandle, metadata: TableMetadata, source: Snapshot) -> 
             raise InvalidRequestError(
                 f"the wap.id {wap_id!r} of snapshot {number} was published before by snapshot "
                 f"{each.snapshot_id} of {handle.uri}, so its rows may be in the table already: "
-                "compare the rows of both snapshots. Other rows need another wap.id"
+                "compare the rows of both snapshots. If they differ, write them with another wap.id"
             )
     return None
 

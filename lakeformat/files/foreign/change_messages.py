@@ -38,7 +38,8 @@ def message_format(line: bytes) -> MessageFormat | None:
 
 
 def message_format_at(path: str, opener: Opener | None = None) -> MessageFormat | None:
-    """Return the format of the first line of a file; None if the line has another form.
+    """Return the format of a file's first line that is not blank; None if the line has another form
+    or is longer than 1 MiB.
 
     ``opener`` opens the file; None opens a file on this machine, and raises ``OSError`` if that
     fails.

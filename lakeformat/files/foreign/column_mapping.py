@@ -2,7 +2,7 @@
 """Renames the columns of a source to those of a table, and casts them as SQL's CAST does.
 
 A cast rounds decimals, drops the fraction of a number that becomes an integer, and cuts a text that
-becomes shorter. A value beyond the range of its new type raises ``InvalidRequestError``.
+is too long. A value beyond the range of its new type raises ``InvalidRequestError``.
 """
 
 from __future__ import annotations

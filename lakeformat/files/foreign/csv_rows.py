@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the rows of CSV files with the types of columns; an error names the row."""
+"""Reads the rows of CSV files with given column types; an error names the row."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def _found_again(
     kind: pa.DataType,
     dialect: TextDialect,
 ) -> tuple[int | None, str | None]:
-    """Return the number of the first bad row, from 1, and its value; the number is None if none is
+    """Return the number of the first bad row, from 1, and its value; None and ``value`` if none is
     found.
 
     ``value`` is the text that Arrow's error names. If ``value`` is None, the first value that

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dialect of a text file: its delimiter, quotes, encoding, compression and so on.
 
-``lake write`` has these names as options, and the job ``ingest`` as keys of its request. This
-module imports no Arrow, so that a scheduler can check a dialect.
+``lake write`` has the attributes of ``TextDialect`` as options, and the job ``ingest`` as keys of
+its request. This module imports no Arrow, so that a scheduler can check a dialect.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class TextDialect:
         return self.encoding == _UTF_8
 
     def compression_of(self, path: str) -> Compression:
-        """Return the compression of a file: the compression of the dialect, else that of the name's
-        ending.
+        """Return the compression of a file: that of the dialect, else that of the name's ending,
+        else ``none``.
 
         Raise ``InvalidRequestError`` for an ending of a compression that cannot be read, such as
         ``.zip``.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Infers the columns of files of other programs that a table does not have yet.
+"""Infers, from files of other programs, the columns that a table does not have yet.
 
 A CSV column becomes a number only if no digit of a value is lost; ``1.50`` counts as 1.5. A leading
 zero, a plus sign, a space, more than 15 digits in a DOUBLE or a whole number beyond BIGINT make the
-column a STRING. A JSON column of numbers with a fraction, or beyond BIGINT, is a DOUBLE. An
-absolute value of 10^15 or more may be rounded there, so it is refused.
+column a STRING. A JSON column of numbers with a fraction, or beyond BIGINT, is a DOUBLE. A DOUBLE
+may round an absolute value of 10^15 or more, so such a value is refused.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ def with_shown_types(
 ) -> ColumnMapping:
     """Return ``mapping`` with the types that JSON files show for the columns to cast.
 
-    For other formats, return ``mapping`` unchanged. Raise ``InvalidRequestError`` if the types of a
-    column in several files have no common type.
+    For other formats, or without casts, return ``mapping`` unchanged. Raise ``InvalidRequestError``
+    if the types of a column in several files have no common type.
     """
     if source_format != "json" or not mapping.casts:
         return mapping

@@ -39,7 +39,7 @@ def object_blocks(path: str, ignored: Collection[bytes] = ()) -> Iterator[bytes]
 
 
 def require_objects(path: str) -> None:
-    """Raise ``InvalidRequestError`` if a line of a file is not an object."""
+    """Raise ``InvalidRequestError`` if a line of a file is neither an object nor blank."""
     for _ in object_blocks(path):
         pass
 

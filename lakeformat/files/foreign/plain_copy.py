@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies files that Arrow cannot read directly: decompressed, in UTF-8, on this machine.
+"""Copies files that Arrow cannot read directly to this machine, decompressed and in UTF-8.
 
 Text is checked before it is parsed, so it is read more than once; a stream could be read only once.
 """

@@ -58,8 +58,8 @@ def read_rows(
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """In a with block, raise errors of Arrow and of decoders as ``InvalidRequestError`` with the
-    path.
+    """In a with block, raise errors of Arrow and of decoders as ``InvalidRequestError``; add the
+    path to each ``InvalidRequestError``.
     """
     try:
         yield

@@ -42,7 +42,7 @@ bytes.
 
 
 def cast_text(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return values read from text as values of the type ``kind``; times of day are parsed, too.
+    """Return values read from text as values of the type ``kind``, including times of day.
 
     Raise ``ArrowInvalid`` for a value that does not fit.
     """

@@ -106,7 +106,8 @@ def _holds_instants(tail: OrcTail, columns: Sequence[str]) -> bool:
 def as_written(batch: pa.RecordBatch, offsets: ZoneOffsets) -> pa.RecordBatch:
     """Return a batch with the instants that the writer got, before it shifted them.
 
-    Raise ``UnsupportedError`` for an instant that would leave the years 1677 to 2262.
+    Raise ``UnsupportedError`` for an instant that the shift could move out of the years 1677 to
+    2262.
     """
     arrays = [
         _shifted(array, offsets, name)

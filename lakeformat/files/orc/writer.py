@@ -131,7 +131,9 @@ def _as_arrow_writes_them(rows: pa.Table) -> pa.Table:
 
 
 def _without_hidden_values(array: pa.Array) -> pa.Array:
-    """Return an array with null for each value inside of a null struct; it must not be a slice."""
+    """Return an array with null for each value inside of a null struct; ``array`` must not be a
+    slice.
+    """
     if not _has_struct(array.type):
         return array
     nulls = array.is_null()

@@ -33,7 +33,7 @@ class ParquetLayout:
     """A function that returns the footer to write, as bytes; None writes Arrow's footer."""
     times_in_utc: bool = True
     """True marks TIME columns as UTC, as Java's writer for Paimon does. False does not mark them,
-    as Java's writer for Iceberg.
+    like Java's writer for Iceberg.
     """
 
 

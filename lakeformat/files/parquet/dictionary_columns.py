@@ -29,7 +29,7 @@ MOST_BYTES_PER_VALUE = 2
 
 
 def repeats_itself(values: pa.Array, most: float = MAX_DISTINCT_FRACTION) -> bool:
-    """Return True if the share of distinct values in a sample is at most ``most``.
+    """Return True if the share of distinct values in ``values``, a sample, is at most ``most``.
 
     A dictionary array always returns True.
     """
@@ -50,7 +50,8 @@ def pick_dictionary_columns(rows: pa.Table) -> list[str]:
 
     Without this choice Arrow builds a dictionary of each column and gives up only at 1 MB. Columns
     without repetition then take twice the time and a quarter more space. A column whose equal
-    values are neighbours also costs more, because compression finds such repetition by itself.
+    values are neighbours also costs more with a dictionary, because compression finds such
+    repetition by itself.
     """
     sample = _sample(rows)
     return [
@@ -75,8 +76,8 @@ def _has_fixed_bytes(kind: pa.DataType) -> bool:
 def repeating_texts(
     metadata: pq.FileMetaData, schema: pa.Schema, columns: Collection[str]
 ) -> list[str]:
-    """Return the text columns whose values a Parquet file stores as indexes of small
-    dictionaries.
+    """Return the text columns among ``columns`` whose values a Parquet file stores as indexes of
+    small dictionaries.
     """
     paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
     return [
@@ -90,7 +91,7 @@ def repeating_texts(
 
 
 def _sample(rows: pa.Table) -> pa.Table:
-    """Return a sample of the rows, taken at equal distances."""
+    """Return rows at equal distances; of a small table, the first rows."""
     distance = rows.num_rows // SAMPLE_ROWS
     if distance < 2:
         return rows.slice(0, SAMPLE_ROWS)
@@ -109,7 +110,7 @@ def _groups(metadata: pq.FileMetaData) -> range:
 def _has_small_dictionary(metadata: pq.FileMetaData, group: int, number: int) -> bool:
     """Return True if most values of a column chunk are dictionary indexes.
 
-    The size of the chunk shows it: a text takes at least four bytes, an index fewer.
+    The size of the chunk shows this: a text takes at least four bytes, an index fewer.
     """
     chunk = metadata.row_group(group).column(number)
     is_small = chunk.total_uncompressed_size <= MOST_BYTES_PER_VALUE * chunk.num_values

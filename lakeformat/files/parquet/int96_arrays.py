@@ -3,7 +3,7 @@
 files.
 
 Arrow writes INT96 for all timestamps of a file or for none, while Java uses 64 bits for the other
-timestamps. So Arrow writes the 12 bytes of each INT96, and ``int96_footer`` changes their type.
+timestamps. So Arrow writes each INT96 as 12 plain bytes, and ``int96_footer`` changes their type.
 """
 
 from __future__ import annotations

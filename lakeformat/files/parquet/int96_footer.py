@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes the type of columns of 12 bytes in a Parquet footer to INT96, before it is written.
+"""Changes the type of columns of 12 bytes to INT96 in a Parquet footer, before it is written.
 
 The pages of both types have the same bytes and encodings; only the footer distinguishes them.
 """

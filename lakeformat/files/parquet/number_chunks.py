@@ -74,7 +74,7 @@ def encode_constant(
 ) -> ColumnChunk | None:
     """Return a column whose values are all equal, encoded with a dictionary of one value.
 
-    None if the values differ, are NaN or are not stored as numbers.
+    None if the values differ, are NaN, exceed their type or are not stored as numbers.
     """
     values = _values(column)
     if values is None:
@@ -102,8 +102,8 @@ def _chunk(pages: Pages, values: Numbers, field: pa.Field, statistics: bytes) ->
 
 
 def _bounds(least: np.generic, most: np.generic) -> bytes:
-    """Return serialised bounds. A least value of zero becomes -0.0 and a greatest 0.0: both may
-    occur.
+    """Return serialised bounds. Of floats, a least value of zero becomes -0.0 and a greatest 0.0,
+    because both may occur.
     """
     if isinstance(least, np.floating):
         least = least if least else type(least)(-0.0)

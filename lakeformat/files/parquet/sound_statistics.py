@@ -58,8 +58,8 @@ class SoundStatistics:
         ]
 
     def of(self, group: int, leaf: int) -> pq.Statistics | None:
-        """Return the statistics of column ``leaf`` in row group ``group``; None if a bound is
-        incomplete.
+        """Return the statistics of column ``leaf`` in row group ``group``; None if there are none,
+        or if a bound is incomplete.
         """
         if self._widths[leaf] and (group, leaf) in self._cut:
             return None

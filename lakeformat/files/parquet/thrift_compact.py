@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parses and writes Thrift's compact protocol, in which a Parquet footer is encoded.
 
-The tree also keeps members of unknown meaning, so an unchanged tree is written as the same bytes.
+A parsed struct also keeps members of unknown meaning, so an unchanged struct is written as the same
+bytes.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def serialize_structs(structs: Sequence[bytes]) -> bytes:
 
 
 class StructWriter:
-    """Serialises a struct member by member, in the order of their numbers, without a tree."""
+    """Serialises a struct member by member, in the order of their numbers, without a ``Struct``."""
 
     __slots__ = ("_last", "_out")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds members in Thrift's compact protocol without a tree, in a tenth of the time.
+"""Finds members in Thrift's compact protocol without parsing whole structs, in a tenth of the time.
 
 The bytes must be valid.
 """

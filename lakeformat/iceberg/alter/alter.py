@@ -42,7 +42,7 @@ _NOT_SET = {
 
 
 def alter(handle: TableHandle, alteration: Alteration) -> None:
-    """Make all changes of a table, or none if one of them is refused.
+    """Make all changes in ``alteration``, or none if one of them is refused.
 
     ``InvalidRequestError`` names the column or the property that cannot be changed. A change of
     columns raises ``UnsupportedError`` if the table has a name mapping.
@@ -71,7 +71,7 @@ def with_columns(
 ) -> TableMetadata:
     """Return metadata whose current schema has the columns ``fields``.
 
-    It is the same metadata if it has them already. ``last_column_id`` is the highest id that new
+    Return ``metadata`` itself if it has them already. ``last_column_id`` is the highest id that new
     fields got.
     """
     if fields == metadata.schema.fields:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies row groups of files without deleted rows, instead of decoding and encoding their rows.
 
-A copy costs much less. A file is copied only if the new file is as good as a rewritten file. It
-must have the wanted size, the current columns and large row groups.
+A copy costs much less. A file is copied only if the new file is as good as a rewritten one. The new
+file must have the wanted size, the current columns and large row groups.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chooses the files of one partition that are rewritten together, by the rules of Java.
 
-A file is due if its size is far from the target size, or if many of its rows are deleted. Due files
-are put into groups. A group is rewritten if that makes fewer files or removes deleted rows.
+A file is due if its size is far from the target size, or if it has many deleted rows or delete
+files. Due files are put into groups. A group is rewritten if that makes fewer files, splits large
+ones or removes deleted rows.
 """
 
 from __future__ import annotations

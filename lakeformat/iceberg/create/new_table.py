@@ -46,9 +46,9 @@ def new_table_metadata(
     ``partitioned_by`` lists columns and transforms such as ``day(ts)`` and ``bucket(16, id)``.
     ``sorted_by`` lists the same, each optionally with ``desc`` or ``nulls last``.
     ``identifier_fields`` lists the columns whose values identify a row. If neither
-    ``format_version`` nor the property is given, the version is 2. Raise ``InvalidRequestError``
-    for arguments that do not fit the columns, and ``UnsupportedError`` for a column whose type the
-    version does not have.
+    ``format_version`` nor the property ``format-version`` is given, the version is 2. Raise
+    ``InvalidRequestError`` for arguments that do not fit the columns, and ``UnsupportedError`` for
+    a column whose type the version does not have.
     """
     kept = dict(properties or {})
     version = _version(kept.pop(_VERSION, None), format_version)
@@ -73,8 +73,8 @@ def new_table_metadata(
 
 
 def location_at(storage: Storage, root: str) -> str:
-    """Return the URI of a directory as metadata writes it; a local path has no percent escapes
-    there.
+    """Return the URI of a directory as metadata stores it: for a local path, without percent
+    escapes.
     """
     uri = storage.uri(root)
     return unquote(uri) if storage.scheme in _LITERAL else uri

@@ -126,7 +126,7 @@ class TableMetadata:
         return next((each for each in self.snapshots if each.snapshot_id == snapshot_id), None)
 
     def ancestry(self, snapshot_id: int | None) -> Iterator[Snapshot]:
-        """Yield a snapshot and its ancestors, newest first, up to the first expired one.
+        """Yield a snapshot and its ancestors, newest first, as far as they have not expired.
 
         Raise ``CorruptTableError`` if a snapshot is its own ancestor.
         """
