@@ -221,14 +221,12 @@ CASES = {
     ),
     "a column twice": Case("a.csv", "id,id\n1,2\n", "columns appear twice in the rows: id"),
     "too few values": Case(
-        "a.csv", 'id,s\n1,"a\nb"\n\n2\n', "row 2 has 1 values, but there are 2 columns: quote"
+        "a.csv", 'id,s\n1,"a\nb"\n\n2\n', "row 2 has 1 value for 2 columns: quote"
     ),
-    "too many values": Case(
-        "a.csv", "id,s\n1,a,b\n", "row 1 has 3 values, but there are 2 columns"
-    ),
+    "too many values": Case("a.csv", "id,s\n1,a,b\n", "row 1 has 3 values for 2 columns"),
     "no header": Case("a.csv", "1,a\n", OF_ONE, {"header": False}, 2),
     "no header and too few values": Case(
-        "a.csv", "1,a\n", "row 1 has 2 values, but there are 8 columns", {"header": False}
+        "a.csv", "1,a\n", "row 1 has 2 values for 8 columns", {"header": False}
     ),
     "a bad value without a header": Case(
         "a.csv",

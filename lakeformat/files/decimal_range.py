@@ -41,7 +41,7 @@ def check_decimals(array: pa.Array) -> None:
 def refuse_beyond_int32(rows: pa.Table, key_columns: Sequence[str]) -> None:
     """Raise ``InvalidRequestError`` for a decimal that the 32 bits of a Parquet file cannot hold.
 
-    The error names the row by its ``key_columns``.
+    The error names the row by ``key_columns``, if there are any.
     """
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         if not pa.types.is_decimal(column.type) or column.type.precision > _INT32_DIGITS:

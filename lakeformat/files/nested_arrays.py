@@ -64,7 +64,9 @@ def map_entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def present_entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return keys and items of the maps that are not null; ``MapArray.keys`` ignores slices."""
+    """Return keys and items of the maps that are not null, also for a slice, which
+    ``MapArray.keys`` ignores.
+    """
     kind = array.type
     as_lists = pa.list_(pa.struct([kind.key_field, kind.item_field]))
     entries = array.cast(as_lists).flatten()
@@ -72,7 +74,7 @@ def present_entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def struct_children(array: pa.Array) -> list[pa.Array]:
-    """Return the fields of a struct array, which are null where the struct is null."""
+    """Return the fields of a struct array; they are null where the struct is null."""
     if array.null_count:
         return list(array.flatten())
     return [array.field(number) for number in range(array.type.num_fields)]

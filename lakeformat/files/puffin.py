@@ -91,7 +91,9 @@ def read_blobs(content: bytes, uri: str) -> Iterator[tuple[Mapping[str, Any], by
             or type(length) is not int
             or not 0 <= offset <= offset + length <= len(content)
         ):
-            raise _damaged(uri, f"it describes a blob outside of the file: {blob!r}")
+            raise _damaged(
+                uri, f"it describes a blob of {length!r} bytes at {offset!r}, outside of the file"
+            )
         if (codec := blob.get("compression-codec")) is not None:
             raise UnsupportedError(
                 f"{uri} has a blob that is compressed with {codec!r}, which this version does not "
@@ -115,8 +117,10 @@ def _described(content: bytes, uri: str) -> list[Mapping[str, Any]]:
         raise _damaged(uri, f"its footer of {size} bytes has no beginning")
     try:
         blobs = json.loads(content[first:end])["blobs"]
-    except (ValueError, RecursionError, KeyError, TypeError) as reason:
-        raise _damaged(uri, f"its footer lists no blobs: {reason!r}") from None
+    except (KeyError, TypeError):
+        raise _damaged(uri, "its footer lists no blobs") from None
+    except (ValueError, RecursionError) as reason:
+        raise _damaged(uri, f"its footer is not JSON: {reason}") from None
     if not isinstance(blobs, list) or not all(isinstance(each, dict) for each in blobs):
         raise _damaged(uri, "its footer lists no blobs")
     return blobs

@@ -51,7 +51,7 @@ class VectorForm(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DeletionVectorRange:
-    """The position of the deletion vector of one data file in an index file."""
+    """The position of the deletion vector of one data file in an index file or a Puffin file."""
 
     data_file_name: str
     offset: int
@@ -85,8 +85,8 @@ def decode_deletion_vector(
 ) -> DeletionVector:
     """Decode the vector at the start of ``record``; further bytes after it are ignored.
 
-    Raise ``CorruptTableError`` if the vector is damaged, or contradicts ``found``, which
-    ``named_by`` records. The message begins with ``source`` and ends with ``remedy``.
+    Raise ``CorruptTableError`` if the vector is damaged, or contradicts ``found``. The message
+    begins with ``source``, names ``named_by`` as the record of ``found``, and ends with ``remedy``.
     """
     cursor = ByteCursor(record, source, remedy=remedy, base=found.offset)
     length = cursor.count("bytes of vector")

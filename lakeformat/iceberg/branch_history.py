@@ -137,6 +137,7 @@ class BranchHistory:
 
     snapshots: Sequence[BranchSnapshot]
     beginning: Position
+    """The position before the first commit of the branch."""
 
     @property
     def branch(self) -> str:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishes a snapshot that is not in the history of a branch, as Java's ``cherrypick`` does.
 
-For example, it was staged with a ``wap.id``, or it belongs to another branch. If its parent is the
-newest snapshot of the branch, the branch moves to it. Otherwise a new snapshot adds the files that
-the chosen snapshot appended.
+For example, it was staged with a ``wap.id``, or it belongs to another branch. If it is a child of
+the newest snapshot of the branch, the branch moves to it. Otherwise a new snapshot adds the files
+that the chosen snapshot appended.
 """
 
 from __future__ import annotations
@@ -168,7 +168,8 @@ def _earlier(handle: TableHandle, metadata: TableMetadata, source: Snapshot) -> 
             raise InvalidRequestError(
                 f"the wap.id {wap_id!r} of snapshot {number} was published before by snapshot "
                 f"{each.snapshot_id} of {handle.uri}, so its rows may be in the table already: "
-                "compare the rows of both snapshots. If they differ, write them with another wap.id"
+                "compare the rows of both snapshots. If they differ, write the rows of "
+                f"{number} with another wap.id"
             )
     return None
 

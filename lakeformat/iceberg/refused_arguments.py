@@ -42,4 +42,4 @@ REFUSED_ARGUMENTS: Final[RefusedArguments] = {
         "out",
     },
 }
-"""For each operation: the refused arguments, each with the advice what to do instead."""
+"""For each operation: the refused arguments, each with what to do instead."""

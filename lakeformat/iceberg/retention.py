@@ -31,7 +31,7 @@ class Retention:
 
     now_millis: int
     oldest_millis: int
-    """Snapshots that were committed at this time or later are kept, in epoch milliseconds."""
+    """Snapshots that were committed at this time, in epoch milliseconds, or later are kept."""
     least: int
     """The least number of snapshots that each branch keeps."""
     reference_age_millis: int

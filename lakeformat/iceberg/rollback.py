@@ -168,9 +168,11 @@ def _report(
     number, branch, shown = target.snapshot_id, handle.branch, snapshot_text(target)
     left = counted(len(newer), "newer snapshot is", "newer snapshots are")
     if is_repeated and branch != MAIN_BRANCH:
+        them = "it" if len(newer) == 1 else "them"
         reason = (
             f"branch {branch!r} was at {shown} after the first attempt of this rollback began; "
-            f"{left} kept, because later commits made them. To roll back again, use a new CommitId"
+            f"{left} kept, because later commits made {them}. To roll back again, use a new "
+            "CommitId"
         )
     elif is_repeated:
         reason = (

@@ -137,8 +137,10 @@ def _cast(values: pa.Array, name: str, wanted: DataType, first_row: int) -> pa.A
     if found is not None:
         return found
     row = first_refused(len(values), lambda start, size: attempt(values.slice(start, size)) is None)
+    value = values[row].as_py()
+    shown = repr(value) if isinstance(value, str) else str(value)
     raise InvalidRequestError(
-        f"row {first_row + row}, column {name!r}: {values[row].as_py()!r} cannot become "
+        f"row {first_row + row}, column {name!r}: {shown} cannot become "
         f"{type_to_sql(wanted)}: correct it, or choose another type in casts"
     )
 

@@ -22,6 +22,7 @@ from lakeformat.files.foreign.text_checks import (
     require_closed_quotes,
     type_name,
 )
+from lakeformat.types.count_text import counted
 
 __all__ = ["naming_rows", "open_csv", "read_csv", "require_named_columns"]
 
@@ -84,7 +85,8 @@ def require_named_columns(path: str, names: Sequence[str], dialect: TextDialect)
             )
         if names.count(name) > 1:
             raise InvalidRequestError(
-                f"cannot read {path}: column {name!r} is in the header twice: rename or remove one"
+                f"cannot read {path}: the header has more than one column {name!r}: keep one, and "
+                "rename or remove the rest"
             )
     if len(names) == 1 and (found := other_delimiter(names[0])) is not None:
         raise InvalidRequestError(
@@ -172,9 +174,9 @@ def _named(
         row = _row_of_width(path, int(width[1]), dialect)
         where = "a row" if row is None else f"row {row}"
         return InvalidRequestError(
-            f"cannot read {path}: {where} has {width[2]} values, but there are {width[1]} "
-            "columns: quote values that hold the delimiter, and write a delimiter for each "
-            "missing value"
+            f"cannot read {path}: {where} has {counted(int(width[2]), 'value')} for "
+            f"{counted(int(width[1]), 'column')}: quote values that hold the delimiter, and write "
+            "a delimiter for each missing value"
         )
     if (column := _BAD_COLUMN.match(said)) is None:
         return None
@@ -238,8 +240,8 @@ def _found_again(
     """Return the number of the first bad row, from 1, and its value; None and ``value`` if none is
     found.
 
-    ``value`` is the text that Arrow's error names. If ``value`` is None, the first value that
-    cannot be cast to ``kind`` is searched.
+    ``value`` is the text that Arrow's error names. If ``value`` is None, search for the first value
+    that cannot be cast to ``kind``.
     """
     row = 1
     with suppress(pa.ArrowInvalid):

@@ -232,7 +232,7 @@ _FITS = {pa.int64(): _are_whole, pa.float64(): _are_doubles}
 def _exact_json(path: str, columns: pa.Schema, dialect: TextDialect, known: pa.Schema) -> pa.Schema:
     """Return the columns unchanged.
 
-    Raise ``InvalidRequestError`` if Arrow may have rounded whole numbers, which it read as DOUBLE.
+    Raise ``InvalidRequestError`` if Arrow may have rounded numbers, which it read as DOUBLE.
     """
     if any(_holds_doubles(field.type) for field in columns):
         for batch in read_json(path, pa.schema([*known, *columns])):
@@ -248,8 +248,8 @@ def _holds_doubles(kind: pa.DataType) -> bool:
 
 
 def rounded_numbers(values: pa.Array, name: str) -> Iterator[tuple[str, float]]:
-    """Yield, for each part of a column, the path and the first number that a DOUBLE may have
-    rounded.
+    """Yield the path of each part of a column that has a number that a DOUBLE may have rounded, and
+    the first such number.
     """
     if pa.types.is_list(values.type):
         yield from rounded_numbers(values.flatten(), f"{name}.element")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TIMESTAMP_LTZ in ORC files, which a JVM outside of UTC stores shifted by the offset of its zone.
+"""TIMESTAMP_LTZ in ORC files: a JVM outside of UTC stores it shifted by the offset of its zone.
 
 This is the default of ``orc.timestamp-ltz.legacy.type``. Java reads the UTC date and time of an
 instant as a local time in the zone of the JVM, and stores the instant of that local time. Reading

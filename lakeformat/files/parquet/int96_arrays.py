@@ -2,8 +2,9 @@
 """Converts timestamps of more than 6 digits to INT96, the form in which Java stores them in Parquet
 files.
 
-Arrow writes INT96 for all timestamps of a file or for none, while Java uses 64 bits for the other
-timestamps. So Arrow writes each INT96 as 12 plain bytes, and ``int96_footer`` changes their type.
+Arrow writes INT96 for all timestamps of a file or for none, while Java uses 64 bits for timestamps
+of fewer digits. So Arrow writes each INT96 as 12 plain bytes, and ``int96_footer`` changes their
+type.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ class JoinedParquet:
         return self._stream.tell()
 
     def add(self, source: IO[bytes], groups: RowGroups) -> None:
-        """Copy the row groups of a file, which ``source`` opens.
+        """Copy the row groups of a file from the stream ``source``.
 
         Raise ``CannotJoinError`` if the schema, or another part of ``RowGroups.frame``, differs
         from that of the first file.

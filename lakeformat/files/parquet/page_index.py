@@ -39,7 +39,7 @@ _OF_EACH_PAGE = (1, 2, 3)
 class PageIndex:
     """The page index of one column chunk.
 
-    A file has the page indexes of all chunks after its pages.
+    In a file, the page indexes of all chunks follow the pages of all chunks.
     """
 
     chunk: Struct
@@ -73,8 +73,8 @@ def page_index(
 ) -> PageIndex | None:
     """Return the page index of a chunk, for pages that are moved by ``distance`` bytes.
 
-    ``extent`` are the offset and the size of the pages of its row group. Return None if the chunk
-    has no index, or an invalid one. The offsets of the old index are removed from ``chunk``.
+    ``extent`` are the offset and the size of the pages of the chunk's row group. Return None if the
+    chunk has no index, or an invalid one. The offsets of the old index are removed from ``chunk``.
     """
     places = [chunk.pop(each, None) for each in range(_PAGES, _BOUNDS + 2)]
     if None in places:

@@ -55,9 +55,10 @@ def read_parquet(
     """Yield batches of ``columns``, each with the position of its first row in the file.
 
     Row groups are skipped if they are outside of the range ``rows``, or if ``pick`` does not select
-    them. Text columns in ``encoded`` may be dictionary-encoded. With ``in_threads``, the columns of
-    a file of more than ``FEW_ROWS`` rows are decoded in parallel. ``count`` is called after a read
-    of all row groups. If ``pick`` skipped a row group, an empty batch marks the end of the file.
+    them. Text columns in ``encoded`` may be returned dictionary-encoded. With ``in_threads``, the
+    columns of a file of more than ``FEW_ROWS`` rows are decoded in parallel. ``count`` is called
+    after all row groups are read. If ``pick`` skipped a row group, an empty batch marks the end of
+    the file.
 
     Raise ``MissingColumnError`` if the file lacks a column, ``OSError`` or ``ArrowException`` for a
     damaged file, and ``UnsupportedError`` for an INT96 timestamp outside of 1677 to 2262.

@@ -33,11 +33,15 @@ def require_sound_footer(metadata: pq.FileMetaData, size: int) -> None:
 
 def require_sound_rows(metadata: pq.FileMetaData) -> None:
     """Raise ``OSError`` if the row count in a footer is not the sum of the row counts of its row
-    groups.
+    groups, or if one of these is negative.
     """
     counts = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
-    if min(counts, default=0) < 0 or sum(counts) != metadata.num_rows:
-        raise OSError(f"its footer counts {metadata.num_rows} rows, but {counts} in its row groups")
+    if (least := min(counts, default=0)) < 0:
+        raise OSError(f"its footer counts {least} rows in a row group")
+    if sum(counts) != metadata.num_rows:
+        raise OSError(
+            f"its footer counts {metadata.num_rows} rows, but {sum(counts)} in its row groups"
+        )
 
 
 def require_sound_types(

@@ -97,7 +97,7 @@ class SoundStatistics:
                     if self._kinds[leaf] != _CUT_BY_WRITERS:
                         raise OSError(
                             f"its footer has a bound of {min(ends)} bytes for column {leaf} in "
-                            f"row group {group}, but a {self._kinds[leaf]} has {width}"
+                            f"row group {group}, but the type {self._kinds[leaf]} has {width}"
                         )
                     yield group, leaf
 

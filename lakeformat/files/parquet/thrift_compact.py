@@ -64,8 +64,8 @@ _LISTS = (ThriftKind.LIST, ThriftKind.SET)
 _KINDS = {kind.value: kind for kind in ThriftKind}
 """The kinds by their numbers: a lookup here is faster than a call of the class."""
 _LONG = 15
-"""The largest step to the next member that fits into its header. In the header of a list, this
-value means that the length follows.
+"""The largest step to the next member that fits into a member's header. In the header of a list,
+this value means that the length follows.
 """
 _DOUBLE = struct.Struct("<d")
 

@@ -60,7 +60,7 @@ def commit_metadata(
 
     ``planned`` is the metadata for which the change was planned, if it was loaded earlier.
 
-    ``TableReplacedError`` means that the table has been dropped and created again since then.
+    ``TableReplacedError`` means that the table was dropped and created again meanwhile.
     ``CommitConflictError`` means that other writers were first in each attempt, or that the change
     itself found a conflict. ``UnsupportedError`` means that the table cannot be changed here, for
     example because it was opened by its metadata file. After ``CommitOutcomeUnknownError`` the

@@ -78,7 +78,8 @@ class _FileGroupCompaction:
     def until_done(self) -> CompactReport:
         """Compact until the groups of a plan are published, or no file is due.
 
-        If the compaction fails after some commits, ``report`` of the error describes these commits.
+        If the compaction fails after some commits, the attribute ``report`` of the error describes
+        these commits.
         """
         began = self._now()
         most = self.wanted.options.most_commits

@@ -54,7 +54,7 @@ class CompactReport(CompactSummary):
     """The sum of the times of the compacted groups, even if several ran at the same time."""
     commit_millis: int = 0
     millis: int = 0
-    """The time from the first plan to the commit."""
+    """The time of the whole compaction."""
     groups: tuple[GroupOutcome, ...] = ()
     reason: str
     """The outcome in one sentence, for the log."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sorts rows along a Z-order curve, in the order of Java's rewrite_data_files.
 
-Each value becomes bytes. A number, time or boolean becomes 8 bytes. A string becomes its first
-bytes, without a character that would be cut. A null is all zeros. Then the bits of all columns are
-interleaved.
+Each value becomes bytes. A number, time or boolean becomes 8 bytes. A string or binary becomes its
+first bytes; a character of a string is never cut. A null is all zeros. Then the bits of all columns
+are interleaved.
 """
 
 from __future__ import annotations

@@ -149,7 +149,8 @@ def _deleted_rows(plan: DeletePlan, file: FileToChange) -> _NewVector:
         if (count := file.split.file.record_count) is None:
             raise UnsupportedError(
                 f"the manifest has no row count for {file.path}, so the equality deletes "
-                "of this file cannot be turned into positions: rewrite the file with compact()"
+                "of this file cannot be turned into positions: rewrite it with "
+                "compact(rewrite_all=True)"
             )
         live = DeletionVector.of_parts(plan.scan.positions(file.split))
         return file, DeletionVector(FrozenBitMap64(range(count)) - live.positions)

@@ -52,7 +52,7 @@ class IcebergExpireReport(AnyExpireReport):
 
     @property
     def is_complete(self) -> bool:
-        """True if no file failed to be deleted; files that remain are orphan files."""
+        """True if no deletion failed; files that remain are orphan files."""
         return not self.deleted.failures
 
     @property

@@ -76,8 +76,8 @@ class ManifestWriter:
         return _avro_file(self._schema, columns, len(entries), self._header)
 
     def describe(self, path: str, length: int, entries: pa.Table, snapshot: Snapshot) -> pa.Table:
-        """Return the manifest as a row of the manifest list of ``snapshot``; ``length`` is its size
-        in bytes.
+        """Return the manifest as a row of the manifest list of ``snapshot``; ``length`` is the size
+        of the manifest in bytes.
         """
         number = snapshot.sequence_number
         is_live = pc.not_equal(entries.column("status"), DELETED)

@@ -46,7 +46,8 @@ def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> 
     """Return the snapshots after ``after``, up to and including ``upto``, oldest first.
 
     ``after=None`` means from the first snapshot on. The snapshot ``after`` may have expired. Raise
-    ``NotFoundError`` if snapshots after it have expired, or if it is not an ancestor of ``upto``.
+    ``NotFoundError`` if ``upto`` or snapshots after ``after`` have expired, or if ``after`` is not
+    an ancestor of ``upto``.
     """
     window: list[Snapshot] = []
     for snapshot in metadata.ancestry(upto):

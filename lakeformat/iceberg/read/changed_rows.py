@@ -3,8 +3,8 @@
 
 Rows of removed files, and rows deleted by new deletes, count as removed. Rows of added files count
 as added. If there may be both, equal rows of both sides are left out, as if they were only copied
-to another file. Then the files are read twice: first all columns, to calculate a hash of each row;
-then the requested columns of the rows that remain.
+to another file. In this case the files are read twice: first all columns, to calculate a hash of
+each row; then the requested columns of the rows that remain.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def _number(file: DeleteFile) -> int:
 
 
 def _data_file(row: Mapping[str, Any], lower: bytes | None, upper: bytes | None) -> str | None:
-    """Return the URI of the one data file whose rows a file of position deletes deletes; None if
+    """Return the URI of the only data file to which a file of position deletes applies; None if
     there may be several.
 
     The manifest names it, or it is both the lower and the upper bound of the column ``file_path``.

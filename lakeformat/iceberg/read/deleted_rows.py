@@ -97,7 +97,7 @@ class DeletedRows:
 
     files: FileRows
     schemas: Sequence[Schema]
-    """All schemas of the table, newest first."""
+    """All schemas of the table, the current one first."""
     _scopes: dict[_ScopeKey, dict[str, DeleteFile]] = field(default_factory=dict)
     _equality: OrderedDict[_ScopeKey, EqualityDeletes] = field(default_factory=OrderedDict)
     _positions: OrderedDict[str, dict[str, npt.NDArray[np.int64]]] = field(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts conditions on columns to conditions on partitions, which every matching row meets.
+"""Converts conditions on columns to conditions that the partition of every matching row meets.
 
 A partition that does not meet the new condition has no matching row. A partition that meets it may
 still have no matching row. A condition is always converted with the partition spec of the files.

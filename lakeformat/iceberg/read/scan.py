@@ -168,15 +168,15 @@ class Scan(Results):
     def count(self) -> int:
         """Return the number of rows.
 
-        For files without equality deletes, in a scan without conditions, the number is read from
-        metadata. Then a missing data file is not noticed.
+        In a scan without conditions, the rows of files without equality deletes are counted from
+        metadata and position deletes. Then a missing data file is not noticed.
         """
         self._deleted.expect(self.splits())
         return total_up_to(self._limit, map(self._count, self.splits()))
 
     def known_count(self, split: FileSplit) -> int | None:
-        """Return the number of rows of a split if metadata has it; None if the rows must be
-        read.
+        """Return the number of rows of a split without reading its data file; None if the data file
+        must be read.
         """
         count = split.file.record_count
         if count is None or self._filters or any(each.equality_ids for each in split.deletes):

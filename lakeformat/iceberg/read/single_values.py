@@ -41,7 +41,9 @@ _NUMBERS: dict[str, tuple[tuple[str, int], ...]] = {
 
 
 def single_values(encoded: pa.Array, kind: PrimitiveType) -> pa.Array:
-    """Return an array of the type from binary values; null for a value that cannot be decoded."""
+    """Return an array of the type ``kind`` from binary values; null for a value that cannot be
+    decoded.
+    """
     wanted = to_arrow_type(kind)
     if kind.name in _NUMBERS:
         return _numbers(encoded, _NUMBERS[kind.name], wanted)

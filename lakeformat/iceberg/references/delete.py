@@ -93,4 +93,5 @@ def _reason(kind: str, found: Sequence[str], why: str, *, dry_run: bool) -> str:
         named, kept = kind, "it"
     else:
         named, kept = "branches" if kind == BRANCH else "tags", "they"
-    return f"{verb} the {named} {listed}{why}; the next expiry removes what only {kept} kept"
+    rest = f"the next expiry removes the snapshots that only {kept} kept"
+    return f"{verb} the {named} {listed}{why}; {rest}"

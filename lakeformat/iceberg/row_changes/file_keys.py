@@ -23,7 +23,6 @@ from lakeformat.iceberg.types import Field
 from lakeformat.rows.conditions.predicate import And, Predicate
 from lakeformat.rows.spill import SpillSettings
 from lakeformat.tables.row_checks.repeated_values import RepeatedValues
-from lakeformat.types.count_text import counted
 
 __all__ = ["FileKeys"]
 
@@ -74,7 +73,7 @@ class FileKeys:
         if repeated.repeated_rows:
             raise InvalidRequestError(
                 f"{repeated.repeated_rows} of {rows} rows have a key that another row has, too, "
-                f"such as {', '.join(repeated.examples)}: keep one row of each key"
+                f"such as {'; '.join(repeated.examples)}: keep one row of each key"
             )
         return And(tuple(each.condition() for each in values))
 
@@ -108,11 +107,10 @@ class FileKeys:
 
     def _require_values(self, batch: pa.RecordBatch, split: FileSplit) -> None:
         for each in self.fields:
-            if count := batch.column(each.name).null_count:
+            if batch.column(each.name).null_count:
                 raise InvalidRequestError(
-                    f"column {each.name!r} is a key, but {split.file.path} has "
-                    f"{counted(count, 'row')} or more with a null there. Fill in a value, or drop "
-                    "these rows"
+                    f"column {each.name!r} is a key, but {split.file.path} has rows with a null "
+                    "there. Fill in a value, or drop these rows"
                 )
 
 

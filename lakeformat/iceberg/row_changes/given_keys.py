@@ -11,19 +11,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.read.condition_fields import condition_type
 from lakeformat.iceberg.read.equality_keys import EqualityKeys
 from lakeformat.iceberg.row_changes.key_values import KeyValues
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.types import Field, PrimitiveType
 from lakeformat.rows.conditions.predicate import And, Predicate
 from lakeformat.rows.groups import Positions
+from lakeformat.tables.row_checks.example_rows import MOST_EXAMPLES, example_texts
 from lakeformat.types.arrow_memory import array_of
 from lakeformat.types.closest import closest
+from lakeformat.types.types import DataField
 
 __all__ = ["GivenKeys", "given_keys", "key_columns", "key_fields"]
 
 _FLOATING = ("float", "double")
-_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
@@ -89,11 +91,11 @@ def given_keys(rows: pa.Table, fields: Sequence[Field]) -> GivenKeys:
     keys = EqualityKeys(columns, own)
     repeated = np.flatnonzero(keys.numbers(columns) != own)
     if len(repeated):
-        names = [each.name for each in fields]
-        some = rows.select(names).take(array_of(repeated[:_EXAMPLES])).to_pylist()
+        shown = [DataField(each.id, each.name, condition_type(each.type)) for each in fields]
+        some = example_texts(rows.take(array_of(repeated[:MOST_EXAMPLES])), shown)
         raise InvalidRequestError(
             f"{len(repeated)} of {len(rows)} rows have a key that a later row has, too, such as "
-            f"{', '.join(map(str, some))}: keep one row of each key"
+            f"{'; '.join(dict.fromkeys(some))}: keep one row of each key"
         )
     values = [KeyValues(each) for each in fields]
     for found, column in zip(values, columns, strict=True):

@@ -126,7 +126,7 @@ def test_a_repeated_rollback_of_a_branch_keeps_the_commits_since(storage):
     repeated = branch_at(storage, 300).rollback(snapshot=1, commit=commit)
     assert (repeated.replayed, of_dev(storage)) == (True, ["s1", "s200"])
     assert "'dev' was at snapshot 1 (" in repeated.reason
-    assert "1 newer snapshot is kept, because later commits made them" in repeated.reason
+    assert "1 newer snapshot is kept, because later commits made it" in repeated.reason
     assert not branch_at(storage, 300).rollback(snapshot=1).replayed
     assert of_dev(storage) == ["s1"]
 

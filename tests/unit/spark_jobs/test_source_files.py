@@ -140,7 +140,7 @@ def test_a_missing_relative_path_is_shown_from_its_root(folder, monkeypatch):
     ("header", "words"),
     [
         ("id;note", r"one column, 'id;note': write delimiter=';' if these are 2 columns"),
-        ("id,id", "column 'id' is in the header twice"),
+        ("id,id", "the header has more than one column 'id'"),
         ("id,", "column 2 has no name in the header"),
     ],
 )
