@@ -49,8 +49,8 @@ class TextDialect:
 
     delimiter: str = ","
     quote: str = '"'
-    """The character around quoted values, written twice inside of them; "" if no value is
-    quoted.
+    """The character around quoted values; inside of a quoted value it is written twice. "" if no
+    value is quoted.
     """
     escape: str = ""
     """The character before a delimiter or quote that is part of a value; "" if there is none."""

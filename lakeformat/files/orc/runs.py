@@ -56,7 +56,7 @@ class RunSummary:
 
 
 def summarise_runs(content: bytes, *, version: int, signed: bool) -> RunSummary:
-    """Return the summary of the numbers in an unpacked stream.
+    """Return the summary of the numbers in a decompressed stream.
 
     ``version`` is that of the run-length encoding, 1 or 2; ``signed`` numbers are zig-zag encoded.
     An invalid stream raises ``ValueError`` or ``IndexError``.

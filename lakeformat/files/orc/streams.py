@@ -159,7 +159,7 @@ class _Stripe:
         return unpack(self._stream.read(place.size), self._tail.codec)
 
     def _room(self, place: _ByteRange, *, exact: bool) -> int:
-        """Return the unpacked size of a stream in bytes; if not ``exact``, a cheaper upper
+        """Return the decompressed size of a stream in bytes; if not ``exact``, a cheaper upper
         bound.
         """
         if self._tail.codec == UNCOMPRESSED:

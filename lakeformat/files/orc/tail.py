@@ -28,7 +28,9 @@ __all__ = [
 
 MAX_POSTSCRIPT = 256
 MAX_CHUNK = 8 << 20
-"""The largest size of an unpacked chunk in bytes: its header cannot hold more."""
+"""The largest size of a decompressed chunk in bytes: the header of an uncompressed one cannot hold
+more.
+"""
 CHUNK_HEADER = 3
 _LZ4_SHORTEST = 4
 UNCOMPRESSED, _ZLIB, _SNAPPY, _LZO, _LZ4, _ZSTD = range(6)
@@ -134,7 +136,7 @@ def writer_zones(stripe_footer: Message) -> set[str]:
 
 
 def unpack(content: bytes, codec: int) -> bytes:
-    """Return the unpacked bytes of a stream or footer; a compressed file stores them in chunks.
+    """Return the decompressed bytes of a stream or footer; a compressed file stores them in chunks.
 
     Raise ``ValueError`` for invalid chunks, and ``UnsupportedError`` for LZO.
     """
@@ -187,7 +189,7 @@ def _decompress_sized(chunk: bytes, size: int, name: str) -> bytes:
 
 
 def _lz4_size(chunk: bytes) -> int:
-    """Return the unpacked size of an LZ4 block: the sum of the sizes of its parts, because the
+    """Return the decompressed size of an LZ4 block: the sum of the sizes of its parts, because the
     block does not store the total.
     """
     size = place = 0

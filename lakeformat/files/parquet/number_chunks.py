@@ -102,7 +102,7 @@ def _chunk(pages: Pages, values: Numbers, field: pa.Field, statistics: bytes) ->
 
 
 def _bounds(least: np.generic, most: np.generic) -> bytes:
-    """Return serialised bounds. Of floats, a least value of zero becomes -0.0 and a greatest 0.0,
+    """Return serialised bounds. For floats, a least value of zero becomes -0.0 and a greatest 0.0,
     because both may occur.
     """
     if isinstance(least, np.floating):

@@ -98,7 +98,7 @@ def bounds_of(
 ) -> tuple[pa.Array, pa.Array]:
     """Return the least and the greatest value of column chunks, as values of their type ``kind``.
 
-    A bound is null if the statistics of its chunk are None, or if it is invalid.
+    A bound is null if it is invalid, or if the statistics of its chunk are None.
     """
     least = [None if s is None else _value(s.min_raw, kind) for s in statistics]
     most = [None if s is None else _value(s.max_raw, kind) for s in statistics]

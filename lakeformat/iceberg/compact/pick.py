@@ -110,7 +110,7 @@ def _reason(group: Sequence[PlannedFile], settings: CompactSettings) -> str | No
     if total > settings.max_bytes:
         return f"{size(total)} is more than max_file_bytes"
     if many := sum(_has_many_deletes(each, settings) for each in group):
-        return f"{counted(many, 'file')} with many deleted rows"
+        return f"{counted(many, 'file')} with many deletes"
     return None
 
 

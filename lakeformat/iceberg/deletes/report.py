@@ -58,16 +58,15 @@ def deletes_report(
         added = snapshot.count("added-delete-files")
         positions = snapshot.count("added-position-deletes")
     is_due = bool(dangling or replaced)
-    steps = _steps(dangling, replaced)
     reason = "no delete file needs merging"
     if is_replayed:
         assert snapshot is not None
         reason = f"already published as snapshot {snapshot.snapshot_id}; no action needed"
     elif dry_run and is_due:
-        reason = f"would replace {steps}"
+        reason = f"would {_steps(replaced, dangling, None)}"
     elif snapshot is not None:
-        new = counted(added, "new delete file")
-        reason = f"replaced {steps}, by {new}; published as snapshot {snapshot.snapshot_id}"
+        steps = _steps(replaced, dangling, added)
+        reason = f"{steps}; published as snapshot {snapshot.snapshot_id}"
     return CompactDeletesReport(
         table=table,
         dry_run=dry_run,
@@ -81,6 +80,12 @@ def deletes_report(
     )
 
 
-def _steps(dangling: int, replaced: int) -> str:
-    of_them = f", of which {dangling:,} applied to no data file" if dangling else ""
-    return f"{counted(dangling + replaced, 'delete file')}{of_them}"
+def _steps(replaced: int, dangling: int, added: int | None) -> str:
+    """Return the work as text; ``added`` is the number of new delete files, None in a dry run."""
+    past, steps = "" if added is None else "d", []
+    if replaced:
+        by = "" if added is None else f" by {counted(added, 'new one')}"
+        steps.append(f"replace{past} {counted(replaced, 'delete file')}{by}")
+    if dangling:
+        steps.append(f"remove{past} {counted(dangling, 'delete file')} that no data file needs")
+    return " and ".join(steps)

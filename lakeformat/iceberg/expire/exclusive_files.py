@@ -88,7 +88,9 @@ def _statistics(metadata: TableMetadata, after: TableMetadata) -> list[Reachable
 def _removals(
     places: FilePlaces, files: Iterable[ReachableFile], found: ExclusiveFiles
 ) -> Iterator[Removal]:
-    """Yield the files that may be deleted; count files outside of the table in ``found``."""
+    """Yield the files that may be deleted; count files in directories that are not allowed in
+    ``found``.
+    """
     for file in sorted(files, key=lambda each: each.address):
         try:
             storage, path = places.place(file.address)

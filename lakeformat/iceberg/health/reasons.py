@@ -111,9 +111,10 @@ def _of_small_files(
             f"; partition {worst[0].partition} is the most urgent, with "
             f"{worst[0].small_files} of them"
         )
+    are = "is" if files.small_files == 1 else "are"
     yield Reason(
         f"{files.small_files:,} of {counted(files.files, 'data file')}, with "
-        f"{size(files.small_bytes)}, are smaller than {BYTES_PART:g} of the target size, "
+        f"{size(files.small_bytes)}, {are} smaller than {BYTES_PART:g} of the target size, "
         f"{size(files.target_file_size)}{most}",
         cures.advice("compact"),
     )
@@ -145,9 +146,11 @@ def _of_manifests(
 ) -> Iterator[Reason]:
     if has_many_small(settings, manifests):
         every = manifests.data_manifests + manifests.delete_manifests
+        are = "is" if manifests.small_manifests == 1 else "are"
         yield Reason(
-            f"{manifests.small_manifests:,} of {counted(every, 'manifest')} are smaller than half "
-            f"of the target size, {size(settings.manifest_target_size)}; scan planning reads them",
+            f"{manifests.small_manifests:,} of {counted(every, 'manifest')} {are} smaller than "
+            f"half of the target size, {size(settings.manifest_target_size)}; scan planning reads "
+            "them",
             cures.advice("rewrite-manifests"),
         )
 

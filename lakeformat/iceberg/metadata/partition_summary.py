@@ -24,7 +24,7 @@ def partition_summaries(partitions: pa.StructArray) -> list[dict[str, Any]]:
 def least_and_most(values: pa.Array) -> pa.Array | None:
     """Return an array of the smallest and the largest value; nulls and NaN are ignored.
 
-    A smallest value of zero is returned as -0.0, a largest value of zero as 0.0. Return None if all
+    Of floats, a smallest value of zero is returned as -0.0, a largest as 0.0. Return None if all
     values are null or NaN.
     """
     if pa.types.is_null(values.type):

@@ -25,7 +25,7 @@ def commit_changes(after: TableState, asked: AskedRows) -> Iterator[pa.RecordBat
     """Return the changes of the commit that made a snapshot; a ``replace`` has no changes.
 
     For a commit that may delete rows, raise ``NotFoundError`` if the snapshot before it has
-    expired. This happens before any row is returned.
+    expired. The error is raised before any row is returned.
     """
     commit = after.snapshot
     assert commit is not None

@@ -95,8 +95,8 @@ class TableBranches:
         An expiry keeps ``min_snapshots_to_keep`` snapshots of the branch, and those younger than
         ``max_snapshot_age``. It removes the branch when its newest snapshot is older than
         ``retain``. By default the table properties decide. Raise ``AlreadyExistsError`` if the name
-        exists, unless ``exist_ok`` is set. Raise ``NotFoundError`` if the tag or snapshot does not
-        exist.
+        exists; with ``exist_ok``, only if it is a tag. Raise ``NotFoundError`` if the tag or
+        snapshot does not exist.
         """
         origin = Origin(self._handle.branch, snapshot, tag)
         kept = Retention(retain, min_snapshots_to_keep, max_snapshot_age)
@@ -106,8 +106,8 @@ class TableBranches:
     def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> BranchReport:
         """Rename a branch.
 
-        Raise ``NotFoundError`` if ``name`` does not exist, and ``AlreadyExistsError`` if
-        ``new_name`` exists.
+        Raise ``NotFoundError`` if ``name`` does not exist, ``AlreadyExistsError`` if ``new_name``
+        exists, and ``InvalidRequestError`` for main.
         """
         plan = rename_reference(self._handle, BRANCH, name, new_name)
         return self._changed(plan, dry_run=dry_run)
@@ -119,7 +119,8 @@ class TableBranches:
         dry_run: bool = False,
         on_progress: Callable[..., object] | None = None,
     ) -> DeletionReport:
-        """Delete a branch; raise ``NotFoundError`` if it does not exist.
+        """Delete a branch; raise ``NotFoundError`` if it does not exist, and
+        ``InvalidRequestError`` for main.
 
         The next expiry removes the snapshots and files that only this branch needed.
         ``on_progress`` is never called, because no file is deleted.

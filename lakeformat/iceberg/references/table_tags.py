@@ -104,7 +104,7 @@ class TableTags:
         ``snapshot`` is an id or a position. ``tag`` is another tag at the snapshot. ``at_or_after``
         chooses the first snapshot that was committed at that time or later. An expiry removes the
         tag when its snapshot is older than ``retain``, such as ``"7 d"``. Raise
-        ``AlreadyExistsError`` if the name exists, unless ``exist_ok`` is set. Raise
+        ``AlreadyExistsError`` if the name exists; with ``exist_ok``, only if it is a branch. Raise
         ``NotFoundError`` if the snapshot does not exist, and ``UnsupportedError`` for a
         ``watermark``.
         """

@@ -62,7 +62,7 @@ def test_a_file_that_is_too_large_is_split():
 
 
 def test_a_file_with_many_deleted_rows_is_rewritten_alone():
-    reason = "1 file with many deleted rows"
+    reason = "1 file with many deletes"
     assert groups(planned(100, delete(3))) == [([100], True, reason)]
     assert groups(planned(100, delete(2))) == []
     assert groups(planned(100, delete(1), delete(2))) == [([100], True, reason)]
