@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -68,7 +69,7 @@ def in_words_of_commands(text: str, program: Any) -> str:
 def _with_value(option: str, value: str) -> str:
     if value in ("True", ""):
         return option
-    return f"{option} {value if ' ' in value else value.strip(chr(39))}"
+    return f"{option} {shlex.quote(value.strip(chr(39)))}"
 
 
 def _options(command: Any) -> Iterator[str]:

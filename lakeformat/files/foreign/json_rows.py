@@ -134,7 +134,8 @@ def _of_line(
         if name not in columns.names:
             return InvalidRequestError(
                 f"cannot read {path}: row {row} has a value for {name!r}, and the table has no "
-                f"column {name!r}; its columns are {', '.join(columns.names)}"
+                f"column {name!r}, only {', '.join(columns.names)}: remove the value, or add the "
+                "column to the table"
             )
         if name not in readable.names:
             return InvalidRequestError(

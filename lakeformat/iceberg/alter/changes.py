@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The changes to columns and properties that one alter of a table makes, as values."""
+"""The changes to columns and properties in one alteration of a table, as values."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ ColumnChange: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """All changes of one alter, which are made together or not at all."""
+    """All changes to one table that are made together or not at all."""
 
     columns: Sequence[ColumnChange] = ()
     properties: Mapping[str, str | None] = field(default_factory=dict)

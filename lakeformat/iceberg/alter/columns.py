@@ -48,7 +48,7 @@ def edited_columns(
 ) -> StructType:
     """Return the columns after one change; new fields get their ids from ``ids``.
 
-    ``columns`` is the current schema after the earlier changes of the same alter. Raise
+    ``columns`` is the current schema after the earlier changes of the same ``Alteration``. Raise
     ``InvalidRequestError`` if the change is not possible.
     """
     path = change.path

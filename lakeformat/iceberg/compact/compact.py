@@ -70,7 +70,7 @@ class _FileGroupCompaction:
     executor: str | Executor
     on_progress: OnUnit | None
     _groups: GroupCommits | None = None
-    """The groups of the newest plan."""
+    """The groups of the newest plan; None before the first plan."""
     _earlier: list[int] = field(default_factory=list)
     """Snapshots in which an earlier attempt published a part of the work."""
     _times: Times = field(default_factory=Times)

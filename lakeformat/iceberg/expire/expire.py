@@ -34,8 +34,8 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ExpiryRequest:
-    """The arguments of an expiry; the table properties replace ``older_than`` and ``retain_min`` if
-    they are None.
+    """The arguments of an expiry. If ``older_than`` or ``retain_min`` is None, a table property is
+    used.
     """
 
     older_than: PastTime | None = None

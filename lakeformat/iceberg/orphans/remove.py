@@ -46,7 +46,7 @@ class OrphanOptions:
 
     older_than: PastTime | None = None
     running_since: Moment | None = None
-    """The start of the oldest write in progress; its files are kept."""
+    """The start of the oldest write in progress, whose files are kept; None if it is unknown."""
     allow_younger: bool = False
     """True accepts an age limit younger than a day, or after ``running_since``; only safe while no
     writer is active.
