@@ -19,6 +19,7 @@ _OTHER_NAMES = {
 }
 _NAME = r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)*)"
 _CALL = re.compile(r"(?<![\w'\"`/.$=-])(?:catalog\.)?([a-z]+(?:_[a-z]+)*)\('([^']*)'\)")
+_EMPTY_CALL = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)*)\(\)(?: \(lake [a-z-]+\))?")
 _SETTING = re.compile(r"alter_table\(…, set_option\('([^']*)', '([^']*)'\)\)")
 _FIRST = re.compile(r"^([a-z]+)(?= (?:is|must be) )")
 _REMOVE = re.compile(r"(?<![\w'\"`/.$=-])dry_run=False\b")
@@ -52,11 +53,16 @@ def in_words_of_commands(text: str, program: Any) -> str:
         command = commands.get(found[1])
         return found[0] if command is None else f"`lake {command} {found[2]}`"
 
+    def called_alone(found: re.Match[str]) -> str:
+        command = commands.get(found[1])
+        return found[0] if command is None else f"`lake {command}`"
+
     def beside(found: re.Match[str]) -> str:
         return "" if commands.get(found[1]) == found[2] else found[0]
 
     text = _BESIDE.sub(beside, text)
     text = _CALL.sub(called, text)
+    text = _EMPTY_CALL.sub(called_alone, text)
     text = _REMOVE.sub("--remove", text)
     text = _VALUE.sub(replaced(_with_value), text)
     text = _NUMBER.sub(replaced(lambda option, value: f"{option} {value}"), text)

@@ -50,8 +50,7 @@ def analyze_partitions(handle: TableHandle, *, dry_run: bool = False) -> Partiti
     metadata = loaded.metadata
     if not unified_type(metadata).fields:
         raise InvalidRequestError(
-            f"{handle.uri} has no partitions to count: call analyze() for statistics of columns, "
-            "or 'lake analyze' without --partitions"
+            f"{handle.uri} has no partitions to count: call analyze() for statistics of columns"
         )
     snapshots = history_of(metadata, handle.branch, handle.uri).snapshots
     report = PartitionStatisticsReport(
