@@ -232,10 +232,8 @@ def history_of(metadata: TableMetadata, branch: str, table: str) -> BranchHistor
     found = metadata.references.get(branch)
     if found is None and branch != MAIN_BRANCH:
         names = [each.name for each in metadata.references.values() if each.type == "branch"]
-        raise NotFoundError(
-            f"{table} has no branch {branch!r}; its branches are {', '.join(names) or 'none'}"
-            f"{closest(branch, names)}"
-        )
+        known = f"its branches are {', '.join(names)}" if names else "it has no branches yet"
+        raise NotFoundError(f"{table} has no branch {branch!r}; {known}{closest(branch, names)}")
     if found is not None and found.type != "branch":
         raise NotFoundError(
             f"{branch!r} is a tag of {table}, not a branch: open the table without a branch, "

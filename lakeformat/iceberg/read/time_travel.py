@@ -71,10 +71,10 @@ def _reference(metadata: TableMetadata, name: str, kind: str) -> Reference:
         raise InvalidRequestError(f"{kind} must be a str, got {name!r}")
     known = {each.name: each for each in metadata.references.values() if each.type == kind}
     if name not in known:
-        listed = ", ".join(known) or "none"
+        plural = "branches" if kind == "branch" else "tags"
+        listed = f"its {plural} are {', '.join(known)}" if known else f"it has no {plural}"
         raise NotFoundError(
-            f"{metadata.location} has no {kind} {name!r}; its "
-            f"{'branches' if kind == 'branch' else 'tags'} are {listed}{closest(name, known)}"
+            f"{metadata.location} has no {kind} {name!r}; {listed}{closest(name, known)}"
         )
     return known[name]
 

@@ -75,11 +75,12 @@ def find_reference(metadata: TableMetadata, name: str, kind: str, table: str) ->
     if found is not None and found.type == kind:
         return found
     names = sorted(each.name for each in metadata.references.values() if each.type == kind)
-    known = f"{'branches' if kind == BRANCH else 'tags'} are {', '.join(names) or 'none'}"
+    plural = "branches" if kind == BRANCH else "tags"
+    known = f"its {plural} are {', '.join(names)}" if names else f"it has no {plural}"
     raise NotFoundError(
-        f"{table} has no {kind} {name!r}; its {known}{closest(name, names)}"
+        f"{table} has no {kind} {name!r}; {known}{closest(name, names)}"
         if found is None
-        else f"{name!r} is a {found.type} of {table}, not a {kind}; its {known}"
+        else f"{name!r} is a {found.type} of {table}, not a {kind}; {known}"
     )
 
 
@@ -87,10 +88,10 @@ def unknown_reference(metadata: TableMetadata, text: str, table: str) -> NotFoun
     """Return the error for a text that is neither a tag or branch nor a position."""
     names = sorted(metadata.references)
     shown = ", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")
+    known = f"its tags and branches are {shown}" if names else "it has no tags and branches"
     return NotFoundError(
         f"{table} has no tag or branch {text!r}, and this is not a position such as "
-        f"str(table.position()); its tags and branches are {shown or 'none'}"
-        f"{closest(text, names)}"
+        f"str(table.position()); {known}{closest(text, names)}"
     )
 
 
