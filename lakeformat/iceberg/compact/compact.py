@@ -39,7 +39,7 @@ def compact(
     executor: str | Executor | None = None,
     on_progress: OnUnit | None = None,
 ) -> CompactReport:
-    """Replace files by fewer and larger files with the same rows; writers are not blocked.
+    """Rewrite data files into files of the target size with the same rows; writers are not blocked.
 
     A repeated call with the same ``commit`` publishes nothing again. After a conflict everything is
     planned again; ten conflicts in a row raise ``CommitConflictError``. With partial progress, only

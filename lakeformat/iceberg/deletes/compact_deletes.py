@@ -52,7 +52,7 @@ def compact_deletes(
     """Merge delete files, and remove those that apply to no data file; the rows do not change.
 
     ``convert_equality`` also replaces equality deletes by position deletes. ``rewrite_all`` also
-    rewrites position deletes that need no merging. A repeated call with the same ``commit``
+    rewrites position delete files that need no merging. A repeated call with the same ``commit``
     publishes nothing again. After a conflict everything is planned again; ten conflicts in a row
     raise ``CommitConflictError``. Raise ``UnsupportedError`` if equality deletes must be replaced
     for a data file whose number of rows the manifest does not store.

@@ -82,7 +82,8 @@ def deletes_report(
 
 def _steps(replaced: int, dangling: int, added: int | None) -> str:
     """Return the work as text; ``added`` is the number of new delete files, None in a dry run."""
-    past, steps = "" if added is None else "d", []
+    steps: list[str] = []
+    past = "" if added is None else "d"
     if replaced:
         by = "" if added is None else f" by {counted(added, 'new one')}"
         steps.append(f"replace{past} {counted(replaced, 'delete file')}{by}")
