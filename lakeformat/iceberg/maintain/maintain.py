@@ -93,9 +93,10 @@ def _figures(health: IcebergHealthReport) -> Figures:
 def _look_again(
     subject: Maintained, steps: list[StepReport], request: MaintainRequest
 ) -> tuple[IcebergHealthReport | None, dict[str, Reason]]:
-    """Return the health report and the stalled consumers after the steps. An error becomes the
-    report of a failed step, so that the reports of the other steps are kept; the health report is
-    then None.
+    """Return the health report and the stalled consumers after the steps.
+
+    An error becomes the report of a failed step, so that the reports of the other steps are kept.
+    The health report is then None.
     """
     try:
         return subject.health(time_travel=True), subject.stalled(steps, request)
