@@ -58,9 +58,9 @@ class ForwardPlan:
 def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> FastForwardReport:
     """Publish a branch's snapshots, schemas and tags on main.
 
-    Raise NotFoundError if the branch does not exist, and InvalidRequestError if main has commits
-    that the branch lacks. Raise CommitConflictError if another program commits to main, or expires
-    or deletes snapshots or tags of the branch, meanwhile.
+    Raise NotFoundError if the branch does not exist, and InvalidRequestError in the cases of
+    ``plan_forward``. Raise CommitConflictError if meanwhile another program commits to main, or
+    expires snapshots or deletes tags of the branch.
     """
     refuse_inside_branch(handle, "forwarded")
     check_branch_name(name)
@@ -88,7 +88,8 @@ def plan_forward(handle: TableHandle, source: TableLayout) -> ForwardPlan:
     """Return the snapshots, schemas and tags that main lacks; ``source`` is the branch's layout.
 
     Raise InvalidRequestError in any of these cases: the branch has no snapshot, main has commits
-    that the branch lacks, the branch's next snapshot has expired, or a schema or tag differs.
+    that the branch lacks, a snapshot that main needs has expired on the branch, or a schema or tag
+    differs.
     """
     storage, main = handle.storage, handle.layout
     theirs = snapshot_ids(storage, source)

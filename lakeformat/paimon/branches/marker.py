@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``branch/.unfinished-<name>``: hides a branch that is being created, deleted or renamed.
 
-It is written before the first file of a branch and removed after the last. A deletion also writes
-it first, with the snapshots whose files it removes. So a crash never leaves an incomplete branch
-visible, and a repeated call finishes the work.
+A creation writes this file before the first file of the branch and removes it after the last. A
+deletion also writes it first, with the snapshots whose files it removes. So a crash never leaves an
+incomplete branch visible, and a repeated call finishes the work.
 """
 
 from __future__ import annotations

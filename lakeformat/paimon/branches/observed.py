@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes the Iceberg metadata of a branch, and lists the metadata files of all branches."""
+"""Publishes the Iceberg metadata of a branch, and lists the files that such metadata needs."""
 
 from __future__ import annotations
 

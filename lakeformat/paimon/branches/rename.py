@@ -25,8 +25,8 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
     """Rename a branch: move or copy its metadata; data files do not move.
 
     A program that has the branch open under its old name fails at its next commit. A storage that
-    cannot move directories copies the metadata files. Then a commit during the copy raises
-    CommitConflictError, and the branch keeps its name. After a crash, repeat the call to finish.
+    cannot move directories copies the metadata files. If another program commits during the copy,
+    raise CommitConflictError; the branch keeps its name. After a crash, repeat the call to finish.
     Raise NotFoundError if the branch does not exist, AlreadyExistsError if the new name exists, and
     InvalidRequestError if another branch reads the rows of this branch.
     """
@@ -68,9 +68,10 @@ def _require_free(handle: TableHandle, work: Move) -> None:
         return
     is_there = storage.directory_exists(handle.layout.on_branch(work.new).metadata_root)
     if work.old == work.new or begun is not None or is_there:
+        way = "" if work.old == work.new else ", or delete that branch first"
         raise AlreadyExistsError(
             f"branch {work.old!r} of {handle.uri} cannot be renamed to {work.new!r}, which already "
-            "exists: choose another name, or delete that branch first"
+            f"exists: choose another name{way}"
         )
 
 

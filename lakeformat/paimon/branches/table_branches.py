@@ -42,7 +42,9 @@ class BranchInfo:
     tags: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return values for JSON, with the column names of the system table ``$branches``."""
+        """Return values for JSON; the first two names are columns of the system table
+        ``$branches``.
+        """
         return {
             "branch_name": self.name,
             "create_time": iso_text(self.create_millis),
@@ -117,7 +119,7 @@ class TableBranches:
         ``on_progress`` is called with each file that is deleted, or that a dry run would delete,
         and the reason. After an interruption, repeat the call to delete the remaining files. Raise
         NotFoundError if the branch does not exist, and InvalidRequestError if another branch reads
-        its rows.
+        the rows of this branch.
         """
         return delete(self._handle, name, dry_run=dry_run, on_progress=on_progress)
 
@@ -126,6 +128,6 @@ class TableBranches:
 
         Raise NotFoundError if the branch does not exist. Raise InvalidRequestError if main has
         commits that the branch lacks, because they would be lost; also if the branch has no
-        snapshot, if its next snapshot has expired, or if a schema or tag of main differs.
+        snapshot, if a snapshot that main needs has expired on it, or if a schema or tag differs.
         """
         return fast_forward(self._handle, name, dry_run=dry_run)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the rows of the newest snapshot, or of staged results before their publication.
 
-Staged rows are checked after rows of one key are merged. Then published rows are read only by the
-check of unique values, without the rows that the commit will replace.
+Staged rows are checked after rows of one key are merged. Only their check of unique values also
+reads the published rows, without those that the commit will replace.
 """
 
 from __future__ import annotations

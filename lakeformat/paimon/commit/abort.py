@@ -45,7 +45,7 @@ def abort_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> li
 def _require_some(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
     """Raise InvalidRequestError if no file exists: the messages probably belong to another table.
 
-    If only some files are missing, an earlier abort was interrupted.
+    If only some files are missing, log a warning: an earlier abort was probably interrupted.
     """
     paths = list(written_paths(handle, messages))
     there = are_there(paths)

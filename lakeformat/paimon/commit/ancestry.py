@@ -21,10 +21,10 @@ def is_built_on(
 ) -> bool | None:
     """Return True if snapshot ``later`` was built on ``snapshot``, False if not, None if unknown.
 
-    The answer is True if ``later`` names a manifest that ``snapshot`` wrote, or an index manifest
-    that ``snapshot`` changed, or if all files that ``snapshot`` added are live in ``later``. It is
-    False if ``later`` has the next number and none of the added files, or if its snapshot file is
-    older than that of ``snapshot``.
+    The answer is True if ``later`` names a manifest or index manifest that ``snapshot`` wrote, or
+    if the manifests of ``later`` name all files that ``snapshot`` added. It is False if ``later``
+    has the next number and names none of these files, or if its snapshot file is older than that of
+    ``snapshot``.
     """
     answer = _decided_by_manifests(handle, later, snapshot, changes)
     if answer is None and _is_older(handle, later, snapshot.id):

@@ -73,7 +73,7 @@ class CommitIntent:
     check: Check | None = None
     """The check of conflicts; None for a change that can never conflict."""
     discards_duplicates: bool = False
-    """True: leave out files that are already in the table. False: such a file is a conflict."""
+    """True: leave out files that are already in the table."""
     pin: ReadSnapshotCheck | None = None
     replaced: PartitionFilter | None = None
     """The partitions that an overwrite replaces; None for any other commit."""
@@ -147,8 +147,8 @@ class Attempts:
     def publish(self, snapshot: Snapshot) -> PublishOutcome:
         """Publish the snapshot of the last attempt, and return the outcome.
 
-        After LOST the metadata files of this attempt are deleted. Raise CommitOutcomeUnknownError
-        if the snapshot exists but may not be part of the history.
+        After LOST the metadata files that only this attempt needs are deleted. Raise
+        CommitOutcomeUnknownError if the snapshot exists but may not be part of the history.
         """
         assert snapshot.uuid is not None
         self._doubtful[snapshot.uuid] = snapshot.id

@@ -149,14 +149,14 @@ class BaseManifests:
 
     @property
     def merged(self) -> list[str]:
-        """The names of the merged manifests, which later attempts may reuse."""
+        """The names of the manifests that the merge wrote; later attempts may reuse them."""
         return self._merged.written if self._merged else []
 
     def written_on(self, head: Snapshot | None, *, keep_merged: bool) -> WrittenList:
         """Write the base manifest list of a snapshot that follows ``head``.
 
-        If ``keep_merged``, merged manifests are not deleted, because an attempt whose publication
-        got no answer may have published them.
+        If ``keep_merged``, manifests that a merge wrote are not deleted, because an attempt whose
+        publication got no answer may have published them.
         """
         return self.files.write_list(self._merge(self._all_of(head), keep_merged=keep_merged))
 

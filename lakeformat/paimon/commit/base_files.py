@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live files against which a commit is checked; a later attempt reads only newer manifests."""
+"""The live files against which a commit is checked."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class BaseFiles:
     def _newer_manifests(self, head: Snapshot) -> list[ManifestMeta] | None:
         """Return the delta manifests of the snapshots since the last call of ``at``.
 
-        Return None if everything must be read again: after an OVERWRITE, an expiry, or a rollback,
-        after which a snapshot of another history may have the same number.
+        Return None if all manifests must be read: at the first call, and after an OVERWRITE, an
+        expiry or a rollback, after which a snapshot of another history may have the same number.
         """
         if self._head is None or self._head.id > head.id:
             return None

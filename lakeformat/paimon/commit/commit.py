@@ -169,7 +169,7 @@ def commit_statistics(
 
 
 class _Commits:
-    """Publishes the one or two snapshots of a call, which have the same ``CommitId``."""
+    """Publishes the snapshots of a call, at most two, which have the same ``CommitId``."""
 
     def __init__(
         self,
@@ -234,7 +234,7 @@ class _Commits:
         except LakeError as error:
             raise CommitOutcomeUnknownError(
                 f"the rows were published as snapshot {done.snapshot_id} of {self._handle.uri}, "
-                f"but their compaction failed: {sentence(error)} Repeat the call with "
+                f"but the compaction failed: {sentence(error)} Repeat the call with "
                 f"{self._commit}: the rows will not be published twice"
             ) from error
         return joined(done, compacted)

@@ -47,7 +47,7 @@ def named(snapshot: Snapshot) -> str:
 
 
 def described(handle: TableHandle, files: ManifestColumns) -> str:
-    """Return the names of up to ten files for a message, with the bucket of the first."""
+    """Return the names of up to ten files for a message, with partition and bucket of the first."""
     shown = files.entries(np.arange(min(len(files), _SHOWN_FILES)))
     where = f"{place(handle, shown[0].partition)}, bucket {shown[0].bucket}"
     names = ", ".join(entry.file.file_name for entry in shown)

@@ -124,7 +124,7 @@ def check_within(handle: TableHandle, changes: SnapshotDelta) -> None:
     if len(outcome.added_again):
         again = described(handle, changes.table.take(outcome.added_again))
         raise InvalidRequestError(
-            f"{again} is in this commit twice, which would double its rows: pass each message once"
+            f"this commit contains {again} twice, which would double rows: pass each message once"
         )
 
 

@@ -28,8 +28,8 @@ class EarlierCommitReport(Report):
 
     A repeated job writes its rows to new files; this still counts as the same commit. The commits
     differ if their numbers of rows differ, or if only some of the files belong to the earlier
-    attempt. A batch in transaction order may have published fewer rows, because it left out keys
-    that had changed.
+    attempt; ``commit.discard-duplicate-files`` allows both for written files. A batch in
+    transaction order may have published fewer rows, because it left out keys that had changed.
     """
 
     handle: TableHandle

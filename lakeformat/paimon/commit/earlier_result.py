@@ -69,11 +69,12 @@ def find_replay(
     messages: Sequence[CommitMessage] = (),
     rows: int | None = None,
 ) -> CommitReport | None:
-    """Return the report on an earlier attempt of the same commit, or None if there is none.
+    """Return the report on an earlier attempt of the same commit.
 
-    ``rows`` is the number of rows to write, if it is known and there are no messages yet. Raise
-    InvalidRequestError if the attempt committed something else, or if the rows that
-    ``commit.replaces`` names cannot be replaced.
+    Return None if there is none, or if its compaction must still be published. ``rows`` is the
+    number of rows to write, if it is known and there are no messages yet. Raise InvalidRequestError
+    if the attempt committed something else, or if the rows that ``commit.replaces`` names cannot be
+    replaced.
     """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
     alone = overwrite is None and _is_compaction_alone(handle, messages)

@@ -4,7 +4,7 @@
 A writer of a table with dynamic buckets reads the hash index of its partitions. If another commit
 has changed the index since, one key could end up in two buckets, which are never merged. So the
 commit is refused, and its rows must be written again. In a table whose keys may move between
-partitions, any added row has the same effect.
+partitions, any row that another commit added has the same effect.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def require_one_writer(handle: TableHandle, messages: Sequence[CommitMessage]) -
 
 
 def require_distinct_keys(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Raise InvalidRequestError if several hash indexes of a partition have the same key."""
+    """Raise InvalidRequestError if several new hash indexes of a partition have the same hash."""
     by_partition: dict[bytes, list[IndexManifestEntry]] = {}
     for message in messages:
         for entry in message.new_index_files:

@@ -45,7 +45,7 @@ class EarlierCommits:
     def find(self, head: Snapshot | None) -> Snapshot | None:
         """Return the snapshot that the commit published earlier, or None.
 
-        Reads the snapshots up to ``head``. An earlier call's snapshots are read again only after a
+        Read the snapshots up to ``head``; those that an earlier call has read, only after a
         rollback. Pass the snapshot that the commit builds on: then no other attempt with the same
         identity can publish in between.
 

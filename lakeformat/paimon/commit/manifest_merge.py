@@ -238,8 +238,8 @@ class _MergedManifestWriter:
     new_name: Callable[[], str]
 
     def write(self, columns: ManifestColumns, bytes_per_entry: float) -> Iterator[ManifestMeta]:
-        """Write the entries to as many manifests as the target size requires; none without
-        entries.
+        """Write the entries to as many manifests as the target size requires; yield their
+        descriptions.
         """
         handle, first = self.handle, 0
         rows = self._rows(bytes_per_entry)

@@ -150,7 +150,7 @@ class ReadSnapshotCheck:
 
     def _expired(self) -> CommitConflictError:
         return CommitConflictError(
-            f"{self._who}, and a later snapshot has expired, which may have changed the same rows. "
+            f"{self._who}, and an expired later snapshot may have changed the same rows. "
             f"Nothing was published; {self._advice}. Keep snapshots longer than the job takes "
             "('snapshot.time-retained')"
         )

@@ -34,6 +34,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 )
 from lakeformat.storage.turns import turn
 from lakeformat.tables.create_once import PublishOutcome
+from lakeformat.types.count_text import counted
 
 __all__ = ["publish_once", "wait_to_retry"]
 
@@ -78,17 +79,18 @@ def _try_until_published(attempts: Attempts, earlier: EarlierCommits) -> CommitR
         if done is not None:
             return done
         if _is_over(handle, started):
-            tries = f"{number} attempts within commit.timeout"
+            tries = f"{counted(number, 'attempt')} within commit.timeout"
             raise _given_up(attempts, tries, "commit.timeout")
         wait_to_retry(handle, number)
-    tries = f"{handle.options.commit_max_retries + 1} attempts"
+    tries = counted(handle.options.commit_max_retries + 1, "attempt")
     raise _given_up(attempts, tries, "commit.max-retries")
 
 
 def _try_once(attempts: Attempts, earlier: EarlierCommits, number: int) -> CommitReport | None:
     """Make attempt ``number`` on the newest snapshot.
 
-    Return None if another writer was faster, so that the attempt must be repeated.
+    Return None if another attempt must follow: another writer was faster, or the storage gave no
+    answer.
     """
     handle = attempts.handle
     newest = latest_snapshot_id(handle.storage, handle.layout)
@@ -105,9 +107,7 @@ def _try_once(attempts: Attempts, earlier: EarlierCommits, number: int) -> Commi
 def _try_on(
     attempts: Attempts, earlier: EarlierCommits, number: int, head: Snapshot | None
 ) -> CommitReport | None:
-    """Make attempt ``number`` on the snapshot ``head``; return None if another writer was
-    faster.
-    """
+    """Make attempt ``number`` on the snapshot ``head``; return None if another must follow."""
     # Search ``head``, too: another attempt with the same identity may just have published it.
     if (found := earlier.find(head)) is not None:
         return _found(attempts, found, number)

@@ -31,7 +31,7 @@ class CompactIdentity:
     handle: TableHandle
     commit: CommitId
     earlier: tuple[int, ...] = ()
-    """The ids of the snapshots that earlier attempts have published, oldest first."""
+    """The ids of the snapshots that other attempts have published, oldest first."""
     _made: frozenset[_File] = frozenset()
     _looked: Snapshot | None = None
     """The newest snapshot at the last search; None for an empty table."""

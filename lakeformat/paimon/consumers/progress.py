@@ -33,7 +33,7 @@ class Progress:
     """The consumers for which the oldest snapshots and changelogs are kept."""
 
     guard: Guard | None
-    """The consumer that is furthest behind; None without consumers."""
+    """The consumer that is furthest behind, without the stale ones; None if there is none."""
     stale: tuple[str, ...]
     """The ids of consumers whose next snapshot and changelog have expired; nothing is kept for
     them.

@@ -97,8 +97,8 @@ def file_statistics(
     """Return the statistics in a file's manifest entry, converted to each of ``table_fields``.
 
     ``file_fields`` is the schema that the file was written with. A column that was added later has
-    only nulls. If the type of a column was changed, its bounds are kept only if the new type keeps
-    the order. Raise CorruptTableError if the statistics do not fit ``file_fields``.
+    only nulls. If the type of a column was changed, its statistics are kept only if the new type
+    keeps the order. Raise CorruptTableError if the statistics do not fit ``file_fields``.
     """
     stored = stored_statistics(file, file_fields)
     found = []

@@ -50,8 +50,8 @@ class Intent:
     def is_over(self, gone: Sequence[Snapshot]) -> bool:
         """Return True if the last snapshot of the intent is deleted.
 
-        The argument lists the snapshots of the intent that are deleted. Older ones may be missing
-        in it, because a rollback has restored them, so only the last one counts.
+        ``gone`` are the snapshots of the intent that are deleted, oldest first. Older ones may be
+        missing, because a rollback has restored them, so only the last one counts.
         """
         return bool(gone) and gone[-1] == self.snapshots[-1]
 

@@ -49,7 +49,7 @@ class Protection:
 
     handle: TableHandle
     tags: list[Snapshot] = field(default_factory=list)
-    """The snapshots of tags. All files of their state are needed, but not their changes."""
+    """The snapshots of tags. All files of their state are needed, but not their changelogs."""
     starts: list[Snapshot] = field(default_factory=list)
     """The oldest snapshot of each other branch, and kept snapshots below ``oldest``.
 
