@@ -187,7 +187,7 @@ def traits_of(handle: TableHandle) -> frozenset[Trait]:
 
 
 def require_allowed(handle: TableHandle, operation: Operation) -> None:
-    """Raise UnsupportedError if an option of the table forbids the operation; the error names it.
+    """Raise UnsupportedError, which names the option, if an option forbids the operation.
 
     Raise InvalidRequestError if an option that the operation uses has an invalid value.
     """

@@ -113,7 +113,7 @@ def read_bloom_filter(body: bytes, data_type: DataType, source: str) -> BloomFil
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BloomFilter:
-    """The values that a column may have; nulls are not in it, so they are never excluded."""
+    """The values that a column may have; nulls are not stored, so they are never excluded."""
 
     data_type: AtomicType
     hash_count: int

@@ -43,8 +43,8 @@ _MOST_SLICES = 64
 def encode_bsi(column: Column, data_type: DataType) -> bytes:
     """Return the index of a column.
 
-    Raise UnsupportedError for a type without this index, and for the lowest BIGINT, whose absolute
-    value needs more than 63 bits.
+    Raise UnsupportedError for a type without this index, for a decimal of more than 64 bits, and
+    for the lowest BIGINT, whose absolute value needs more than 63 bits.
     """
     data_type = require_type(data_type, INDEXABLE[BSI], BSI)
     array = as_column(column, data_type)

@@ -31,9 +31,7 @@ class Step:
 
     numbers: Numbers
     fits: Mask
-    """True where the number fits the column's type; elsewhere the value becomes null or is
-    refused.
-    """
+    """True where the number can be stored; elsewhere the value becomes null or is refused."""
 
 
 class NumberState(ABC):
