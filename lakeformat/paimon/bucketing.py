@@ -34,11 +34,12 @@ _MOD_TYPES = (TypeName.INT, TypeName.BIGINT)
 
 
 def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> BucketFunction:
-    """Return the function that assigns rows to ``buckets`` buckets by a key of these types.
+    """Return the function that assigns rows to ``buckets`` buckets by a key of ``key_types``.
 
     ``kind`` is the value of ``bucket-function.type``: ``default``, ``mod`` or ``hive``. Raise
-    InvalidRequestError for a wrong number of buckets, or for key types that the function does not
-    take. Raise UnsupportedError for another ``kind``, or for a type that ``hive`` cannot hash.
+    InvalidRequestError for a wrong number of buckets, a key without columns, or key types that the
+    function does not take. Raise UnsupportedError for another ``kind``, or for a type that ``hive``
+    cannot hash.
     """
     if not 1 <= buckets <= MAX_BUCKETS:
         raise InvalidRequestError(

@@ -106,8 +106,8 @@ def _root_of(
 ) -> Location:
     """Return the directory that ``data-file.external-paths`` should name for the address ``found``.
 
-    The directory is the address without ``expected``, which is the partition, bucket and file name
-    at its end. Raise InvalidRequestError if the address has another end.
+    ``expected`` are the partition, bucket and file name with which the address ends, in one of the
+    forms of this module's docstring. Raise InvalidRequestError if the address has another end.
     """
     if not any(segment in DOTS for segment in address.split("/")):
         spread = (*expected[:-1], *entropy_directories(expected[-1]).split("/"), expected[-1])

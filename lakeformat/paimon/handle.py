@@ -18,6 +18,7 @@ from lakeformat.paimon.options.kinds import UNAWARE_BUCKET
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
+from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     from lakeformat.tables.commit_observer import CommitObserver, ObservedFiles, ObserverLag
@@ -304,6 +305,6 @@ def _require_bucket_key(handle: TableHandle) -> None:
     options = handle.options
     if options.bucket != UNAWARE_BUCKET and not options.bucket_key:
         raise UnsupportedError(
-            f"{handle.uri} has {options.bucket} buckets but sets no 'bucket-key': this "
-            "version does not write such tables; copy the rows into a table with a bucket key"
+            f"{handle.uri} has {counted(int(options.bucket), 'bucket')} but sets no 'bucket-key': "
+            "this version does not write such tables; copy the rows into a table with a bucket key"
         )

@@ -105,8 +105,8 @@ def _newer(
 ) -> list[int]:
     """Return the ids of the branch's snapshots after ``head``, the newest snapshot of main.
 
-    ``theirs`` are the ids of all snapshots of the branch. Raise InvalidRequestError if the
-    histories differ, or if the numbers have a gap.
+    ``theirs`` are the ids of all snapshots of the branch. Raise InvalidRequestError if main has
+    commits that the branch lacks, or if a snapshot that main needs has expired on the branch.
     """
     first = head.id + 1 if head else 1
     newer = [number for number in theirs if number >= first]
@@ -129,7 +129,7 @@ def _newer(
 
 
 def _has(handle: TableHandle, source: TableLayout, number: int) -> bool:
-    """Return True if main has the same snapshot with this number as the branch."""
+    """Return True if main and the branch have the same snapshot with this number."""
     theirs = read_snapshot_if_present(handle.storage, source, number)
     return theirs is not None and theirs == read_snapshot_if_present(
         handle.storage, handle.layout, number
@@ -139,7 +139,7 @@ def _has(handle: TableHandle, source: TableLayout, number: int) -> bool:
 def _began_at(handle: TableHandle, source: TableLayout, head: Snapshot) -> bool:
     """Return True if a tag of the branch keeps main's newest snapshot.
 
-    Then the branch began there, even if the snapshot has expired on the branch.
+    Then the branch began at this snapshot, even if it has expired on the branch.
     """
     tags = (read_tag(handle.storage, source, name) for name in tag_names(handle.storage, source))
     return any(tag.snapshot == head for tag in tags)
@@ -158,7 +158,7 @@ def _diverged(
         return (
             f"its history, from snapshot {theirs[0]} on, does not contain any snapshot of main "
             f"(up to {head.id}): the branch began empty, or the shared snapshots have expired. "
-            "Write its rows to main, or create a branch of the newest snapshot and write them there"
+            "Write its rows to main, or to a new branch of the newest snapshot of main"
         )
     fork = max(shared)
     return (
@@ -200,7 +200,7 @@ def _tags(handle: TableHandle, source: TableLayout) -> list[str]:
 
 
 def _run(handle: TableHandle, source: TableLayout, plan: ForwardPlan) -> None:
-    """Copy to main the schemas, which snapshots refer to, then the snapshots, then the tags."""
+    """Copy the plan's files to main: first schemas, because snapshots refer to them; tags last."""
     storage, main = handle.storage, handle.layout
     for number in plan.schemas:
         _publish(storage, source.schema(number), main.schema(number))
@@ -215,7 +215,7 @@ def _run(handle: TableHandle, source: TableLayout, plan: ForwardPlan) -> None:
 
 @contextmanager
 def _kept(branch: TableHandle, snapshots: Sequence[int]) -> Iterator[None]:
-    """Create a consumer of the branch that keeps ``snapshots`` until main has received them.
+    """Keep ``snapshots`` from expiring during the block, by a consumer of the branch.
 
     Raise CommitConflictError if an expiry of the branch is already deleting one of them; a later
     expiry keeps them for the consumer.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``branch/.unfinished-<name>``: hides a branch that is being created, deleted or renamed.
+"""The mark ``branch/.unfinished-<name>`` hides a branch during its creation, deletion or renaming.
 
-A creation writes this file before the first file of the branch and removes it after the last. A
+A creation writes the mark before the first file of the branch and removes it after the last. A
 deletion also writes it first, with the snapshots whose files it removes. So a crash never leaves an
 incomplete branch visible, and a repeated call finishes the work.
 """
@@ -24,7 +24,10 @@ __all__ = ["Creation", "Deletion", "Move", "Work", "clear", "mark", "read_mark"]
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """The creation of a branch, with the tag, snapshot and schema id of main at which it begins."""
+    """The creation of a branch, with the tag, snapshot and schema id of main at which it begins.
+
+    ``tag`` is None without a tag, and ``snapshot`` is None for a branch that begins without rows.
+    """
 
     tag: str | None
     snapshot: Snapshot | None
@@ -59,9 +62,9 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The renaming of a branch, file by file: the new name is hidden until all files are copied.
+    """The renaming of a branch, file by file.
 
-    Then the old name is hidden.
+    The new name is hidden until all files are copied, then the old name until they are deleted.
     """
 
     old: str
@@ -101,7 +104,7 @@ def read_mark(handle: TableHandle, name: str) -> Work | None:
 
 
 def clear(handle: TableHandle, name: str) -> None:
-    """Remove the mark of a branch, whose creation, deletion or renaming is complete."""
+    """Remove the mark of a branch, whose creation, deletion or renaming is complete or given up."""
     handle.storage.delete(handle.layout.unfinished_branch(name))
 
 

@@ -42,9 +42,7 @@ class BranchInfo:
     tags: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return values for JSON; the first two names are columns of the system table
-        ``$branches``.
-        """
+        """Return plain values, ready for JSON."""
         return {
             "branch_name": self.name,
             "create_time": iso_text(self.create_millis),

@@ -46,11 +46,11 @@ def check_table(
     where: Where | None = None,
     executor: Executor | None = None,
 ) -> CheckReport:
-    """Check the rows of the newest snapshot or of staged results that meet ``where``.
+    """Check the rows that meet ``where``, in the newest snapshot or in staged results.
 
     ``staged`` None checks the newest snapshot. ``replaces`` is the id of the snapshot whose rows
-    the staged rows will replace; None if they are added. ``executor`` checks single rows in
-    parallel; repeated values are always found in this process. Raise UnsupportedError for
+    the staged rows will replace; None if they are added. ``executor`` runs the checks of single
+    rows in parallel; this process always finds repeated values itself. Raise UnsupportedError for
     ``not_null`` on staged rows that may set only some columns.
     """
 

@@ -27,8 +27,8 @@ _PUBLISHED = (
 def abort_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> list[str]:
     """Delete the files of messages that were not committed.
 
-    Return the URIs of files that could not be deleted. Raise InvalidRequestError if the table
-    refers to one of the files, or if none of them exists.
+    Return the URIs of files that could not be deleted. Raise InvalidRequestError if the messages
+    belong to another table, if this table refers to one of the files, or if none of them exists.
     """
     try:
         check_origin(handle, messages)
@@ -55,13 +55,13 @@ def _require_some(handle: TableHandle, messages: Sequence[CommitMessage]) -> Non
     missing = [storage.uri(path) for (storage, path), is_there in pairs if not is_there]
     if len(missing) < len(paths):
         _log.warning(
-            "abort on %s: %d of %d files are deleted already, such as %s; the other files are "
-            "deleted now. No action needed if an earlier abort was interrupted",
-            *(handle.uri, len(missing), len(paths), missing[0]),
+            "abort on %s: deletes %d of %d files; the rest, such as %s, does not exist any more. "
+            "No action needed if an earlier abort was interrupted",
+            *(handle.uri, len(paths) - len(missing), len(paths), missing[0]),
         )
         return
     tables = sorted({each.table for each in messages if each.table is not None})
-    of = f" They were written for {', '.join(tables)}." if tables else ""
+    of = f" The messages were written for {', '.join(tables)}." if tables else ""
     raise InvalidRequestError(
         f"no file of these messages is in {handle.uri}, so nothing was "
         f"removed: {missing[0]} does not exist.{of} Either the files are removed already, or the "

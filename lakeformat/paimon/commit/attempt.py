@@ -252,9 +252,9 @@ class Attempts:
         self._of_changes = self._files.since(mark)
 
     def _index_manifest(self, head: Snapshot | None, changes: SnapshotDelta) -> str | None:
-        """Return the name of the index manifest; None if the table then has no index file.
+        """Return the name of the next index manifest; None if the table has no index file left.
 
-        If no index file changes, it is the index manifest of ``head``.
+        If no index file changes, keep the index manifest of ``head``.
         """
         name = head.index_manifest if head else None
         if not changes.has_index_changes:

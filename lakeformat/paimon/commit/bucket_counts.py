@@ -23,6 +23,7 @@ from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, man
 from lakeformat.paimon.metadata.simple_stats import may_contain_any
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.partition import partition_fields
+from lakeformat.types.count_text import counted
 
 __all__ = ["BucketCounts", "require_current_counts"]
 
@@ -111,7 +112,7 @@ def require_current_counts(who: Committer, head: Snapshot | None, changes: Snaps
     for partition, total in odd.items():
         if partition not in kept:
             raise CommitConflictError(
-                f"{who} conflicts: its files were written for {total} buckets, but "
+                f"{who} conflicts: its files were written for {counted(total, 'bucket')}, but "
                 f"{place(who.handle, partition)} is empty now and new files need {current} "
                 f"('bucket' of schema {who.handle.schema.id}): the bucket count changed "
                 "while this commit was prepared. Nothing was published; discard its files with "

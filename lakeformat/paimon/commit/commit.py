@@ -53,6 +53,7 @@ from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.partition_filter import PartitionFilter, these_partitions
 from lakeformat.tables.commit_id import BATCH_IDENTIFIER, CommitId, require_commit_id
 from lakeformat.tables.kept_files import kept_if_published
+from lakeformat.types.count_text import counted
 from lakeformat.types.sentence import sentence
 from lakeformat.types.type_rules import is_text, is_whole_number
 
@@ -255,10 +256,9 @@ class _Commits:
             )
         if len(new.changelog):
             _log.warning(
-                "overwrite of %s: skipped %d changelog files, because an overwrite has no "
-                "changelog",
+                "overwrite of %s: skipped %s, because an overwrite has no changelog",
                 handle.uri,
-                len(new.changelog),
+                counted(len(new.changelog), "changelog file"),
             )
         new = upgraded(handle, new) if can_upgrade else new
         intent = replace(

@@ -20,7 +20,8 @@ class CommitReport(WriteReport):
     """The result of one commit of files."""
 
     compact_snapshot_id: int | None = None
-    """The id of the snapshot of the compaction, if the call published a compaction; else None."""
+    """The id of the compaction's snapshot, if the call published rows and a compaction; else None.
+    """
     compact_refused: str | None = None
     """The reason why the call did not publish its compaction, whose files are deleted; else
     None.

@@ -21,6 +21,7 @@ from lakeformat.paimon.commit.manifest_merge import (
     MergeLimits,
     must_change,
     runs_of,
+    with_deletions,
 )
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.commit.transaction import publish_once
@@ -32,6 +33,7 @@ from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, read_
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.tables.commit_id import BATCH_IDENTIFIER, CommitId
 from lakeformat.tables.compact_manifests_report import CompactManifestsReport
+from lakeformat.types.count_text import counted
 
 __all__ = ["compact_manifests", "pick_all_manifests"]
 
@@ -72,14 +74,14 @@ def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactM
 def pick_all_manifests(
     manifests: Sequence[ManifestMeta], limits: MergeLimits
 ) -> ManifestMerge | None:
-    """Return a merge of all small neighbours, or a full merge if a manifest deletes files.
+    """Return a merge of all small neighbours, or a full merge if a manifest has DELETE entries.
 
     Return None if nothing can be merged.
     """
     deletes = sum(manifest.num_deleted_files > 0 for manifest in manifests)
     runs = [*runs_of([must_change(manifest, limits) for manifest in manifests])]
     if deletes:
-        reason = f"{deletes} of {len(manifests)} manifests have entries of deleted files"
+        reason = with_deletions(deletes, len(manifests))
         return ManifestMerge(tuple(runs), is_full=True, reason=reason)
     runs = [(start, end) for start, end in runs if end - start > 1]
     if not runs:
@@ -166,5 +168,5 @@ def _publish(handle: TableHandle, merging: _Merging) -> CompactManifestsReport:
         report,
         manifests_after=len(after),
         bytes_after=sum(manifest.file_size for manifest in after),
-        reason=f"{report.manifests_before} manifests became {len(after)}: {done.reason}",
+        reason=f"{counted(report.manifests_before, 'manifest')} became {len(after)}: {done.reason}",
     )

@@ -68,8 +68,8 @@ def _against(
 ) -> str:
     """Return "<who> conflicts with <snapshot>" for the newest snapshot that ``conflicts`` accepts.
 
-    Only some recent snapshots are searched. ``conflicts`` gets each snapshot and the snapshot
-    before it, or None if that does not exist.
+    Only some recent snapshots are searched: see the module's docstring. ``conflicts`` gets each
+    snapshot and the snapshot before it, or None if that does not exist.
     """
     if head is None:
         return who.against(None)

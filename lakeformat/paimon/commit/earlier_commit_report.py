@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports the earlier attempt of a commit, after a check that both commit the same."""
+"""Reports the earlier attempt of a commit, after a check that both attempts commit the same."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.snapshot import READ_SNAPSHOT, CommitKind, Snapshot
 from lakeformat.tables.report import Report
+from lakeformat.types.count_text import counted
 
 __all__ = ["EarlierCommitReport"]
 
@@ -64,7 +65,7 @@ class EarlierCommitReport(Report):
     def _require_rows(self, found: Snapshot, before: ManifestColumns, rows: int) -> None:
         published = int(before.row_count.numbers.sum())
         if rows != published:
-            self._refuse(found, f"with {published} rows, but this attempt has {rows}")
+            self._refuse(found, f"with {counted(published, 'row')}, but this attempt has {rows}")
 
     def _refuse(self, found: Snapshot, how: str) -> NoReturn:
         raise InvalidRequestError(

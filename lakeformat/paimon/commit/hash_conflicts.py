@@ -98,7 +98,7 @@ def require_one_writer(handle: TableHandle, messages: Sequence[CommitMessage]) -
 
 
 def require_distinct_keys(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Raise InvalidRequestError if several new hash indexes of a partition have the same hash."""
+    """Raise InvalidRequestError if several new hash indexes of a partition share a hash."""
     by_partition: dict[bytes, list[IndexManifestEntry]] = {}
     for message in messages:
         for entry in message.new_index_files:

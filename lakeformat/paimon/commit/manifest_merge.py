@@ -27,6 +27,7 @@ from lakeformat.paimon.metadata.manifest_list import ManifestMeta, summarise_col
 from lakeformat.paimon.metadata.simple_stats import SimpleStats, may_contain_partition
 from lakeformat.paimon.options import TableOptions
 from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
 from lakeformat.types.types import DataType
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "pick_deletions",
     "pick_manifests",
     "runs_of",
+    "with_deletions",
 ]
 
 _CHECKED_ROWS = 1000
@@ -88,15 +90,21 @@ def pick_manifests(manifests: Sequence[ManifestMeta], limits: MergeLimits) -> Ma
 
 
 def pick_deletions(manifests: Sequence[ManifestMeta]) -> ManifestMerge | None:
-    """Return the merge after which no manifest deletes files; None if no manifest does now."""
+    """Return the merge that drops all DELETE entries; None if no manifest has any."""
     deletes = [manifest.num_deleted_files > 0 for manifest in manifests]
-    reason = f"{sum(deletes)} of {len(manifests)} manifests have entries of deleted files"
+    reason = with_deletions(sum(deletes), len(manifests))
     runs = tuple(runs_of(deletes))
     return ManifestMerge(runs, is_full=True, reason=reason) if runs else None
 
 
+def with_deletions(count: int, manifests: int) -> str:
+    """Return the reason of a merge of ``count`` of ``manifests`` manifests with DELETE entries."""
+    have = "has" if count == 1 else "have"
+    return f"{count} of {counted(manifests, 'manifest')} {have} entries of deleted files"
+
+
 def must_change(manifest: ManifestMeta, limits: MergeLimits) -> bool:
-    """Return True for a manifest that deletes files or is smaller than the target size."""
+    """Return True for a manifest that has DELETE entries or is smaller than the target size."""
     return manifest.num_deleted_files > 0 or manifest.file_size < limits.target_size_bytes
 
 
@@ -169,8 +177,9 @@ def _merge_fully(
     merge: ManifestMerge,
     writer: _MergedManifestWriter,
 ) -> list[ManifestMeta]:
-    """Rewrite the chosen manifests, and every other manifest that names a file which they
-    delete.
+    """Rewrite the chosen manifests, and all others that name a file of their DELETE entries.
+
+    Return the whole list.
     """
     rewritten = {position for start, end in merge.runs for position in range(start, end)}
     parts = {position: _read(handle, [manifests[position]]) for position in sorted(rewritten)}

@@ -66,10 +66,11 @@ class ReadSnapshotCheck:
         """
         newest = head.id if head else 0
         if newest < self.snapshot and self.was_read:
+            now = f"its newest is {newest}" if newest else "now it has no snapshot"
             raise CommitConflictError(
-                f"{self._handle.uri} was read at snapshot {self.snapshot}, but its newest is "
-                f"{newest}: the table was rolled back, or the snapshot belongs to another table. "
-                "Nothing was published; read again and repeat the work"
+                f"{self._handle.uri} was read at snapshot {self.snapshot}, but {now}: the table "
+                "was rolled back, or the snapshot belongs to another table. Nothing was "
+                "published; read again and repeat the work"
             )
         if head is not None:
             self._require_same(head)

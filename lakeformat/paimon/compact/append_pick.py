@@ -134,7 +134,10 @@ def pick_queue(
 
 
 def _packs(run: Iterable[DataFileMeta], settings: AppendSettings) -> Iterator[list[DataFileMeta]]:
-    """Yield packs of adjacent files, oldest first, each of about the target size."""
+    """Yield packs of adjacent files, oldest first.
+
+    A pack ends at about the target size, before a file that is not small, or with the last file.
+    """
     pack: list[DataFileMeta] = []
     size = 0
     for file in run:

@@ -93,11 +93,11 @@ def run_plans(
 ) -> CompactReport:
     """Plan, run and commit in rounds until a plan has no unit of work.
 
-    After ``_ROUNDS`` rounds, or too many conflicts, it ends early. The first round plans all chosen
-    buckets; ``plan`` gets None for them. Later rounds plan the buckets whose commit was a conflict.
-    Unless ``ends_at_once`` returns True, they also plan the buckets that were just compacted. Raise
-    InvalidRequestError if ``on_progress`` cannot be called, and the first error of a unit at the
-    end.
+    After ``_ROUNDS`` rounds, or too many conflicts, the compaction ends early. The first round
+    plans all chosen buckets; ``plan`` gets None for them. Later rounds plan the buckets whose
+    commit was a conflict. Unless ``ends_at_once`` returns True, they also plan the buckets that
+    were just compacted. Raise InvalidRequestError if ``on_progress`` cannot be called, and the
+    first error of a unit at the end.
     """
     if on_progress is not None and not callable(on_progress):
         raise InvalidRequestError(

@@ -72,7 +72,7 @@ def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
 
 
 def _require_schema(handle: TableHandle, unit: CompactUnit) -> str:
-    """Raise CommitConflictError for a unit of another schema.
+    """Raise CommitConflictError for a unit of another schema, or with files of a newer schema.
 
     Return the beginning of the text of later errors, which names the unit.
     """

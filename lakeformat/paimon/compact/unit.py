@@ -214,7 +214,7 @@ class CompactPlan:
 
     def __str__(self) -> str:
         """Return a heading, a line for each unit and each bucket that was not chosen, and the
-        warning of another compactor.
+        warning about another compactor.
         """
         return "\n".join(self._lines())
 

@@ -48,7 +48,7 @@ class Rules(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StalledConsumer:
-    """A consumer that has not moved for long, and for which due snapshots are kept."""
+    """A consumer that has not moved for long, and so prevents an expiry."""
 
     id: str
     next_snapshot: int | None

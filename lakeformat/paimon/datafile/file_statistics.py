@@ -19,6 +19,7 @@ from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.simple_stats import SimpleStats
 from lakeformat.paimon.options import TableOptions
 from lakeformat.types.casts import cast_array, keeps_order
+from lakeformat.types.count_text import counted
 from lakeformat.types.types import AtomicType, DataField, DataType, with_nullability
 from lakeformat.types.values import Value, values_from_arrow, values_to_arrow
 
@@ -151,21 +152,22 @@ def _decode(
     lows = _decode_row(file, stats.min_values, types)
     highs = _decode_row(file, stats.max_values, types)
     if len(counts) != len(types):
-        raise _damaged(file, f"{len(counts)} null counts", len(types))
+        raise _damaged(file, counted(len(counts), "null count"), len(types))
     return [ColumnStatistics(*column) for column in zip(lows, highs, counts, strict=True)]
 
 
 def _decode_row(file: DataFileMeta, framed: bytes, types: list[DataType]) -> tuple[Value, ...]:
     arity, row = unframe_row(framed)
     if arity != len(types):
-        raise _damaged(file, f"bounds for {arity} columns", len(types))
+        raise _damaged(file, f"bounds for {counted(arity, 'column')}", len(types))
     return decode_row(row, types)
 
 
 def _damaged(file: DataFileMeta, found: str, expected: int) -> CorruptTableError:
     return CorruptTableError(
-        f"the manifest has {found} of {file.file_name} where {expected} columns have statistics; "
-        "restore the manifest from a backup or roll the table back to an earlier snapshot"
+        f"the manifest has {found} of {file.file_name} where "
+        f"{counted(expected, 'column has', 'columns have')} statistics; restore the manifest from "
+        "a backup or roll the table back to an earlier snapshot"
     )
 
 

@@ -48,7 +48,7 @@ class KeyOrder:
         """Raise InvalidRequestError unless ``rows`` are in order and follow the rows checked
         before.
 
-        ``rows`` begin at row ``start`` of the file ``uri``, for the message.
+        The message names the file ``uri``, in which ``rows`` begin at row ``start``.
         """
         if self._keys is Keys.ANY:
             return

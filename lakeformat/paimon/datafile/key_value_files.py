@@ -47,11 +47,11 @@ class KeyValueFiles:
         return self._writer(self._options.of_level(level), names, keys=Keys.ONCE)
 
     def next_run(self, level: int) -> tuple[str, str]:
-        """Return a name and path for a data file of a level that the caller writes itself."""
+        """Return a name and path for a data file of ``level``, which the caller writes itself."""
         name = self._names.next_of_level(level)
         return name, f"{self._directory}/{name}"
 
     def new_changelog(self, level: int = 0) -> KeyValueWriter:
-        """Return a writer for the changelog of changes in a level; a key may repeat."""
+        """Return a writer of changelog files, with the options of ``level``; a key may repeat."""
         names = partial(self._names.next_changelog, level)
         return self._writer(self._options.of_changelog(level), names, keys=Keys.REPEATED)

@@ -16,7 +16,7 @@ SEQUENCE_NUMBER = DataField(
     2_147_483_646, "_SEQUENCE_NUMBER", atomic(TypeName.BIGINT, nullable=False)
 )
 """The column by which the newer of two rows with one key is found, unless ``sequence.field``
-decides: it has the larger number.
+decides: the newer row has the larger number.
 """
 
 VALUE_KIND = DataField(2_147_483_645, "_VALUE_KIND", atomic(TypeName.TINYINT, nullable=False))

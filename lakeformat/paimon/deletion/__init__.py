@@ -10,7 +10,7 @@ damages no snapshot, tag or branch that is kept:
 2. ``Protection`` (``protection.py``) finds everything that is kept: other tags, other branches, and
    the other snapshots of this branch. ``Candidates`` (``candidates.py``) are the files to delete;
    ``spare`` removes from them the files that are still needed.
-3. Make the snapshot, tag or branch unreachable: delete its file.
+3. The file of the snapshot, tag or branch is deleted, which makes it unreachable.
 4. ``Deleter.remove`` (``tables/deleter.py``) deletes the files: data and index files before the
    manifests that name them, manifests before their lists. So after a crash the next run can find
    the remaining files. Then ``remove_empty_directories`` is called if the option

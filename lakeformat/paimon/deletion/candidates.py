@@ -25,7 +25,7 @@ __all__ = ["Candidates"]
 class Candidates:
     """The files that may be deleted, by their key (see ``FilePlaces.keys``).
 
-    Each file is in it once, with the reason that was given first.
+    Each file is listed once, with the reason that was given first.
     """
 
     def __init__(self, handle: TableHandle) -> None:

@@ -34,7 +34,7 @@ LATER_SNAPSHOTS = 100
 
 A rollback may have added files again that an expiry would delete. Of the snapshots after these,
 only the newest is checked. If more snapshots than this expire at once, as many later snapshots are
-checked. The tag of a rollback protects the files that it restored in any other snapshot.
+checked. Files that a rollback restored in any other snapshot are protected by the rollback's tag.
 """
 _log = logging.getLogger(__name__)
 BASE = ListKind.BASE

@@ -31,8 +31,8 @@ def plan_protected(
     """Return the plan to delete ``snapshots``; ``oldest`` is the first snapshot that is kept.
 
     For an interrupted expiry, ``older`` are the kept snapshots with lower numbers; otherwise it is
-    None. A rollback may have restored files since the interruption, so all files of their states
-    are protected.
+    None. A rollback may have restored files since the interruption, so all files of ``older`` and
+    of ``oldest`` are protected.
     """
     protection = find_protection(
         handle,

@@ -23,13 +23,13 @@ __all__ = ["BuiltIndex", "build_index"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltIndex:
-    """The new manifest entry of a data file, with the new index or the name of the index file."""
+    """The new manifest entry of a data file: with the index, the name of an index file, or none."""
 
     unit: IndexUnit
     file: DataFileMeta
     index_bytes: int
     written: tuple[Storage, str] | None = None
-    """Storage and path of the index file; None if the index is in the manifest entry."""
+    """Storage and path of the index file; None without an index file."""
 
     def discard(self) -> None:
         """Delete the index file, which no manifest names."""

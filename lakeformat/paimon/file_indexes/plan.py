@@ -87,7 +87,7 @@ class _IndexPlanner:
     def unit(self, entry: ManifestEntry) -> IndexUnit | None:
         """Return the change for one file; None if its indexes match the options.
 
-        With ``force``, a file that needs an index is always changed.
+        With ``force``, a file for which the options request an index is always changed.
         """
         found = [*self._stored(entry)]
         there = _indexed(self._handle, entry)

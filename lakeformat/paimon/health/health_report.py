@@ -118,7 +118,9 @@ class SnapshotFacts(HistoryNumbers):
     """The numbers of snapshots and changelogs of the branch, and what keeps old snapshots."""
 
     stalled_consumers: tuple[StalledConsumer, ...] = ()
-    """Consumers that have not moved for long and for which overdue snapshots are kept."""
+    """Consumers that have not moved for long, and for which overdue snapshots or changelogs are
+    kept.
+    """
     overdue: int = 0
     """The number of snapshots beyond the retention that the table options set."""
     expirable: int = 0
@@ -130,10 +132,9 @@ class SnapshotFacts(HistoryNumbers):
     overdue_changelogs: int = 0
     expirable_changelogs: int = 0
     holders: tuple[Holder, ...] = ()
-    """The ten oldest consumers, tags and branches for which snapshots beyond the retention are
-    kept.
+    """At most ten consumers, tags and branches for which snapshots beyond the retention are kept.
 
-    Tags and branches are among them only with ``time_travel``.
+    The oldest are first. Tags and branches are among them only with ``time_travel``.
     """
     publication: ObserverLag | None = None
     """The lag of the published Iceberg metadata behind the table; None for a table without it."""
@@ -192,6 +193,4 @@ class HealthReport(HealthSummary):
     snapshots: SnapshotFacts
     storage: StorageFacts
     notes: tuple[str, ...] = ()
-    """Sentences about options that are ignored or that forbid an operation; the verdict ignores
-    them.
-    """
+    """Sentences about options, such as ignored ones; the verdict does not depend on them."""

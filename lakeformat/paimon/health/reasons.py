@@ -177,8 +177,9 @@ def _of_small_files(
         return
     ratio = handle.options.compaction_small_file_ratio
     yield Reason(
-        f"{files.small_files} of {_many(files.files, 'file')}, with {size(files.small_bytes)}, are "
-        f"smaller than {ratio:g} of the target size, {size(files.target_file_size)}; "
+        f"{files.small_files} of {_many(files.files, 'file')}, with {size(files.small_bytes)}, "
+        f"{'is' if files.small_files == 1 else 'are'} smaller than {ratio:g} of the target size, "
+        f"{size(files.target_file_size)}; "
         f"{_place(worst[0])} has the most, {worst[0].small_files}",
         f"lake compact {table}",
     )

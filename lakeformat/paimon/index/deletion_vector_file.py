@@ -21,6 +21,7 @@ from lakeformat.files.vector_record import (
 )
 from lakeformat.paimon.index.damage import RESTORE, missing_file
 from lakeformat.storage import Storage
+from lakeformat.types.count_text import counted
 
 __all__ = ["encode_deletion_vectors", "read_deletion_vectors"]
 
@@ -42,8 +43,8 @@ def encode_deletion_vectors(
         record, length = encode_deletion_vector(vector, form)
         if offset + len(record) > _LARGEST_INT32:
             raise InvalidRequestError(
-                f"the deletion vectors of {len(vectors)} data files do not fit into one index "
-                "file of 2 GiB; write fewer data files into it"
+                f"the deletion vectors of {counted(len(vectors), 'data file')} do not fit into one "
+                "index file of 2 GiB; write the vectors of fewer data files into it"
             )
         parts.append(record)
         ranges.append(DeletionVectorRange(data_file_name, offset, length, vector.cardinality))

@@ -36,7 +36,7 @@ def encode_hash_index(hashes: npt.NDArray[np.int32]) -> bytes:
     """
     if hashes.dtype != np.int32 or hashes.ndim != 1:
         raise InvalidRequestError(
-            f"hashes must be one row of int32, got {hashes.ndim}-d {hashes.dtype}"
+            f"hashes must be a 1-d array of int32, got {hashes.ndim}-d {hashes.dtype}"
         )
     in_order = np.sort(hashes)  # numpy's unique takes many times as long
     distinct = len(hashes) - int((in_order[1:] == in_order[:-1]).sum())

@@ -29,10 +29,11 @@ Kinds = npt.NDArray[np.int8]
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """Combines the rows of a key, column by column: adds are aggregated, retracts are subtracted.
+    """Combines the rows of a key, column by column.
 
-    If a key has several rows, the merged row has the kind INSERT, or DELETE if the newest row is a
-    DELETE and ``removes_on_delete`` is True.
+    Adds (+I, +U) are aggregated, and retracts (-U, -D) are subtracted. If a key has several rows,
+    the merged row has the kind INSERT, or DELETE if the newest row is a DELETE and
+    ``removes_on_delete`` is True.
     """
 
     keys: tuple[str, ...]

@@ -32,7 +32,7 @@ class Merged:
     superseded: Positions | None = None
     """The indexes, in the rows before the merge, of rows of higher levels that are replaced.
 
-    None if the merge does not look up such rows.
+    None if the merge never replaces such rows.
     """
 
 

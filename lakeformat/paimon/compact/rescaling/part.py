@@ -56,7 +56,7 @@ def classes_of(handle: TableHandle, before: Sequence[int], count: int) -> int:
     the greatest common divisor of these numbers. The old and the new bucket number of a row have
     the same remainder when divided by it.
 
-    This holds only for buckets by primary key.
+    This holds only for buckets by primary key; for other tables the result is 1.
     """
     return gcd(count, *before) if handle.schema.primary_keys else 1
 

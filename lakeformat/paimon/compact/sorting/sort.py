@@ -29,6 +29,7 @@ from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.partition import partition_name
 from lakeformat.paimon.read.deletions import deleted_rows_of, find_vectors
 from lakeformat.tables.commit_id import CommitId
+from lakeformat.types.count_text import counted
 
 __all__ = ["asked_order", "plan_sort", "sort_compact"]
 
@@ -158,8 +159,8 @@ def _require_sortable(handle: TableHandle) -> None:
         reason = "has a primary key, which sorts its rows already; compact it without order_by"
     elif not is_unaware(handle) and handle.options.bucket_append_ordered:
         reason = (
-            f"has {handle.options.bucket} buckets whose rows keep the order they were written in; "
-            "set 'bucket-append-ordered' to 'false' to allow another order"
+            f"has {counted(int(handle.options.bucket), 'bucket')} whose rows keep the order they "
+            "were written in; set 'bucket-append-ordered' to 'false' to allow another order"
         )
     if reason is not None:
         raise UnsupportedError(f"{handle.uri} {reason}. Nothing was changed")

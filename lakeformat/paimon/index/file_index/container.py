@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bytes of a file index: a head with the position of each column's indexes, then the indexes.
 
-They are in a file ``<data file>….index`` beside the data file, or in the manifest entry if they are
-small. All integers are big endian. Columns and types may be in any order.
+The bytes are in a file ``<data file>….index`` beside the data file, or in the manifest entry if
+they are few. All integers are big endian. Columns and types may be in any order.
 """
 
 from __future__ import annotations

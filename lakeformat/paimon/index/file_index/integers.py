@@ -52,7 +52,7 @@ def is_rounded(data_type: AtomicType) -> bool:
 
 
 def as_column(values: Column, data_type: AtomicType) -> pa.Array:
-    """Return the values as one Arrow array in the type of ``data_type``; texts become large_binary.
+    """Return the values as one Arrow array of ``data_type``; texts and bytes become large_binary.
 
     Raise InvalidRequestError for values of another type.
     """
@@ -111,9 +111,9 @@ def rows_with_values(column: pa.Array) -> npt.NDArray[np.int64]:
 def integers_of(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64]:
     """Return an integer for each value that is not null.
 
-    Numbers and dates are unchanged, timestamps are milliseconds or microseconds, decimals are
-    unscaled, and floats are Java's bits with one NaN. Raise UnsupportedError for a decimal of more
-    than 64 bits.
+    Integers, dates and times are unchanged, booleans are 0 or 1, timestamps are milliseconds or
+    microseconds, decimals are unscaled, and floats are Java's bits with one NaN. Raise
+    UnsupportedError for a decimal of more than 64 bits.
     """
     column = column.drop_null()
     if data_type.name in (TypeName.FLOAT, TypeName.DOUBLE):

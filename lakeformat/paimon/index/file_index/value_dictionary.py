@@ -128,8 +128,7 @@ class ValueDictionary:
     _keys: ByteCursor
 
     def find(self, key: Key) -> tuple[int, bool]:
-        """Return the code of the first value not less than ``key``, and True if that value equals
-        it.
+        """Return the code of the first value not less than ``key``, and True if it equals ``key``.
 
         Raise CorruptTableError if the dictionary is damaged.
         """
