@@ -167,9 +167,9 @@ class BaseManifests:
         return manifests_of(storage, layout, head)
 
     def _merge(self, manifests: list[ManifestMeta], *, keep_merged: bool) -> list[ManifestMeta]:
-        """Merge ``manifests``; later attempts reuse the merged manifests of the first attempt.
+        """Return ``manifests`` with merges; later attempts reuse those of the first attempt.
 
-        If these no longer fit ``manifests``, they are deleted unless ``keep_merged``.
+        If the merged manifests no longer fit ``manifests``, delete them unless ``keep_merged``.
         """
         if self._merged is None:
             return self._merge_now(manifests)

@@ -177,9 +177,9 @@ def _merge_fully(
     merge: ManifestMerge,
     writer: _MergedManifestWriter,
 ) -> list[ManifestMeta]:
-    """Rewrite the chosen manifests, and all others that name a file of their DELETE entries.
+    """Rewrite the chosen manifests, and each other one that names a file of their DELETE entries.
 
-    Return the whole list.
+    Return the whole manifest list.
     """
     rewritten = {position for start, end in merge.runs for position in range(start, end)}
     parts = {position: _read(handle, [manifests[position]]) for position in sorted(rewritten)}

@@ -47,13 +47,13 @@ class Intent:
     keeps_changelogs: bool = False
     """True if the changes of the snapshots remain readable as changelogs."""
 
-    def is_over(self, gone: Sequence[Snapshot]) -> bool:
+    def is_over(self, deleted: Sequence[Snapshot]) -> bool:
         """Return True if the last snapshot of the intent is deleted.
 
-        ``gone`` are the snapshots of the intent that are deleted, oldest first. Older ones may be
+        ``deleted`` are the deleted snapshots of the intent, oldest first. Older ones may be
         missing, because a rollback has restored them, so only the last one counts.
         """
-        return bool(gone) and gone[-1] == self.snapshots[-1]
+        return bool(deleted) and deleted[-1] == self.snapshots[-1]
 
     def to_json(self) -> bytes:
         """Return the content of the intent's file as UTF-8."""

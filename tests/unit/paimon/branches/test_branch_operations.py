@@ -286,6 +286,8 @@ def test_a_branch_gets_another_name():
     rows.table.branches.create("other")
     with pytest.raises(lake.AlreadyExistsError):
         rows.table.branches.rename("dev", "other")
+    with pytest.raises(lake.AlreadyExistsError, match=r"choose another name$"):
+        rows.table.branches.rename("dev", "dev")
     rows.table.branches.rename("dev", "staging")
     assert [each.name for each in rows.table.branches.list()] == ["other", "staging"]
     assert values(branch_of(rows, "staging")) == ["v1", "v2"]
