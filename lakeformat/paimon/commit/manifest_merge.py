@@ -124,7 +124,7 @@ def _small_neighbours(
 ) -> Iterator[tuple[int, int]]:
     """Yield ranges of two or more neighbours that together reach the target size.
 
-    The neighbours after the last range are also yielded if they are ``min_count`` or more.
+    Neighbours at the end that do not reach it are also yielded if they are ``min_count`` or more.
     """
     start, size = 0, 0
     for position, manifest in enumerate(manifests):

@@ -25,7 +25,7 @@ GROUP_BYTES = 4 << 30
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A unit of a compaction that was run, with the messages to commit."""
+    """A unit that was run, with the messages to commit."""
 
     unit: CompactUnit
     messages: tuple[CommitMessage, ...]

@@ -54,7 +54,7 @@ def with_places(batch: pa.RecordBatch, file: int, rows: Positions | None) -> pa.
 
 @dataclass(slots=True)
 class MarkedRows:
-    """Collects the rows of files of higher levels that a compaction replaces."""
+    """Collects the replaced rows of files of higher levels."""
 
     names: list[str] = field(default_factory=list)
     """The names of the files; the index of a name is the number of the file."""

@@ -29,7 +29,7 @@ ROUND = 250
 
 
 def select(handle: TableHandle, retention: Retention, guard: Guard | None) -> list[int]:
-    """Return the ids of the changelogs to expire; those that the consumer ``guard`` has yet to read
+    """Return the ids of the changelogs to expire; those that the consumer ``guard`` has not read
     are kept.
     """
     storage, layout = handle.storage, handle.layout

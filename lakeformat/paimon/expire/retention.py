@@ -159,7 +159,7 @@ def select_snapshots(
 ) -> Selection:
     """Return how many of the oldest snapshots expire.
 
-    Snapshots that the consumer ``guard`` has yet to read are kept. ``ids`` are the ids of all
+    Snapshots that the consumer ``guard`` has not read are kept. ``ids`` are the ids of all
     snapshots, ascending. A snapshot was the newest until the next one was committed, so its age
     counts from that time. ``time_of`` returns the commit time of an id in epoch milliseconds, or
     None if it has expired meanwhile.
@@ -186,7 +186,7 @@ def select_changelogs(
 ) -> Selection:
     """Return how many of the oldest changelogs expire.
 
-    Changelogs that the consumer ``guard`` has yet to read are kept, and so is the newest changelog.
+    Changelogs that the consumer ``guard`` has not read are kept, and so is the newest changelog.
     The age of a changelog counts from its own commit.
     """
     highest, reason, limited = _bounds(ids, retention, guard, newest=latest_snapshot)

@@ -55,7 +55,7 @@ def find_reasons(
 ) -> tuple[Reason, ...]:
     """Return the reasons that follow from the numbers of a report, each with advice.
 
-    If the table refuses the command that the advice names, the refusal replaces it. ``other`` is
+    If the table refuses the command in an advice, the refusal replaces the advice. ``other`` is
     None if no other program compacts the table.
     """
     found = [

@@ -25,7 +25,7 @@ REBUILD = (
     "set 'file-index.read.enabled' to 'false' to read without the file index, and build it again "
     "with `lake rewrite-file-index TABLE --force`"
 )
-"""The advice for a damaged file index: without it, all rows can still be read."""
+"""The advice for a damaged file index; all rows can still be read without the index."""
 
 _MAGIC = 0x00054E4ED01A35AE
 _PREFIX_BYTES = 16
