@@ -57,7 +57,7 @@ def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None
                 raise InvalidRequestError(
                     f"{file.file_name} was written with schema {file.schema_id}, but the newest "
                     f"schema of {handle.uri} is {newest_schema}: the message belongs to another "
-                    f"table{_origin(message)}; commit it there"
+                    f"table{_origin(message)}; commit or abort it there"
                 )
         for schema_id in sorted(ids):
             if message.branch != handle.layout.branch:
@@ -81,7 +81,8 @@ def _check_branch(handle: TableHandle, message: CommitMessage, schema_id: int) -
         raise InvalidRequestError(
             f"a message was prepared on branch {message.branch!r}{_origin(message)}, but this is "
             f"branch {handle.layout.branch!r} of {handle.uri}: schema {schema_id} {why}. "
-            "Nothing was changed; commit the message on its branch, or write the rows again here"
+            "Nothing was changed; commit or abort the message on its branch, and write the rows "
+            "again if they belong here"
         )
 
 

@@ -29,7 +29,7 @@ def written_paths(
         except CorruptTableError as reason:
             raise InvalidRequestError(
                 f"a message was not prepared for {handle.uri}: its partition does not fit the "
-                "table's partition columns. Commit it to the table it was prepared for"
+                "table's partition columns. Use it with the table it was prepared for"
             ) from reason
         for file in message.written_files():
             yield from _data_file(handle, message.bucket, directory, file)

@@ -76,7 +76,7 @@ class CompactIdentity:
     def made(self, unit: CompactUnit) -> bool:
         """Return True if an earlier attempt has published the work of a unit.
 
-        A bucket of a primary-key table, or a sorted partition, is done if one file of the unit is a
+        A bucket of a primary-key table, or a sorted bucket, is done if one file of the unit is a
         result of that attempt, even if rows were added since. Other files of append tables are done
         only if all of them are results of that attempt.
         """

@@ -61,7 +61,10 @@ class _BucketSteps:
         self._marked = {each.data_file_name: each.cardinality or 0 for each in ranges}
 
     def is_stale(self, file: DataFileMeta) -> bool:
-        """Return True if a full compaction must rewrite the file, even on the highest level."""
+        """Return True if a compaction must rewrite the file instead of only changing its level.
+
+        A full compaction also rewrites such a file on the highest level.
+        """
         forced = self._handle.options.compaction_force_rewrite_all_files
         return forced or file.file_name in self._marked
 
