@@ -34,7 +34,7 @@ def observed_files(handle: TableHandle) -> Iterator[ObservedFiles]:
 
 
 def _on_branch(handle: TableHandle, name: str) -> TableHandle | None:
-    """Return the handle of a branch with its newest schema; None if it was deleted meanwhile."""
+    """Return the handle of a branch with its newest schema; None if the branch was deleted."""
     layout = handle.layout.on_branch(name)
     newest = latest_schema_id(handle.storage, layout)
     if newest is None:

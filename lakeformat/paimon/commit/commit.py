@@ -142,8 +142,8 @@ def commit_messages(
 
 
 def _operations(data: SnapshotDelta, compaction: SnapshotDelta) -> list[Operation]:
-    """Return the operations that the table must allow: WRITE for new rows, COMPACT for compacted
-    files.
+    """Return the operations that the table must allow: WRITE for changed rows, COMPACT for a
+    compaction.
 
     Return COMMIT alone if the commit has neither.
     """

@@ -233,7 +233,7 @@ def _log_missing(path: str) -> None:
 
 @contextmanager
 def _noting(plan: Plan, what: str) -> Iterator[None]:
-    """Add a note to ``plan`` if the block raises CorruptTableError; the files of ``what`` are
+    """Add a note to ``plan`` if the block raises CorruptTableError; the files in ``what`` are
     kept.
     """
     try:

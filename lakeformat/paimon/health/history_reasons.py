@@ -113,7 +113,7 @@ def _who_deletes(options: TableOptions) -> str:
 
 
 def retention_text(options: TableOptions) -> str:
-    """Return the snapshots that the options keep, such as ``the last 1 h, at least 10``."""
+    """Return a text for the snapshots that options keep, such as ``the last 1 h, at least 10``."""
     most = options.snapshot_num_retained_max
     limit = "" if most == _UNLIMITED else f", at most {most:,}"
     return (

@@ -17,6 +17,7 @@ from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundEr
 from lakeformat.paimon.index.damage import missing_file
 from lakeformat.storage import Storage
 from lakeformat.storage.base import SMALL_FILE
+from lakeformat.types.count_text import counted
 
 __all__ = [
     "decode_hash_index",
@@ -54,8 +55,8 @@ def decode_hash_index(content: bytes, source: str, *, count: int) -> npt.NDArray
     """
     if len(content) != _HASH_BYTES * count:
         raise CorruptTableError(
-            f"{source} has {len(content)} bytes, but its manifest entry has {count} hashes "
-            f"({_HASH_BYTES * count} bytes); {_WRITE_ANEW}"
+            f"{source} has {counted(len(content), 'byte')}, but its manifest entry has "
+            f"{counted(count, 'hash', 'hashes')} ({_HASH_BYTES * count:,} bytes); {_WRITE_ANEW}"
         )
     return np.frombuffer(content, ">i4").astype(np.int32)
 

@@ -35,6 +35,7 @@ from lakeformat.paimon.index.file_index.stored_values import (
     keys_equal_to,
     read_key,
 )
+from lakeformat.types.count_text import counted
 from lakeformat.types.types import AtomicType, DataType
 
 __all__ = ["BITMAP", "BitmapIndex", "encode_bitmap_index", "read_bitmap_index"]
@@ -141,7 +142,8 @@ class BitmapIndex:
             return read_rows(self._bitmaps.at(start + offset), self.row_count)
         if -1 - offset >= self.row_count:
             raise self._bitmaps.error(
-                f"it names row {-1 - offset}, but there are {self.row_count} rows"
+                f"it names row {-1 - offset}, counted from 0, but the data file has only "
+                f"{counted(self.row_count, 'row')}"
             )
         return BitMap([-1 - offset])
 

@@ -7,6 +7,7 @@ from pyroaring import BitMap
 
 from lakeformat.files.byte_cursor import ByteCursor
 from lakeformat.files.roaring import read_bitmap
+from lakeformat.types.count_text import counted
 
 __all__ = ["read_row_count", "read_rows", "rows_but"]
 
@@ -25,7 +26,7 @@ def read_rows(cursor: ByteCursor, row_count: int) -> BitMap:
     if rows and rows.max() >= row_count:
         raise cursor.error(
             f"a bitmap names row {rows.max()}, counted from 0, but the data file has only "
-            f"{row_count} rows"
+            f"{counted(row_count, 'row')}"
         )
     return rows
 
