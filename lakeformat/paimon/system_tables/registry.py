@@ -56,7 +56,7 @@ def system_table_names() -> list[str]:
 
 
 def find_system_table(name: str) -> SystemTableDeclaration[Any]:
-    """Return the declaration of a system table; letter case does not matter.
+    """Return the declaration of a system table that shows metadata; letter case does not matter.
 
     Raise InvalidRequestError, which lists the names, for an unknown name, and UnsupportedError for
     a system table that only other engines have.

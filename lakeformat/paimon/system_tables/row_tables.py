@@ -65,9 +65,9 @@ def row_table_names() -> list[str]:
 
 
 def find_row_table(name: str) -> RowTable | None:
-    """Return the declaration of a system table; letter case does not matter.
+    """Return the declaration of a system table that shows rows; None for any other name.
 
-    Return None for an unknown name.
+    Letter case does not matter.
     """
     require_text("the name of a system table", name)
     return _BY_NAME.get(name.lower())

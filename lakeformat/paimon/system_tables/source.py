@@ -33,7 +33,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The snapshot and the URI of the table, for error messages."""
+        """The URI of the table, with the snapshot if there is one, for error messages."""
         snapshot = self.snapshot
         of = f"snapshot {snapshot.id} of " if snapshot is not None else ""
         return f"{of}{self.handle.uri}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$statistics``: the result of ANALYZE that a snapshot names, often of an earlier snapshot."""
+"""``$statistics``: the result of ANALYZE to which a snapshot refers; often older than this."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two uses of consumers of a Paimon table, which keep snapshots from expiring.
+"""Two uses of the consumers of a Paimon table: they keep snapshots from expiring.
 
-``begin`` keeps the snapshots that a batch job reads (``table.begin()``). The log of stream batches
-in ``stream/`` keeps those that a stream still needs.
+``begin`` keeps the snapshots that a batch job reads (``table.begin()``). The log of stream batches,
+in the directory ``stream/``, keeps those that a stream still needs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ __all__ = ["begin", "stream_table"]
 
 @contextmanager
 def begin(handle: TableHandle) -> Iterator[Position]:
-    """Keep the newest snapshot and all later ones during a with block, and yield its position.
+    """Yield the position of the newest snapshot; a with block keeps this snapshot and all later
+    ones.
 
     Raise InvalidRequestError if ``consumer.changelog-only`` lets consumers keep changelogs only.
     """

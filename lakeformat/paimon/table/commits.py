@@ -48,7 +48,8 @@ class TableCommits(TableReads):
         """Add rows in one commit, or replace partitions; the same ``commit`` publishes only once.
 
         ``data`` is a pyarrow, pandas or polars object, or an iterable of those; missing columns get
-        their default or nulls. With a primary key, a row is merged with the row of its key.
+        their default or nulls. With a primary key, a row is merged with the existing row of its
+        key.
 
         ``kinds`` is the kind of each row: insert ('+I'), before and after an update ('-U', '+U'),
         or delete ('-D'). Pass one value per row, or the name of a column of ``data``. Tables
@@ -72,10 +73,10 @@ class TableCommits(TableReads):
         epoch milliseconds) and the table's watermark.
 
         If ``commit`` was published before, nothing is written and the rows are not compared. An
-        append table raises InvalidRequestError for another number of rows, if ``data`` shows the
-        number without being read. Rows of a primary-key table are added to level 0, as with
-        ``write-only``. Where reads skip level 0 (``first-row``, deletion vectors), the rows become
-        visible by a compaction.
+        append table raises InvalidRequestError for a different number of rows, if ``data`` shows
+        the number without being read. Rows of a primary-key table are added to level 0, as with
+        ``write-only``. Where reads skip level 0 (``first-row``, deletion vectors), a compaction
+        makes the rows visible.
 
         After a ``LakeError`` nothing was published and no file is left behind, except after
         ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
@@ -128,13 +129,14 @@ class TableCommits(TableReads):
         conflict: Conflict | None = None,
         **unknown: Never,
     ) -> CommitReport:
-        """Publish prepared files, as ``write`` does; commit each message only once.
+        """Publish prepared files, with the arguments of ``write``; commit each message only once.
 
         Compacted files become a separate snapshot after the snapshot of new rows. An ``overwrite``
         also deletes rows added after the messages were prepared. To get CommitConflictError in that
         case, pass the snapshot from which the rows were computed as ``read_snapshot``. With
         ``conflict="transaction-order"``, rows that are newer than this snapshot are kept, as by
-        ``write``. If a key of the messages was changed since, this process writes their rows again.
+        ``write``. If a key of the messages was changed since, this process writes the rows of the
+        messages again.
         """
         if unknown:
             from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message
@@ -221,8 +223,8 @@ class TableCommits(TableReads):
         return bool(self.schema.primary_keys)
 
     def find_run(self, user: str) -> RunRecord | None:
-        """Return the record of the last success of a run, by its commit user; None without a
-        success.
+        """Return the record of the last success of the run with commit user ``user``; None without
+        a success.
         """
         return self.runs.read(user)
 

@@ -88,8 +88,9 @@ class TableOrphans(TableReads):
         """Remove missing and truncated data files from the table. Dry run by default.
 
         Their rows are lost, and every read of such a file fails until it is removed. Raise
-        InvalidRequestError if more than ``max_share`` of the files are missing, because then the
-        storage is probably not mounted, or the path is wrong; a dry run reports this instead.
+        InvalidRequestError if more than ``max_share`` of the files are missing or truncated,
+        because then the storage is probably not mounted, or the path is wrong; a dry run reports
+        this instead.
         """
         from lakeformat.paimon.orphans.missing import remove_missing_files
 
@@ -104,7 +105,7 @@ class TableOrphans(TableReads):
         missing manifest cannot be read. Raise InvalidRequestError if a missing manifest recorded
         deleted files, or if an append table has deletion vectors; a dry run reports this instead.
         In both cases restore the manifests from a backup, or roll back to a complete snapshot with
-        ``rollback(as_latest=False)``, which deletes the newer ones.
+        ``rollback(as_latest=False)``, which deletes the newer snapshots.
         """
         from lakeformat.paimon.orphans.missing_manifests import remove_missing_manifests
 

@@ -111,7 +111,7 @@ class TablePartitions(TableReads):
         return plan_drop_partitions(self._handle, partitions)
 
     def partition_rows(self, partition: PartitionSpec) -> PartitionRows:
-        """Return the rows of the partitions that match, by partition; nothing is changed."""
+        """Return the number of rows of each matching partition; nothing is changed."""
         from lakeformat.tables.partition_rows import PartitionRows
 
         plan = self.plan_drop_partitions([partition])

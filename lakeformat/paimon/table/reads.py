@@ -301,8 +301,8 @@ class TableReads:
         *,
         newest: bool,
     ) -> tuple[TableHandle, ShownState]:
-        """Return the snapshot that the call or the table options choose, and the handle for reading
-        it.
+        """Return the handle for reading, and the snapshot that the call or the table options
+        choose, by default the newest.
 
         The handle has the schema of that snapshot if the snapshot is read with its own columns.
         Raise InvalidRequestError if ``newest`` is True and another argument chooses a snapshot.

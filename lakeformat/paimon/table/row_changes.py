@@ -54,8 +54,9 @@ class TableRowChanges(TableReads):
         retry finds it. ``conflict="transaction-order"`` searches the rows in ``read_snapshot`` and
         keeps those whose key other commits have changed since; see ``write``.
 
-        Raise InvalidRequestError if ``where`` is None, or for ``read_snapshot`` without transaction
-        order. Raise UnsupportedError for a table that numbers its rows (``row-tracking.enabled``).
+        Raise InvalidRequestError if ``where`` is None, or for only one of ``read_snapshot`` and
+        transaction order. Raise UnsupportedError for a table that numbers its rows
+        (``row-tracking.enabled``).
         """
         from lakeformat.paimon.row_changes.change import delete_rows
 
@@ -107,7 +108,7 @@ def _read(
 ) -> tuple[int, str | None] | None:
     """Return the snapshot in which rows are searched, with its identity; None for the newest.
 
-    Raise InvalidRequestError if ``read_snapshot`` is given without transaction order.
+    Raise InvalidRequestError for only one of ``read_snapshot`` and transaction order.
     """
     if read_snapshot is None and conflict is None:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes, commits and deletes of partitions, as ``Table`` calls them.
+"""The work of ``Table.write``, ``commit``, ``new_writer`` and ``drop_partitions``.
 
 A write of rows is repeated if keys got other buckets meanwhile.
 """
@@ -196,8 +196,8 @@ class RowsWrite:
     def run(self) -> CommitReport:
         """Write and publish the rows.
 
-        After an error no new file remains, except after ``CommitOutcomeUnknownError``: a snapshot
-        may use the files.
+        After a ``LakeError`` no new file remains, except after ``CommitOutcomeUnknownError``: a
+        snapshot may use the files.
         """
         handle, commit = self.handle, self.options.commit
         replaced = self.replaced

@@ -60,8 +60,8 @@ def create(
 ) -> TagReport:
     """Create a tag of the snapshot ``origin``; with ``exist_ok`` an existing tag is kept.
 
-    Raise AlreadyExistsError for an existing tag, and CommitConflictError if the snapshot is being
-    deleted.
+    Raise AlreadyExistsError without ``exist_ok`` for an existing tag, and CommitConflictError if
+    the snapshot is being deleted.
     """
     check_new_file_name_part("tag name", name)
     require_allowed(handle, Operation.TAG)

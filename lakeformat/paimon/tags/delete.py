@@ -116,7 +116,7 @@ class _Deletion:
     gone: list[str] = field(default_factory=list)
 
     def delete(self, tag: Tag) -> None:
-        """Delete the tag, so that no reader or new tag uses it, and then its exclusive files."""
+        """Delete the tag and, if its snapshot was deleted, the files that only the tag needs."""
         storage, layout = self.handle.storage, self.handle.layout
         self.gone.append(tag.name)
         if self._is_live(tag):

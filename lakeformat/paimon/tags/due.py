@@ -64,5 +64,5 @@ class Timeline:
 
 
 def surplus(oldest_first: Sequence[str], most: int | None) -> list[str]:
-    """Return the oldest names, without the ``most`` newest; an empty list if ``most`` is None."""
+    """Return the names except the ``most`` newest; an empty list if ``most`` is None."""
     return [] if most is None else list(oldest_first[: max(0, len(oldest_first) - most)])

@@ -30,6 +30,7 @@ from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
+from lakeformat.types.count_text import counted
 
 __all__ = ["Lost", "remove_exclusive_files"]
 
@@ -129,8 +130,8 @@ def _entries(
     yield from manifest_batches(handle, _manifests(handle, snapshot, *which), gone.append)
     if gone:
         _log.info(
-            "skipped %d manifests of snapshot %d of %s, which an earlier attempt has deleted",
-            *(len(gone), snapshot.id, handle.uri),
+            "skipped %s of snapshot %d of %s, which an earlier attempt has deleted",
+            *(counted(len(gone), "manifest"), snapshot.id, handle.uri),
         )
 
 

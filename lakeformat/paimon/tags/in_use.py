@@ -64,8 +64,10 @@ def _require_unused(handle: TableHandle, tag: Tag, doing: str) -> None:
     """
     names = branches_from(handle, tag.snapshot)
     if names:
+        noun = "branch" if len(names) == 1 else "branches"
+        branches_text = f"{noun} {', '.join(map(repr, names))}"
         raise InvalidRequestError(
-            f"tag {tag.name!r} of {handle.uri} is in use: branch {', '.join(map(repr, names))} "
+            f"tag {tag.name!r} of {handle.uri} is in use: {branches_text} "
             f"began at its snapshot {tag.snapshot.id}, and the expiry of other engines keeps the "
             f"files of a branch only while that tag exists. Delete the branch before "
             f"{doing} the tag, or pass force=True: this library keeps the files of branches"

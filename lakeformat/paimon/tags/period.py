@@ -54,7 +54,7 @@ class Period:
 
 
 def period_of(options: TableOptions) -> Period:
-    """Return the period that ``tag.creation-period`` and ``tag.period-formatter`` set.
+    """Return the period that the options ``tag.creation-period*`` and ``tag.period-formatter`` set.
 
     Raise InvalidRequestError if ``tag.creation-delay`` is not shorter than the period.
     """

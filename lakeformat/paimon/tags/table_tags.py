@@ -83,8 +83,8 @@ class TableTags:
         exist_ok: bool = False,
         dry_run: bool = False,
     ) -> TagReport:
-        """Create a tag of the newest snapshot or of another one. Its rows can be read by the tag's
-        name even after the snapshot expires.
+        """Create a tag of the newest snapshot or of another one; the rows remain readable by the
+        tag's name after the snapshot expires.
 
         ``snapshot`` may be one that only a tag keeps; ``tag`` is an existing tag of the snapshot.
         ``at_or_after`` chooses the first snapshot committed at that time or later, ``watermark``

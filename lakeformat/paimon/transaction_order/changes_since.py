@@ -53,8 +53,8 @@ class ChangesSince:
     """None for the empty table before the first snapshot."""
     head: Snapshot | None
     added: tuple[ManifestColumns, ...]
-    """For each append, oldest first, the files that the append added, also files that a compaction
-    has replaced since.
+    """For each append, oldest first, the files that the append added, including files that a
+    compaction has replaced since.
     """
     batches: tuple[tuple[Snapshot, ManifestColumns], ...]
     """The overwrites, and the batches in transaction order, with their files."""

@@ -20,6 +20,7 @@ from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.write.assign import Place, RowsByPlace
 from lakeformat.paimon.write.sequences import SequenceNumbers
 from lakeformat.rows.groups import Mask, Positions
+from lakeformat.types.count_text import counted
 
 __all__ = ["NumbersAsOf", "WrittenAsOf"]
 
@@ -43,7 +44,7 @@ class WrittenAsOf:
 
 
 class NumbersAsOf(SequenceNumbers):
-    """Gives all rows of a bucket in one sorted run the same number.
+    """Gives all rows of a bucket in one sorted run the same sequence number.
 
     This number is just above the numbers of an earlier snapshot, plus one for each earlier run. A
     writer that was opened after that snapshot usually gives its rows higher numbers. The rows of
@@ -85,9 +86,9 @@ class NumbersAsOf(SequenceNumbers):
             super()._require_bucket_count(self._files_of(partitions, head))
             rescaled = CommitConflictError(
                 f"this batch on {handle.uri} was computed from snapshot {base.id}, but a partition "
-                f"that it changes was rescaled since, to {handle.options.bucket} buckets. Nothing "
-                "was published; read the table again and repeat the work, and do not rescale a "
-                "table while batches run"
+                "that it changes was rescaled since, to "
+                f"{counted(handle.options.bucket, 'bucket')}. Nothing was published; read the "
+                "table again and repeat the work, and do not rescale a table while batches run"
             )
             rescaled.is_final = True
             raise rescaled from None

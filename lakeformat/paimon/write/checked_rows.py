@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks rows before a writer gets them, with the row numbers of the caller in errors."""
+"""Checks rows before a writer gets them; errors name rows by the row numbers of the caller."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes rows of tables whose keys may move to another partition.
+"""Places the rows of tables whose keys may move to another partition.
 
 If a key is already in another partition, the merge engine decides. ``deduplicate`` deletes the row
 there and writes the new row to the new partition. ``partial-update`` and ``aggregation`` keep the
@@ -71,7 +71,8 @@ class CrossPartitionRows:
     def settle(self) -> Iterator[tuple[pa.RecordBatch, Kinds, Places]]:
         """Yield all rows with their kinds and place numbers.
 
-        Rows of kind DELETE are added for keys that move to another partition.
+        Rows of kind DELETE are added for keys that move to another partition. ``first-row`` drops
+        rows whose key is in another partition.
         """
         if not self._met:
             return
@@ -115,7 +116,7 @@ class CrossPartitionRows:
         return rows, piece.kinds, at
 
     def _moving(self, piece: _Piece, places: KeyPlaces) -> tuple[pa.RecordBatch, Kinds, Places]:
-        """Return each row in its own partition, after a DELETE of its key in the old partition."""
+        """Return each row in its own partition; if its key moved, after a DELETE in the old one."""
         moves = _moves(piece, places)
         left = np.flatnonzero(moves.left_partition != NOWHERE)
         if not len(left):

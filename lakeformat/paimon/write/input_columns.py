@@ -33,8 +33,8 @@ class InputColumns:
     """Brings the columns of batches into the order and the types of a table, and adds absent
     columns.
 
-    An absent column gets its default, or nulls. As in Java, a default also replaces a given null.
-    In a NOT NULL column a given null is refused even with a default.
+    An absent column gets its default, or nulls. As in Paimon's Java library, a default also
+    replaces a given null. In a NOT NULL column a given null is refused even with a default.
     """
 
     def __init__(self, fields: tuple[DataField, ...], encoded: Collection[str] = ()) -> None:

@@ -89,9 +89,7 @@ class _Sorted:
         return len(self.hashes)
 
     def find(self, wanted: Hashes, found: Buckets) -> None:
-        """Write the bucket of each hash that this object has into ``found``; ``wanted`` is
-        sorted.
-        """
+        """Write the bucket of each known hash of ``wanted``, which is sorted, into ``found``."""
         at = np.minimum(np.searchsorted(self.hashes, wanted), len(self.hashes) - 1)
         here = self.hashes[at] == wanted
         found[here] = self.buckets[at[here]]

@@ -55,7 +55,7 @@ class KeyValueBuckets:
         *,
         with_changelog: bool,
     ) -> None:
-        """Start with an empty buffer; ``place_of`` returns the bucket of a place number.
+        """Start with an empty buffer; ``place_of`` returns the place of a number.
 
         If ``with_changelog`` is set and ``changelog-producer`` is ``input``, rows are also written
         as changelog.
@@ -126,7 +126,8 @@ class KeyValueBuckets:
         self._sequences.end_run()
 
     def _ready_to_move(self, rows: pa.Table) -> pa.Table:
-        """Return the rows with dictionary-encoded texts, except in the key; they are copied faster.
+        """Return the rows with dictionary-encoded texts, which are copied faster; keys are not
+        encoded.
 
         With another engine than ``deduplicate``, or another format than Parquet, return the rows
         unchanged.
@@ -194,7 +195,7 @@ class KeyValueBuckets:
 
 
 def _in_order(held: SortedRows) -> Iterator[tuple[int, pa.Table]]:
-    """Yield each place number with its rows, sorted but not merged."""
+    """Yield the rows of each place in parts, sorted but not merged, with the place number."""
     for place, groups in held:
         for part in _parts(groups):
             yield place, take_rows(held.rows, part.order)

@@ -93,12 +93,13 @@ def _check_precision(values: pa.Array, data_type: AtomicType, name: str) -> None
     """Raise InvalidRequestError if a timestamp has more fractional digits than its column: readers
     would cut them off.
     """
-    step = 10 ** (_UNIT_DIGITS[values.type.unit] - data_type.precision)
+    digits = data_type.precision
+    step = 10 ** (_UNIT_DIGITS[values.type.unit] - digits)
     if step == 1:
         return
     units = values.cast(pa.int64())
     if pc.any(pc.not_equal(units, pc.multiply(pc.divide(units, step), step))).as_py():
         raise InvalidRequestError(
-            f"column {name!r} keeps {data_type.precision} fractional digits of a second, "
+            f"column {name!r} keeps {digits} fractional digit{'' if digits == 1 else 's'} of a second, "
             "but a value has more; round it before writing"
         )

@@ -60,7 +60,7 @@ class Placement(Protocol):
         ...
 
     def abort(self) -> None:
-        """Delete the written files, and drop the buffered rows."""
+        """Delete the written index files, and drop the buffered rows."""
         ...
 
 

@@ -33,7 +33,7 @@ class PostponedBuckets:
     """Buffers the rows of one writer and writes them partition by partition.
 
     All files of a writer have one prefix in their names. The compaction reads the files of a prefix
-    by ascending number, so that rows keep their order of arrival.
+    by ascending file number, so that rows keep their order of arrival.
     """
 
     def __init__(self, handle: TableHandle, place_of: Callable[[int], Place]) -> None:

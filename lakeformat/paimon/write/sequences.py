@@ -45,8 +45,8 @@ class SequenceNumbers:
     def look_up(self, places: Iterable[Place]) -> None:
         """Read the live files in the partitions of ``places``.
 
-        Raise InvalidRequestError if a partition has another number of buckets than the table
-        option.
+        Raise InvalidRequestError if a partition has another number of buckets than the option
+        ``bucket``.
         """
         new = {place.partition for place in places} - self._known
         self._known |= new

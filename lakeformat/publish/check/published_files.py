@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the data files that Iceberg metadata names with the published files of a snapshot.
 
-A reader may open any file that the metadata names, also a file that another program added to the
-metadata.
+A reader may open any file that the metadata names, including a file that another program added to
+the metadata.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class ReaderCheck:
     other rows are no problem of the table.
     """
     rows: int | None = None
-    """The number of rows that the reader returned; None if it could not read the table."""
+    """The number of rows that the reader returned; None if it did not read the table."""
     missing_rows: int = 0
     """The number of rows in the published files that the reader did not return."""
     other_rows: int = 0
