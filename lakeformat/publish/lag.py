@@ -37,7 +37,7 @@ def lag_of(handle: TableHandle, targets: Targets | None) -> ObserverLag:
     """Return how many snapshots Iceberg readers do not see yet, also in catalogs.
 
     All snapshots count as unseen if the metadata is missing or unreadable, or names an earlier
-    location of the table. They also do if its newest snapshot was rolled back.
+    location of the table. The same holds if the newest snapshot of the metadata was rolled back.
     """
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
@@ -85,7 +85,7 @@ def _lag(handle: TableHandle, head: Snapshot, targets: Targets | None) -> Reader
 def _in_catalogs(
     handle: TableHandle, newest: LoadedMetadata, targets: Targets | None
 ) -> ReadersLag | None:
-    """Return the lag of the late catalogs as one; None if there is none."""
+    """Return the lag of all late catalogs as one lag; None if no catalog is late."""
     try:
         entries = entries_of(handle, targets)
     except LakeError as reason:

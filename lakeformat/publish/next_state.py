@@ -117,9 +117,7 @@ class NextState:
         return [*self.files.written, *self.deleted.files.written]
 
     def discard(self) -> None:
-        """Remove the files of an unpublished state: its manifests, manifest lists and files of
-        deletes.
-        """
+        """Remove the manifests, manifest lists and delete files of an unpublished state."""
         self.files.delete_all_but(())
         self.deleted.files.delete_all()
 

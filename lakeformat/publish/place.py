@@ -19,8 +19,7 @@ from lakeformat.storage.location import location_of
 __all__ = ["location_of_table", "require_place", "versions_of"]
 
 _CATALOG = "iceberg"
-"""The directory in the warehouse with the metadata of published tables, as a Hadoop catalog has
-it."""
+"""The warehouse directory with the metadata of published tables, laid out as a Hadoop catalog."""
 
 
 def versions_of(handle: TableHandle) -> PublishedVersions:

@@ -63,9 +63,9 @@ class Rebuild:
                 rest = rest[-1:] if restarts > _MOST_RESTARTS else rest
                 self.discard()
                 _log.warning(
-                    "the published history begins at snapshot %s, because an earlier one cannot be "
-                    "published: %s",
-                    *(rest[0].snapshot.id, reason),
+                    "the published history of %s begins at snapshot %s, because an earlier one "
+                    "cannot be published: %s",
+                    *(self._first.metadata.location, rest[0].snapshot.id, reason),
                 )
         raise AssertionError
 

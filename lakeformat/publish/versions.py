@@ -106,7 +106,7 @@ class PublishedVersions:
     def look(self) -> Newest:
         """Find the newest published metadata and the number of the next file.
 
-        Files of another program in the directory, also with higher numbers, are skipped if there is
+        Files of another program in the directory, even with higher numbers, are skipped if there is
         published metadata below them. Raise ``InvalidRequestError`` if another program wrote
         metadata for another Iceberg table, or used up the numbers.
         """
@@ -155,9 +155,10 @@ class PublishedVersions:
     ) -> None:
         """Write the number of ``current`` to the version hint, unless a newer file exists.
 
-        Then delete the metadata files that ``before`` lists in its log and ``current`` does not. If
-        the hint cannot be written, only log a warning. With ``must`` raise the error of the storage
-        instead, because the caller then deletes files that readers of an older hint need.
+        Then delete the metadata files that ``before``, if given, lists in its log and ``current``
+        does not. If the hint cannot be written, only log a warning. With ``must`` raise the error
+        of the storage instead, because the caller then deletes files that readers of an older hint
+        need.
         """
         number = version_of(current.path)
         assert number is not None

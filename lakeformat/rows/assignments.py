@@ -13,6 +13,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.rows.conditions.literals import has_literals, literal_of
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.closest import closest
+from lakeformat.types.count_text import counted
 from lakeformat.types.types import DataField
 
 __all__ = ["Assignments", "Conform", "NewValue", "NewValues", "bind_assignments"]
@@ -113,9 +114,9 @@ def _column(name: str, value: Any, rows: pa.RecordBatch) -> pa.Array:
     if isinstance(found, pa.ChunkedArray):
         found = found.combine_chunks()
     if not isinstance(found, pa.Array) or len(found) != rows.num_rows:
-        had = f"{len(found)} values" if isinstance(found, pa.Array) else repr(found)[:100]
+        had = counted(len(found), "value") if isinstance(found, pa.Array) else repr(found)[:100]
         raise InvalidRequestError(
-            f"the function for column {name!r} was called with {rows.num_rows} rows and returned "
-            f"{had}: return an Arrow array with a value for each row, or one scalar"
+            f"the function for column {name!r} was called with {counted(rows.num_rows, 'row')} and "
+            f"returned {had}: return an Arrow array with a value for each row, or one scalar"
         )
     return found

@@ -3,7 +3,7 @@
 interleaves the bits of several columns.
 
 A number becomes 8 bytes; a text is cut to its first bytes. The sign bit is flipped so that negative
-numbers sort first, floating-point numbers sort in the order of IEEE 754, and null is all zeros.
+numbers sort first. Floating-point numbers sort in the order of IEEE 754, and null is all zeros.
 """
 
 from __future__ import annotations

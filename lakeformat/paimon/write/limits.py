@@ -100,6 +100,6 @@ def _check_precision(values: pa.Array, data_type: AtomicType, name: str) -> None
     units = values.cast(pa.int64())
     if pc.any(pc.not_equal(units, pc.multiply(pc.divide(units, step), step))).as_py():
         raise InvalidRequestError(
-            f"column {name!r} keeps {digits} fractional digit{'' if digits == 1 else 's'} of a second, "
-            "but a value has more; round it before writing"
+            f"column {name!r} keeps {digits} fractional digit{'' if digits == 1 else 's'} of a "
+            "second, but a value has more; round it before writing"
         )

@@ -18,6 +18,7 @@ import pyarrow as pa
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.casts import cast_array
+from lakeformat.types.count_text import counted
 from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
 from lakeformat.types.type_text import type_to_json
 from lakeformat.types.types import STRING, AtomicType, DataField, DataType, TypeName
@@ -200,10 +201,10 @@ def _decimal(value: Any, data_type: AtomicType) -> pa.Scalar:
     text = "".join(map(str, digits)).rstrip("0")
     scale = 0 if not text else -(exponent + len(digits) - len(text))
     if scale > data_type.scale:
-        raise _Unfit(f"write at most {data_type.scale} digits after the point")
+        raise _Unfit(f"write at most {counted(data_type.scale, 'digit')} after the point")
     if exact.copy_abs() > _largest_decimal(data_type):  # abs() would round to 28 digits
         before = data_type.precision - data_type.scale
-        raise _Unfit(f"write at most {before} digits before the point")
+        raise _Unfit(f"write at most {counted(before, 'digit')} before the point")
     kept = Decimal((sign, tuple(map(int, text)), -scale)) if text else Decimal(0)
     with_scale = kept.as_tuple()
     assert isinstance(with_scale.exponent, int)
@@ -320,7 +321,8 @@ def _to_utc(text: str) -> str:
 def _require_digits(text: str, digits: int) -> None:
     fraction = _FRACTION.search(text)
     if fraction is not None and len(fraction[1]) > digits:
-        raise _Unfit(f"the column keeps {digits} digits after the point of a second: write no more")
+        kept = counted(digits, "digit")
+        raise _Unfit(f"the column keeps {kept} after the point of a second: write no more")
 
 
 def _cast(text: str, data_type: AtomicType) -> pa.Scalar:

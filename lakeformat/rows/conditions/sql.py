@@ -63,8 +63,8 @@ _MOMENTS: dict[str, Callable[[str], Any]] = {
 
 
 def parse_predicate(text: str) -> Predicate:
-    """Return the condition of a SQL text; names are quoted with ``"`` or backticks, texts with
-    ``'``.
+    """Return the condition of a SQL text; names may be quoted with ``"`` or backticks, texts are
+    quoted with ``'``.
 
     Raise InvalidRequestError, which quotes the unsupported part, for SQL that is not a condition.
     """
