@@ -17,7 +17,7 @@ _NO_SUCH_CALL = 501
 
 
 class ConditionalWrites:
-    """The requests for files in one bucket that the store must not replace. The store is not tested
+    """The requests to one bucket for files that the store must not replace; the store is not tested
     here.
     """
 

@@ -100,7 +100,9 @@ class LocalStorage(FollowsNoLinks):
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
-        """Open a ``pyarrow.OSFile`` into a new file, durable when the context is left."""
+        """Open a ``pyarrow.OSFile`` into a new file, which is durable when the block ends without
+        an error.
+        """
         self._check(path)
         with translated("create", path):
             make_durable_directory(os.path.dirname(path))

@@ -83,7 +83,9 @@ class MemoryStorage:
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
-        """Open a stream whose content becomes visible, whole, when the context is left."""
+        """Open a stream; its content becomes visible, whole, when the block ends without an
+        error.
+        """
         self._refuse_taken(path)
         with pa.BufferOutputStream() as stream:
             yield stream

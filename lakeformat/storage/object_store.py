@@ -88,7 +88,9 @@ class ObjectStorage:
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
-        """Open a stream whose content becomes visible, whole, when the context is left."""
+        """Open a stream; its content becomes visible, whole, when the block ends without an
+        error.
+        """
         key = _key(path)
         upload = UploadStream(
             lambda content: self._raw.put_new(key, content),

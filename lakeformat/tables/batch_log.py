@@ -111,7 +111,7 @@ class _LoggedBatch:
         """Record that the batch begins, and return the identity to commit it with.
 
         Return None if the batch is already published. A batch that is older than the newest batch
-        and was never published raises ``InvalidRequestError``.
+        raises ``InvalidRequestError`` if its commit is not found.
         """
         note, commit = self._read(), self.commit
         if note is not None and note.identifier > commit.identifier:

@@ -116,7 +116,9 @@ def require_commit_id(commit: object) -> None:
 
 
 def require_past_first_try(commit: CommitId, now_millis: int) -> None:
-    """Raise ``InvalidRequestError`` if ``first_try_millis`` of a commit is in the future."""
+    """Raise ``InvalidRequestError`` if ``first_try_millis`` of a commit is over 10 minutes in the
+    future.
+    """
     first = commit.first_try_millis
     if first is not None and first > now_millis + CLOCK_SKEW_MILLIS:
         raise InvalidRequestError(

@@ -35,7 +35,7 @@ def names_credential(key: str) -> bool:
 
 
 def require_no_credential(key: str) -> None:
-    """Raise ``InvalidRequestError`` for a name of a credential."""
+    """Raise ``InvalidRequestError`` if ``key`` names a credential."""
     if names_credential(key):
         raise InvalidRequestError(
             f"option {key!r} names a credential, and options of a table are stored as plain text "

@@ -145,8 +145,8 @@ class _DriverRound(Generic[U, R]):
     conflict: LakeError | None = None
 
     def run(self) -> bool:
-        """Plan, run and commit. Return True if another round must be planned, also after a
-        conflict.
+        """Plan, run and commit; return True if more work is due. A conflict is stored in
+        ``conflict``.
         """
         try:
             planned = self.steps.plan()

@@ -27,8 +27,7 @@ class AnyExpireReport(Report, ABC):
         """One line for each change that the expiry made or, in a dry run, would make."""
 
     def advice(self, table: str) -> Sequence[str]:
-        """Return sentences that name what prevents further expiry, each with the command that ends
-        it.
+        """Return a sentence for each obstacle to further expiry, with the command that removes it.
 
         ``table`` is the name of the table in the commands.
         """

@@ -19,7 +19,7 @@ _TEMPORARY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
 def suffixed(name: str, prefix: str) -> str | None:
     """Return the part of a file name after ``prefix``.
 
-    Return None for a name without the prefix, and for a temporary file.
+    Return None for a name without the prefix, for the prefix alone, and for a temporary file.
     """
     rest = name.removeprefix(prefix)
     return rest if rest and rest != name and not _TEMPORARY.search(rest) else None
