@@ -37,7 +37,8 @@ def lag_of(handle: TableHandle, targets: Targets | None) -> ObserverLag:
     """Return how many snapshots Iceberg readers do not see yet, also in catalogs.
 
     All snapshots count as unseen if the metadata is missing or unreadable, or names an earlier
-    location of the table. The same holds if the newest snapshot of the metadata was rolled back.
+    location of the table. The same holds if the newest snapshot of the metadata was rolled back, or
+    if a catalog lacks the table or cannot be checked.
     """
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:

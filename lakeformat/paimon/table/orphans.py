@@ -54,13 +54,13 @@ class TableOrphans(TableReads):
         raises InvalidRequestError, unless ``allow_younger`` confirms that no writer is active. An
         old file is kept if its writer also wrote a file that is not old enough. The files of the
         messages ``in_use`` and files with unknown names are kept, too. If more than 100 files, and
-        more than ``max_share`` of the table's files or bytes, are orphans, InvalidRequestError is
-        raised; a dry run reports this instead. ``external_paths`` also checks external paths, where
-        no other table may keep files. ``on_progress`` is called with every file that is removed or,
-        in a dry run, would be removed.
+        more than ``max_share`` of the table's files or bytes, are orphans, or if the table has no
+        snapshots, InvalidRequestError is raised; a dry run reports this instead. ``external_paths``
+        also checks external paths, where no other table may keep files. ``on_progress`` is called
+        with every file that is removed or, in a dry run, would be removed.
 
-        ``executor`` reads manifests and lists directories: ``"threads"`` (as many as the option
-        ``file-operation.thread-num``), ``"serial"``, or an object such as
+        ``executor`` reads manifests and lists directories: ``"threads"`` (the default; as many as
+        the option ``file-operation.thread-num``), ``"serial"``, or an object such as
         ``spark_jobs.SparkExecutor``. The decision and the removal happen in this process.
         """
         from lakeformat.paimon.orphans.remove import OrphanOptions, remove_orphans

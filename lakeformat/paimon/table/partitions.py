@@ -47,7 +47,7 @@ class TablePartitions(TableReads):
     def explain_empty_choice(
         self, *, where: Where | None = None, partitions: Partitions | None = None
     ) -> str | None:
-        """Return a sentence that names the nearest partitions if no chosen partition has rows.
+        """Return a sentence that names existing partitions if no chosen partition has rows.
 
         Return None if a chosen partition has rows, if the table is empty, or if neither argument
         chooses partitions.
@@ -94,8 +94,8 @@ class TablePartitions(TableReads):
         """Return the partitions in which snapshots added or deleted files, as dicts of column and
         value.
 
-        The snapshots are those after ``after`` up to and including ``upto``. A compaction counts
-        for the partitions that it rewrote. A null value is None.
+        The snapshots are those after ``after`` up to and including ``upto``; expired ones are
+        skipped. A compaction counts for the partitions that it rewrote. A null value is None.
         """
         from lakeformat.paimon.partitions.touched import touched_partitions
 
@@ -179,8 +179,8 @@ class TablePartitions(TableReads):
         """Create the indexes of the options ``file-index.*`` for existing files.
 
         Indexes that no option requests any more are removed. Data files do not change. ``force``
-        also rebuilds existing indexes. ``on_progress`` is called with the number of files, and the
-        number of finished files.
+        also rebuilds existing indexes. ``on_progress`` is called with the number of files to
+        change, and the number of finished files.
         """
         from lakeformat.paimon.compact.partition_choice import Chosen
         from lakeformat.paimon.file_indexes.rewrite import rewrite_file_indexes

@@ -125,9 +125,9 @@ class TableUpkeep(TableReads):
     ) -> RescaleReport:
         """Rewrite partitions with another bucket count, each in a separate overwrite.
 
-        Without ``bucket`` the count of the table options is used: set option ``bucket``, then
-        rescale. An argument ``bucket`` does not change the option: unless it is -2, writers are
-        refused in the rescaled partitions until you set the option, too. ``where`` and
+        Without ``bucket`` the table option ``bucket`` is used: set the option, then rescale. If the
+        option is -2, pass the argument. The argument does not change the option: unless the option
+        is -2, writers are refused in the rescaled partitions until you set it, too. ``where`` and
         ``partitions`` choose partitions; ``dry_run`` only reports the plan. Rows added meanwhile
         are not lost: their partition is written again. Older snapshots remain readable.
         ``executor`` is ``"serial"`` (the default), ``"threads"``, or an object such as
@@ -166,9 +166,9 @@ class TableUpkeep(TableReads):
         and ``partitions`` choose partitions. ``idle`` chooses partitions without writes for that
         time (``"1 h"``) and compacts them in full. ``buckets`` chooses buckets. Writers are not
         blocked. A unit of work is a bucket of a primary-key table, or some files of an append
-        table; units that conflict with a commit are planned again. ``executor`` is ``"threads"``,
-        ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``. ``on_progress`` is called
-        after each unit.
+        table; units that conflict with a commit are planned again. ``executor`` is ``"threads"``
+        (the default), ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``.
+        ``on_progress`` is called after each unit.
 
         ``order_by`` sorts rows without a primary key, so that queries open fewer files:
         ``order_strategy`` is ``"order"``, column after column, ``"zorder"`` or ``"hilbert"``.
