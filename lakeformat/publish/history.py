@@ -22,9 +22,9 @@ class KeptSnapshot:
 
     snapshot: Snapshot
     is_next: bool
-    """True if the snapshot right before it in the table is published, too.
+    """True if the table's snapshot right before this one is published, too.
 
-    Then its delta manifests list all changes between both.
+    Then the delta manifests of this one list all changes between the two.
     """
 
 

@@ -79,7 +79,7 @@ class NextState:
         return self._with(started, self._changed(started, delta, before), metadata)
 
     def after_expired(self, manifests: pa.Table, before: Snapshot) -> TableMetadata:
-        """Return the metadata of ``base`` with a later snapshot; the snapshots between them have
+        """Return the metadata of ``base`` with a later snapshot; the snapshots between the two have
         expired.
 
         The arguments are those of ``after_base``. As after any expiry, the new snapshot has no

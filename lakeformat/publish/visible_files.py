@@ -32,7 +32,8 @@ def shows_such_files(summary: Mapping[str, str], schema: TableSchema) -> bool:
     """Return True if the table had the same setting of deletion vectors when the snapshot was
     published.
 
-    Then the snapshot with this ``summary`` has files of the same levels as the next one.
+    Then the snapshot with this ``summary`` has files of the same levels as the next published
+    snapshot.
     """
     return (_VECTORS in summary) is (_VECTORS in marks_of(schema))
 

@@ -132,7 +132,7 @@ def short_type(kind: pa.DataType) -> pa.DataType | None:
 
 
 def short_decimals(values: pa.Array, wanted: pa.DataType) -> pa.Array | None:
-    """Return the values of a column of decimals as 64-bit decimals; ``wanted`` is its type.
+    """Return the values of a column of decimals as 64-bit decimals; ``wanted`` is the column type.
 
     Return None if a value has too many digits, if ``wanted`` has no 64-bit form, or if the type of
     ``values`` is neither ``wanted`` nor its 64-bit form. The caller then checks each value.

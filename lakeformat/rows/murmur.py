@@ -92,7 +92,7 @@ class Lockstep:
         self._stir(len(half))
 
     def mix_end(self, rest: NDArray[np.uint32]) -> None:
-        """Mix the last one to three bytes, padded with zeros, into each of the first ``len(rest)``
+        """Mix at most three last bytes, padded with zeros, into each of the first ``len(rest)``
         rows.
         """
         rows = len(rest)

@@ -84,8 +84,8 @@ def location_of(address: str, *, is_literal: bool = True) -> Location:
     """Return the location of an address.
 
     Raise ``InvalidRequestError`` for an address that is empty, relative or invalid. Metadata stores
-    addresses literally (``is_literal``). In an address from a caller, a percent sign of a ``file``
-    or ``memory`` URI begins an escape, and a local path may be relative.
+    addresses literally (``is_literal``). In an address from a caller (``is_literal=False``), a
+    percent sign of a ``file`` or ``memory`` URI begins an escape, and a local path may be relative.
     """
     if not address.strip() or "\0" in address:
         raise InvalidRequestError(f"{address!r} is not an address: write a path or a URI.")

@@ -36,7 +36,7 @@ class Held(Protocol):
 
 
 class Lock(Protocol):
-    """Locks by name, which exclude each other between all processes that write one warehouse."""
+    """Locks by name: each has one holder at a time among all processes that write one warehouse."""
 
     def hold(self, key: str) -> AbstractContextManager[Held]:
         """Hold the lock of ``key``, such as a table's full name ``<database>.<object>``, in a with

@@ -37,7 +37,7 @@ class ObserverLag:
     finding: str | None = None
     """The missing work as a clause for reports; None if no work is missing."""
     advice: str | None = None
-    """The way out if the work would fail again; None if doing it again helps."""
+    """The remedy if the work would fail again; None if doing it again helps."""
 
 
 class CommitObserver(Protocol[Handle_contra]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$statistics``: the result of ANALYZE to which a snapshot refers; often older than this."""
+"""``$statistics``: the result of ANALYZE to which a snapshot refers; the result may be older."""
 
 from __future__ import annotations
 

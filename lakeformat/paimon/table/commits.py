@@ -55,7 +55,7 @@ class TableCommits(TableReads):
         or delete ('-D'). Pass one value per row, or the name of a column of ``data``. Tables
         without a primary key accept inserts only.
 
-        ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` the rows of these
+        ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` the rows of the matching
         partitions, and ``"partitions"`` the rows of every partition that gets a row.
         ``read_snapshot`` is the snapshot from which the rows were computed, as a number, a position
         or the text of a position. If another commit has changed the written partitions since,
@@ -66,8 +66,8 @@ class TableCommits(TableReads):
         ``conflict="transaction-order"`` keeps what other commits changed after ``read_snapshot``,
         instead of raising CommitConflictError. The rows count as written at that snapshot: a later
         row or delete of a key wins, and an overwrite deletes only older rows. This needs a primary
-        key, the merge engine ``deduplicate``, and the snapshots since ``read_snapshot``. None: the
-        table option ``write.conflict`` decides.
+        key, the merge engine ``deduplicate``, and the snapshots since ``read_snapshot``. With None,
+        the table option ``write.conflict`` decides.
 
         The snapshot stores ``properties``, and the larger one of ``watermark`` (an event time in
         epoch milliseconds) and the table's watermark.

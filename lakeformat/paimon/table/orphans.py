@@ -46,8 +46,8 @@ class TableOrphans(TableReads):
 
         Dry run by default.
 
-        Only files last changed before ``older_than`` are removed: a time, or an age such as ``"2
-        d"``. The default is one day before the newest commit or, without a commit, one day ago.
+        Only files last changed before ``older_than`` (a time, or an age such as ``"2 d"``) are
+        removed. The default is one day before the newest commit or, without a commit, one day ago.
         ``running_since`` is the start of the oldest write in progress: then the default is one day
         ago, or five minutes before that start if that is earlier. Writes in progress have
         unreferenced files. So an ``older_than`` within the last day or after ``running_since``

@@ -230,9 +230,10 @@ class TableReads:
         first snapshot. Raise NotFoundError if some of these changes have expired.
 
         ``mode="delta"`` returns the rows as they were written, ``"changelog"`` the rows of
-        changelog files, ``"diff"`` compares two snapshots by key. ``"auto"`` compares two tags.
-        Between other ends, it reads the changelog if the table keeps one, else the delta. The first
-        column, ``rowkind``, is the kind of each row; ``where`` may use it, too.
+        changelog files, ``"diff"`` compares two snapshots by key. ``"auto"`` means ``"diff"``
+        between two tags. Between other ends, it means ``"changelog"`` if the table has one, else
+        ``"delta"``. The first column, ``rowkind``, is the kind of each row; ``where`` may use it,
+        too.
         """
         from lakeformat.paimon.read.changes.changes import Changes
         from lakeformat.paimon.read.changes.rows import changed_rows

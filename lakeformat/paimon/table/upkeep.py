@@ -54,9 +54,9 @@ class TableUpkeep(TableReads):
         """Maintain the table: expire partitions, compact, expire snapshots, remove orphan files.
 
         Each step does what is due by the table options. A failed step does not stop the next; the
-        report has its error. The steps are: full compaction of due buckets, expiry without
-        ``snapshot.expire.limit``, and ``remove_orphans`` with its default age. Partitions expire
-        only with the option ``partition.expiration-time``. Consumers are deleted only after
+        report has its error. The steps are: full compaction of due buckets, snapshot expiry without
+        the limit ``snapshot.expire.limit``, and ``remove_orphans`` with its default age. Partitions
+        expire only with the option ``partition.expiration-time``. Consumers are deleted only after
         ``consumer.expiration-time``, or if they have not moved since ``expire_consumers``: a time,
         or an age such as ``"2 d"``.
 
@@ -163,15 +163,16 @@ class TableUpkeep(TableReads):
         """Merge files into fewer and larger ones; the rows of the table do not change.
 
         ``full`` compacts every bucket completely, ``minor`` does what is due, repeatedly. ``where``
-        and ``partitions`` choose partitions. ``idle`` chooses partitions without writes for that
-        time (``"1 h"``) and compacts them in full. ``buckets`` chooses buckets. Writers are not
-        blocked. A unit of work is a bucket of a primary-key table, or some files of an append
-        table; units that conflict with a commit are planned again. ``executor`` is ``"threads"``
-        (the default), ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``.
-        ``on_progress`` is called after each unit.
+        and ``partitions`` choose partitions. ``idle``, such as ``"1 h"``, chooses partitions
+        without writes for that time and compacts them in full. ``buckets`` chooses buckets. Writers
+        are not blocked. A unit of work is a bucket of a primary-key table, or some files of an
+        append table; units that conflict with a commit are planned again. ``executor`` is
+        ``"threads"`` (the default), ``"serial"``, or an object such as
+        ``spark_jobs.SparkExecutor``. ``on_progress`` is called after each unit.
 
-        ``order_by`` sorts rows without a primary key, so that queries open fewer files:
-        ``order_strategy`` is ``"order"``, column after column, ``"zorder"`` or ``"hilbert"``.
+        ``order_by`` sorts the rows of a table without primary key, so that queries open fewer
+        files: ``order_strategy`` is ``"order"``, column after column, ``"zorder"`` or
+        ``"hilbert"``.
 
         A bucket that fails does not stop the next. Its error is raised after the remaining buckets
         are published; ``report`` of the error has the result of each bucket. A compaction may

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows that an overwrite in transaction order keeps: rows committed after its snapshot.
+"""The rows that an overwrite in transaction order keeps: rows committed after the snapshot that it
+read.
 
 A file that has only such rows is kept. Rows that a compaction has merged with older rows are
 written again.
@@ -30,8 +31,8 @@ __all__ = ["NO_FILES", "NewerFiles", "newer_files"]
 
 @dataclass(frozen=True, slots=True)
 class NewerFiles:
-    """The files that were added after the snapshot of an overwrite, in the partitions that it
-    replaces.
+    """The files that were added after the snapshot that an overwrite read, in the partitions that
+    it replaces.
     """
 
     kept: frozenset[str]

@@ -55,7 +55,8 @@ class KeyValueBuckets:
         *,
         with_changelog: bool,
     ) -> None:
-        """Start with an empty buffer; ``place_of`` returns the place of a number.
+        """Start with an empty buffer; ``place_of`` returns the partition and bucket of a place
+        number.
 
         If ``with_changelog`` is set and ``changelog-producer`` is ``input``, rows are also written
         as changelog.

@@ -58,7 +58,7 @@ class RowBuffer:
 
 
 def _as_one(batches: list[pa.RecordBatch]) -> pa.Table:
-    """Return batches as one table; if their schemas differ, dictionaries and short decimals are
+    """Return batches as one table; if their schemas differ, dictionaries and 64-bit decimals are
     decoded.
     """
     if all(batch.schema.equals(batches[0].schema) for batch in batches):

@@ -50,7 +50,7 @@ def sort_rows(
 ) -> SortedRows:
     """Return buffered rows sorted by ``order``; ``numbers`` has the sequence number of each row.
 
-    In a bucket, the numbers must not fall from one row to the next.
+    In a bucket, the numbers must not decrease from one row to the next.
     """
     rows = held.rows.add_column(0, VALUE_KIND.name, pa.array(held.kinds))
     rows = rows.add_column(0, SEQUENCE_NUMBER.name, pa.array(numbers))

@@ -64,8 +64,8 @@ class TableWriter:
         ``replaces``: the messages are for an overwrite, of the partitions ``within`` if given. An
         overwrite starts at sequence number 0 and writes no changelog. ``is_committed_here``: the
         caller commits the messages itself, at once. ``find_keys``: looks up keys that may change
-        partitions. ``as_of``: the rows of a primary-key table are of an earlier snapshot, and newer
-        rows of their keys are kept.
+        partitions. ``as_of``: the rows of a primary-key table count as written at an earlier
+        snapshot, and newer rows of their keys are kept.
         """
         require_writable(handle)
         if (schema := keeping_instants(handle.schema)) is not handle.schema:

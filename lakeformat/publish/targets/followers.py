@@ -91,7 +91,7 @@ class ReadersLag:
     shown: int = 0
     """The number of the newest snapshot that readers see; 0 if they see none, or if unknown."""
     advice: str | None = None
-    """The way out if another publication would fail, too; otherwise None."""
+    """The remedy if another publication would fail, too; otherwise None."""
 
 
 def entry_lag(entry: CatalogEntry, newest: LoadedMetadata) -> ReadersLag | None:

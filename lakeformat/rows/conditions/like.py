@@ -15,8 +15,8 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def require_pattern(pattern: str, escape: str) -> None:
-    """Raise ``InvalidRequestError`` if ``escape`` is at the end, or before a character other than
-    ``%``, ``_`` and itself.
+    """Raise ``InvalidRequestError`` if ``escape`` is at the end of ``pattern``, or before a
+    character other than ``%``, ``_`` and itself.
     """
     _pieces(pattern, escape)
 
