@@ -203,6 +203,7 @@ def _reason(made: Sequence[DueTag], gone: Sequence[str], dry_run: bool) -> str:
     parts = [f"tag {each.name!r} {verb} snapshot {each.snapshot_id}" for each in made]
     if gone:
         deleted = "would delete" if dry_run else "deleted"
-        oldest = ", ".join(map(repr, gone))
+        noun = "tag" if len(gone) == 1 else "tags"
+        oldest = f"{noun} {', '.join(map(repr, gone))}"
         parts.append(f"{deleted} {oldest}, because of 'tag.num-retained-max'")
     return "; ".join(parts)

@@ -33,6 +33,7 @@ from lakeformat.paimon.tags.success_file import remove_success_file, write_succe
 from lakeformat.tables.file_name_part import check_new_file_name_part
 from lakeformat.tables.reference_reports import TagReport
 from lakeformat.tables.retain import Retain, to_retained
+from lakeformat.types.duration_text import exact_duration
 
 __all__ = [
     "create",
@@ -111,6 +112,8 @@ def replace_with(
     if dry_run:
         origin.require_kept(handle, f"tag {name!r}")
         reason = f"tag {name!r} is snapshot {before.snapshot.id} and would be {tag.snapshot.id}"
+        if before.snapshot == origin.snapshot:
+            reason = f"tag {name!r} would keep {_kept_text(tag)}"
         return _report(handle, tag, "replaced", reason, dry_run=True)
     if before.snapshot == origin.snapshot:
         replace_tag(handle.storage, handle.layout, tag)
@@ -120,6 +123,8 @@ def replace_with(
     write_success_file(handle, name)
     handle.observe_upkeep()
     reason = f"tag {name!r} was snapshot {before.snapshot.id} and is {tag.snapshot.id} now"
+    if before.snapshot == origin.snapshot:
+        reason = f"tag {name!r} keeps {_kept_text(tag)}"
     return _report(handle, tag, "replaced", reason)
 
 
@@ -242,6 +247,14 @@ def _shadowing(name: str) -> str:
     if not (name.isascii() and name.isdigit()):
         return ""
     return f"; in SQL, VERSION AS OF '{name}' means a tag of this name, not snapshot {name}"
+
+
+def _kept_text(tag: Tag) -> str:
+    """Return the tag's snapshot, and the time for which the tag keeps it, for a message."""
+    if tag.time_retained is None:
+        return f"snapshot {tag.snapshot.id} without a time limit"
+    millis = tag.time_retained // timedelta(milliseconds=1)
+    return f"snapshot {tag.snapshot.id} for {exact_duration(millis)}"
 
 
 def _report(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lakeformat.tables.report import Report
+from lakeformat.types.count_text import counted
 
 __all__ = ["PublicationCheckReport", "ReaderCheck"]
 
@@ -33,7 +34,8 @@ class ReaderCheck:
 
     def __str__(self) -> str:
         if self.outcome == "differ":
-            return f"{self.reader}: {self.missing_rows} missing, {self.other_rows} other rows"
+            missing = counted(self.missing_rows, "missing row")
+            return f"{self.reader}: {missing}, {counted(self.other_rows, 'other row')}"
         return f"{self.reader}: {self.outcome}" + (f": {self.reason}" if self.reason else "")
 
 

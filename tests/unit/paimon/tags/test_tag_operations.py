@@ -87,6 +87,18 @@ def test_a_name_that_is_taken_is_refused_or_kept():
     assert [tag.snapshot_id for tag in table.tags.list()] == [2]
 
 
+def test_a_replacement_may_change_the_retention_time_alone():
+    table = shop().table
+    table.tags.create("v", snapshot=1)
+
+    def reason(**arguments):
+        return table.tags.replace("v", snapshot=1, **arguments).reason
+
+    assert reason(retain="7 d", dry_run=True) == "tag 'v' would keep snapshot 1 for 7 d"
+    assert reason(retain="36 h") == "tag 'v' keeps snapshot 1 for 36 h"
+    assert reason() == "tag 'v' keeps snapshot 1 without a time limit"
+
+
 def test_a_tag_gets_another_name():
     table = shop().table
     table.tags.create("a", snapshot=1)
