@@ -29,7 +29,8 @@ __all__ = ["unneeded_files", "with_kept_snapshots"]
 
 
 def with_kept_snapshots(metadata: TableMetadata, handle: TableHandle) -> TableMetadata:
-    """Return the metadata without expired snapshots, and with the tags of the table.
+    """Return the metadata without expired snapshots, and with the table's tags of published
+    snapshots.
 
     A snapshot with a tag is kept. If nothing changes, the result is the same object.
     """

@@ -27,8 +27,8 @@ def cast_given(
 ) -> pa.Array:
     """Return the values of a column as the type ``target``.
 
-    Raise InvalidRequestError, which names the column, if the cast would change a value. ``before``
-    names the work that needs the values, for the error message.
+    Raise InvalidRequestError, which names the column, if the types do not match, or if the cast
+    would change a value. ``before`` names the work that needs the values, for the error message.
     """
     if values.type == target:
         return values

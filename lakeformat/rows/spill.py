@@ -95,7 +95,7 @@ class Spill:
 
     @property
     def has_room(self) -> bool:
-        """True if the limits of files and bytes allow one more file."""
+        """True if the options allow one more temporary file."""
         options = self._options
         limit = options.write_buffer_spill_max_disk_size_bytes
         return (

@@ -34,7 +34,7 @@ def empty_remover(storage: Storage) -> RemovesEmptyDirectories | None:
 
 
 def remove_empty_directory(storage: Storage, path: str) -> bool:
-    """Delete a directory if it is empty, and return True; otherwise return False.
+    """Delete a directory if it is empty; return False if it has content, else True.
 
     Unless the storage is a ``RemovesEmptyDirectories``, the check and the deletion are two steps: a
     file that is written between them is lost.

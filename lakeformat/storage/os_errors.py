@@ -59,7 +59,7 @@ def translated(operation: str, path: str, *, writes_nothing: bool = False) -> It
 
 @contextmanager
 def reading(operation: str, path: str) -> Iterator[None]:
-    """Do the same as ``translated``, but raise ``NotFoundError`` if the file does not exist."""
+    """Do the same as ``translated``, but raise ``NotFoundError`` if no file is at ``path``."""
     with translated(operation, path):
         try:
             yield

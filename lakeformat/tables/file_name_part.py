@@ -28,7 +28,7 @@ def suffixed(name: str, prefix: str) -> str | None:
 def check_new_file_name_part(what: str, name: object) -> None:
     """Raise ``InvalidRequestError`` if a new file cannot have this name.
 
-    ``what`` is the kind of the name for the message, such as "tag". Unlike
+    ``what`` is the kind of the name for the message, such as "tag name". Unlike
     ``check_file_name_part``, this also limits the length; existing files may have longer names.
     """
     check_file_name_part(what, name)

@@ -131,8 +131,8 @@ class BatchInOrder:
         """Write and publish the batch; plan and publish it again after a conflict.
 
         Raise CommitConflictError if the changes since the batch's snapshot are not known, or if
-        another batch has changed the same partitions. After an error no new file remains, except
-        after ``CommitOutcomeUnknownError``.
+        another batch or overwrite has changed the same partitions. After a ``LakeError`` no new
+        file remains, except after ``CommitOutcomeUnknownError``.
         """
         try:
             carry_out(
