@@ -35,6 +35,8 @@ KIND_NAMES = ["+I", "-U", "+U", "-D"]
 """The name of each kind; its index is the byte."""
 _NAMES = "'+I', '-U', '+U' or '-D'"
 _FORMS = f"{_NAMES}, or the numbers 0 to 3 that stand for them"
+_MOST_LETTERS = 100
+"""A message shows this many characters of the given kinds."""
 
 
 def is_retract(kinds: Kinds) -> Mask:
@@ -109,14 +111,20 @@ def _one_array(given: Any) -> pa.Array:
         return given
     if hasattr(given, "to_arrow"):  # polars
         return _one_array(given.to_arrow())
-    if isinstance(given, bytes | dict) or not isinstance(given, Iterable):
+    # A set has no order, so its kinds belong to no row.
+    if isinstance(given, bytes | dict | set | frozenset) or not isinstance(given, Iterable):
         raise InvalidRequestError(
-            f"kinds must be a column name or one kind per row, {_FORMS}; got {given!r}"
+            f"kinds must be a column name or one kind per row, {_FORMS}; got {_shown(given)}"
         )
     try:
         return pa.array(given if hasattr(given, "__len__") else list(given))
     except (pa.ArrowException, ValueError, OverflowError):
-        raise InvalidRequestError(f"kinds must be {_FORMS}; got {given!r}") from None
+        raise InvalidRequestError(f"kinds must be {_FORMS}; got {_shown(given)}") from None
+
+
+def _shown(given: Any) -> str:
+    text = repr(given)
+    return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}…"
 
 
 def parse_kinds(values: pa.Array, where: str, first_row: int, *, only_names: bool = False) -> Kinds:

@@ -132,6 +132,16 @@ def test_kinds_nobody_understands_are_refused_and_nothing_is_written(
     assert list(tmp_path.rglob("*.parquet")) == []
 
 
+def test_kinds_without_an_order_are_refused(catalog):
+    with pytest.raises(lake.InvalidRequestError, match="kinds must be a column name or one kind"):
+        keyed(catalog).write(rows((1, "a"), (2, "b")), {"+I", "-D"})
+
+
+def test_a_message_shows_the_beginning_of_many_kinds(catalog):
+    with pytest.raises(lake.InvalidRequestError, match=r"got \['\+I', 1, .{80,90}…$"):
+        keyed(catalog).write(rows((1, "a"), (2, "b")), ["+I", 1] * 1000)
+
+
 def test_a_kind_column_is_not_offered_numbers(catalog):
     table = keyed(catalog, **{"rowkind.field": "note"})
     with pytest.raises(
