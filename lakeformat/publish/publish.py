@@ -153,7 +153,7 @@ class _Publication:
 
         The metadata must be of this table and name only files of its publication. The table must
         still have the newest snapshot of the metadata. After a rollback, the metadata must have the
-        newest snapshot of the table instead.
+        newest snapshot of the table instead. The setting of deletion vectors must be unchanged.
         """
         if newest is None or newest.metadata.location.rstrip("/") != self._versions.location:
             return None

@@ -64,8 +64,8 @@ has a zone).
 def partitions_to_drop(partitions: object) -> list[PartitionSpec]:
     """Return the partitions to drop as a list.
 
-    ``InvalidRequestError`` is raised if the list is empty, or if an entry is empty and so selects
-    all rows.
+    ``InvalidRequestError`` is raised if ``partitions`` is not a list, if it is empty, or if an
+    entry is empty and so selects all rows.
     """
     specs = [*partitions] if is_list(partitions) else []  # type: ignore[misc]
     if not specs or not all(specs):

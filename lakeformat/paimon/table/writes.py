@@ -275,8 +275,8 @@ def _known_rows(data: Any) -> int | None:
 
 
 def _can_be_read_again(data: Any) -> bool:
-    """Return True for a collection or an Arrow stream that can be read twice; False for an
-    iterator, which the first read consumes.
+    """Return True for a collection or an Arrow stream that can be read twice; False for an iterator
+    or a ``RecordBatchReader``, which the first read consumes.
     """
     if isinstance(data, pa.RecordBatchReader):
         return False

@@ -51,7 +51,7 @@ class AutomaticTagsReport(Report):
 def create_due(
     handle: TableHandle, *, dry_run: bool = False, on_progress: OnRemoval | None = None
 ) -> AutomaticTagsReport:
-    """Create the tags that are due, then delete the oldest beyond ``tag.num-retained-max``.
+    """Create or move the tags that are due, then delete the oldest beyond ``tag.num-retained-max``.
 
     A repeated call creates no tag twice, so a schedule may call it as often as you like. Raise
     InvalidRequestError if ``tag.automatic-creation`` is ``none``.

@@ -169,8 +169,8 @@ class TableTags:
     def create_due(
         self, *, dry_run: bool = False, on_progress: OnRemoval | None = None
     ) -> AutomaticTagsReport:
-        """Create the automatic tags that are due by ``tag.automatic-creation`` and the options of
-        periods.
+        """Create or move the automatic tags that are due by ``tag.automatic-creation``; then delete
+        the oldest beyond ``tag.num-retained-max``.
 
         Raise InvalidRequestError if ``tag.automatic-creation`` is ``none``.
         """
