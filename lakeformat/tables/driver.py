@@ -102,7 +102,7 @@ class Ended(Enum):
 
 
 def carry_out(steps: Steps[U, R]) -> Ended:
-    """Plan, run and commit until no unit needs work.
+    """Plan, run and commit until no unit needs work, or until ``Steps.rounds`` is reached.
 
     After a ``CommitConflictError`` the units are planned again, unless the conflict is final. A
     missing or damaged file counts as a conflict if the table has a newer state, because expiry may

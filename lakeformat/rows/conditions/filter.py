@@ -255,8 +255,8 @@ def _bound(part: Predicate, fields: Mapping[str, DataField], *, is_negated: bool
 def _bound_comparison(column: str, op: Op, value: Any, field: DataField) -> Predicate:
     """Return a comparison with a value of the column's type.
 
-    If ``value`` is a number that the column cannot have, return a condition with the same result
-    for every row.
+    If ``value`` is a number that the column cannot have, return an equivalent condition, for
+    example a comparison with the nearest value.
     """
     try:
         return Compare(column, op, literal_of(value, field))
