@@ -35,7 +35,7 @@ KIND_NAMES = ["+I", "-U", "+U", "-D"]
 """The name of each kind; its index is the byte."""
 _NAMES = "'+I', '-U', '+U' or '-D'"
 _FORMS = f"{_NAMES}, or the numbers 0 to 3 that stand for them"
-_MOST_LETTERS = 100
+_MOST_CHARACTERS = 100
 """A message shows this many characters of the given kinds."""
 
 
@@ -124,7 +124,7 @@ def _one_array(given: Any) -> pa.Array:
 
 def _shown(given: Any) -> str:
     text = repr(given)
-    return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}…"
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
 
 
 def parse_kinds(values: pa.Array, where: str, first_row: int, *, only_names: bool = False) -> Kinds:

@@ -69,7 +69,7 @@ def _require_unused(handle: TableHandle, tag: Tag, doing: str) -> None:
         raise InvalidRequestError(
             f"tag {tag.name!r} of {handle.uri} is in use: {branches_text} "
             f"began at its snapshot {tag.snapshot.id}, and the expiry of other engines keeps the "
-            f"files of a branch only while that tag exists. Delete the branch before "
+            f"files of a branch only while that tag exists. Delete the {noun} before "
             f"{doing} the tag, or pass force=True: this library keeps the files of branches"
         )
 

@@ -86,7 +86,7 @@ def test_other_missing_and_repeated_rows_of_a_reader_are_counted(storage):
     report = check_publication(table, readers)
     assert [str(each) for each in report.readers] == [
         "right: equal",
-        "wrong: 1 missing, 1 other rows",
+        "wrong: 1 missing row, 1 other row",
         "broken: failed: RuntimeError: cannot read this file",
         "absent: not installed: pip install no_such_package",
         "local: not checked: it gets no credentials, so it reads only tables on local disks",

@@ -207,7 +207,7 @@ def test_a_uuid_may_be_written_as_text(storage):
         ({"kk": "a"}, "the columns are id, k"),
         ({"id": "seven"}, "is not a value of column 'id'"),
         ({"id": lambda old: old["k"]}, "id"),
-        ({"id": lambda old: pa.array([1])}, "called with 5 rows and returned 1 values"),
+        ({"id": lambda old: pa.array([1])}, "called with 5 rows and returned 1 value:"),
     ],
 )
 def test_values_that_do_not_fit_are_refused_and_leave_no_file(storage, values, error):

@@ -269,7 +269,7 @@ def test_a_column_that_others_added_meanwhile_is_kept(tmp_path):
         ({"unknown": 1}, "the columns are p, k, v"),
         ({"k": 2**31}, "not a value of column 'k', which is INT"),
         ({"k": 1.5}, "not a value of column 'k'.* write a whole number"),
-        ({"k": lambda rows: pa.array([1])}, "4 rows and returned 1 values"),
+        ({"k": lambda rows: pa.array([1])}, "4 rows and returned 1 value:"),
         ({"k": lambda rows: 7}, "returned 7: return an Arrow array"),
         ({"k": lambda rows: rows["v"]}, "column 'k' has type string, but the table needs int32"),
     ],
