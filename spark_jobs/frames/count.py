@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+import lakeformat as lake
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.arguments import Partitions
 from lakeformat.tables.moment import Moment
 from lakeformat.tables.position import AnyPosition
 from spark_jobs.frames.parts import spread, tasks_at_once
-from spark_jobs.frames.plans import AnyScan, pack_splits
+from spark_jobs.frames.plans import AnyScan, has_splits, pack_splits
 from spark_jobs.frames.tables import TableName, find_readable_table
 
 if TYPE_CHECKING:
@@ -40,16 +41,20 @@ def count_table(
     that must be merged or read. Raises ``NotFoundError`` for a missing table.
     """
     found = find_readable_table(spark, table, warehouse, catalog_options)
+    asked: dict[str, Any] = {
+        "where": where,
+        "partitions": partitions,
+        "snapshot": snapshot,
+        "tag": tag,
+        "as_of": as_of,
+        "watermark": watermark,
+    }
+    given = {name: value for name, value in asked.items() if value is not None}
     # One column is enough to count rows; without a key, only columns of conditions are read.
-    scan = found.scan(
-        found.schema.column_names[:1],
-        where=where,
-        partitions=partitions,
-        snapshot=snapshot,
-        tag=tag,
-        as_of=as_of,
-        watermark=watermark,
-    )
+    columns = found.schema.column_names[:1] if isinstance(found, lake.Table) else None
+    scan: Any = found.scan(columns, **given)
+    if not has_splits(scan):
+        return sum(batch.num_rows for batch in scan.to_batches())
     splits: Sequence[Any] = scan.splits()
     known, unknown = 0, []
     for split in splits:
