@@ -32,8 +32,8 @@ def readable_columns(columns: pa.Schema, fields: Sequence[DataField]) -> pa.Sche
 def needed_types(
     batches: Iterable[pa.RecordBatch], fields: Sequence[DataField]
 ) -> dict[str, DataType]:
-    """Return a type for each column of integers, decimals or limited text that has a value: the
-    type in ``fields``, widened until it holds all values of ``batches``.
+    """Return a type for each column of integers, decimals or texts that has a value: the type in
+    ``fields``, widened until it holds all values of ``batches``.
     """
     narrow = {field.name: field.type for field in fields if _is_limited(field.type)}
     needed: dict[str, DataType] = {}
@@ -62,7 +62,9 @@ def _holding(values: pa.Array, type: DataType) -> AtomicType:
     assert isinstance(type, AtomicType)
     if type.name in _TEXTS:
         longest = pc.max(pc.utf8_length(values)).as_py()
-        return replace(type, name=T.VARCHAR, parameters=(max(type.length, longest),))
+        if longest <= type.length:
+            return type
+        return replace(type, name=T.VARCHAR, parameters=(longest,))
     least, most = pc.min_max(values).as_py().values()
     if type.name in INTEGERS:
         return max(type, narrowest_integer(least, most), key=lambda each: INTEGERS.index(each.name))

@@ -117,8 +117,9 @@ def test_a_type_is_widened_for_the_values(orders, catalog, land, file_of):
 @pytest.mark.parametrize("ending", ["csv", "json"])
 def test_values_of_a_text_file_that_fit_widen_nothing(catalog, land, tmp_path, ending):
     columns = [("id", "SMALLINT"), ("price", "DECIMAL(4, 2)"), ("code", "VARCHAR(3)")]
-    catalog.create_table("shop.orders", [*columns, ("part", "FLOAT"), ("day", "DATE")])
-    row = {"id": 7, "price": 99.5, "code": "abc", "part": 0.5, "day": "2024-01-31"}
+    more = [("kind", "CHAR(2)"), ("part", "FLOAT"), ("day", "DATE")]
+    catalog.create_table("shop.orders", [*columns, *more])
+    row = {"id": 7, "price": 99.5, "code": "abc", "kind": "ab", "part": 0.5, "day": "2024-01-31"}
     text = ",".join(row) + "\n" + ",".join(map(str, row.values()))
     (tmp_path / f"a.{ending}").write_text(text if ending == "csv" else json.dumps(row))
 
