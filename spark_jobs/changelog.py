@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compacts a table so that its changelog gets the changes that it does not have yet."""
+"""Compacts a table so that its changelog gets the missing changes."""
 
 from __future__ import annotations
 

@@ -72,7 +72,9 @@ class LakeFunctionCommit(BatchRequest):
         BatchRequest.__post_init__(self)
         for name in _ONLY_TO_CREATE:
             if getattr(self, name) is not None and not self.create:
-                raise refusal(f"key {name!r} needs create=True for a new table; else leave it out")
+                raise refusal(
+                    f"key {name!r} needs create=True for a new table: add it, or leave out {name!r}"
+                )
 
 
 class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):

@@ -108,8 +108,8 @@ class Member:
 def read_members(declared: Sequence[Member], members: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the declared members by their Python names.
 
-    A member that is null counts as missing; a missing required member raises ``KeyError``. A value
-    of another type raises ``ValueError``. Members that are not declared are ignored.
+    A missing required member raises ``KeyError``. A value of another type, also null for a required
+    member, raises ``ValueError``. Other null members, and undeclared members, are left out.
     """
     return {
         member.name: member.checked(members[member.key])

@@ -72,7 +72,7 @@ class ListedHistory(Table, Generic[S]):
         """Return the position up to which a reader at ``after`` can read at most ``limit``
         snapshots.
 
-        None sets no limit: the position of the newest snapshot is returned.
+        None sets no limit: the newest position is returned.
         """
         history = self._history()
         if limit is None:

@@ -21,7 +21,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def to_millis(moment: Moment) -> int:
     """Return a point in time in epoch milliseconds, rounded down.
 
-    Any other value raises ``InvalidRequestError``.
+    A value that is not a point in time raises ``InvalidRequestError``.
     """
     if isinstance(moment, str):
         try:

@@ -53,8 +53,9 @@ class Position:
         """Return the position that a text, a snapshot number or a dict of an earlier version
         describes.
 
-        A snapshot number is an int or a str. The dict has ``snapshot_id``, or ``next_snapshot``,
-        the first snapshot after the position. Any other value raises ``InvalidRequestError``.
+        A snapshot number is an int or a str. The dict has ``position``, ``snapshot_id``, or
+        ``next_snapshot``, the first snapshot after the position. A ``Position`` is returned
+        unchanged; any other value raises ``InvalidRequestError``.
         """
         if isinstance(kept, Position):
             return kept

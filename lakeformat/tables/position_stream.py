@@ -77,8 +77,8 @@ class PositionStream(TableStream[S, Position]):
 
 
 def position_before(history: History[S], millis: int) -> Position:
-    """Return the position right before the first commit at ``millis`` (epoch milliseconds) or
-    later.
+    """Return the position right after the last commit before ``millis`` (epoch milliseconds);
+    without such a commit, the oldest position.
     """
     for each in reversed(history.snapshots):
         if each.time_millis < millis:

@@ -35,7 +35,7 @@ class BranchReport(Report):
     action: str
     """``created``, ``kept`` or ``renamed``; in a dry run the planned action."""
     snapshot_id: int | None
-    """The id of the first snapshot of the branch; None if it has no snapshots."""
+    """The id of the first snapshot of the branch; None if the branch has no snapshots."""
     reason: str
     dry_run: bool = False
 

@@ -24,8 +24,8 @@ _Field = TypeVar("_Field", bound=_Named)
 
 
 def columns_named(columns: object) -> list[str]:
-    """Return the names of columns as a list; an empty list if the argument is a single str, or no
-    iterable of str.
+    """Return the names of columns as a list; an empty list if the argument is a single str, or not
+    an iterable of str.
     """
     if not isinstance(columns, Iterable) or isinstance(columns, str | bytes):
         return []
@@ -36,7 +36,7 @@ def columns_named(columns: object) -> list[str]:
 def check_limit(limit: object) -> int | None:
     """Return the limit as an int; None means no limit.
 
-    Any other value than a whole number of 0 or more raises ``InvalidRequestError``.
+    A negative number, and a value that is not a whole number, raise ``InvalidRequestError``.
     """
     if limit is None:
         return None
@@ -65,8 +65,8 @@ def project(
 ) -> tuple[_Field, ...]:
     """Return the fields with the names ``columns``, in this order; None returns ``fields``.
 
-    ``columns`` may also name ``hidden`` fields. An unknown name raises ``InvalidRequestError``, and
-    so does a repeated one with ``each_once``.
+    ``columns`` may also name ``hidden`` fields. An unknown name or an empty list raises
+    ``InvalidRequestError``; with ``each_once``, so does a repeated name.
     """
     if columns is None:
         return fields

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test helpers: a storage that crashes on demand, and the contract of ``Storage`` as a test suite.
+"""Test helpers: a storage that crashes on demand, and test suites for storages and tables.
 
-The suite is ``lakeformat.testing.storage_suite``, which needs pytest.
+The suites ``storage_suite``, ``moving_suite`` and ``table_suite`` need pytest.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class CrashableStorage:
 
     @property
     def scheme(self) -> str:
-        """The text ``crashable``. ``open_storage`` cannot open such an address."""
+        """The text ``crashable``; ``open_storage`` cannot open addresses with this scheme."""
         return "crashable"
 
     def uri(self, path: str) -> str:

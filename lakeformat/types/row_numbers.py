@@ -16,7 +16,7 @@ _NAMES_A_ROW = re.compile(r"\brow \d")
 
 @contextmanager
 def rows_count_from(first: int) -> Iterator[None]:
-    """Add the number of the first row to an ``InvalidRequestError`` of the with block that names a
+    """If an ``InvalidRequestError`` of the with block names a row, add the number of the first
     row.
     """
     try:

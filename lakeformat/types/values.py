@@ -24,7 +24,7 @@ MULTISET                       ``list`` of (element, count); a ``dict`` is taken
 ROW                            ``tuple`` with the values of its fields in order
 =============================  ==========================================================
 
-Dates and times are numbers because Python's own stop at microseconds and the year 9999.
+Dates and times are numbers because Python's types stop at microseconds and the year 9999.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _NO_ROWS = [
     "XACOMMIT",
     "XAROLLBACK",
 ]
-"""The other kinds of Canal's protocol but TRUNCATE, whose messages have no rows."""
+"""All other kinds of Canal's protocol except TRUNCATE; their messages have no rows."""
 _TYPE = re.compile(r"([a-z]+)(?:\((\d+)(?:,\s*(\d+))?\))?( unsigned)?")
 _PLAIN: dict[str, DataType] = {
     "tinyint": atomic(T.TINYINT),

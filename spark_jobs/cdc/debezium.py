@@ -62,7 +62,7 @@ _BY_NAME: dict[str, Declared] = {
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
 _MOST_DIGITS = "38"
 _OPS = pa.array([*"crudtm"])
-"""The known letters of ``op``; a message of ``m`` is one of the source's log, without a row."""
+"""The known letters of ``op``; ``m`` is a message from the source's log, without a row."""
 
 
 class Debezium:
@@ -95,7 +95,7 @@ class Debezium:
 
     def tables(self, messages: pa.Table) -> pa.Array | None:
         """Return the name of each message's source table, null for a message without one; None if
-        Arrow found one in no message.
+        ``messages`` has no column of these names.
         """
         return _source_names(_body(messages))
 

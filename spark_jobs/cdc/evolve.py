@@ -101,8 +101,8 @@ def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
     lacking = [name for name in needed if name not in columns.by_name]
     if lacking and columns.by_name:
         raise lake.InvalidRequestError(
-            f"the rows do not fit {table.location}, and nothing was changed: they have no column "
-            f"{', '.join(map(repr, lacking))}, which is NOT NULL in the table. Their columns are "
+            f"the rows do not fit {table.location}, and nothing was changed: they lack "
+            f"{', '.join(map(repr, lacking))}, NOT NULL in the table. Their columns are "
             + f"{', '.join(columns.by_name)}. Correct the names, or send the missing columns"
         )
 

@@ -186,8 +186,8 @@ class MessageFiles:
             raise
 
     def _require_whole_rows(self, table: lake.Table) -> None:
-        """Raise ``InvalidRequestError`` or ``UnsupportedError`` if the table aggregates and updates
-        lack the whole old row, which an aggregation subtracts.
+        """Raise ``InvalidRequestError`` or ``UnsupportedError`` if the table aggregates, but
+        updates lack the whole old row, which an aggregation subtracts.
         """
         if not _aggregates(table):
             return

@@ -27,8 +27,9 @@ def call(
     """Run a procedure like ``CALL sys.<procedure>(...)`` in Paimon's SQL, and return its report.
 
     Arguments have Paimon's names and forms: partitions are ``"dt=1,h=2;dt=3"``, times are text in
-    UTC or epoch milliseconds. Tables are found as in ``read_table``. If ``spark`` is None, give
-    ``warehouse``; then this process does all work.
+    UTC or epoch milliseconds. ``table`` is ``database.table``; ``warehouse`` and
+    ``catalog_options`` are those of ``read_table``. If ``spark`` is None, give ``warehouse``; then
+    this process does all work.
 
     Raises ``InvalidRequestError`` for an unknown procedure, or for unknown or missing arguments,
     and ``NotFoundError`` for a missing table.

@@ -137,8 +137,8 @@ def is_one_machine(spark: SparkSession) -> bool:
 
 @contextmanager
 def shared_directory(spark: SparkSession) -> Iterator[str | None]:
-    """Yield a directory that all tasks share, and delete it after the block; None if tasks run on
-    several machines.
+    """Yield a directory that all tasks share, and delete it after the block; None if tasks may
+    run on several machines.
     """
     if not is_one_machine(spark):
         yield None

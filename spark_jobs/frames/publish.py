@@ -35,8 +35,7 @@ def publish(
     executor: Executor | None = None,
     batch: BegunBatch | None = None,
 ) -> lake.CommitReport:
-    """Commit the files that tasks have written; delete them if the commit fails or does not use
-    them.
+    """Commit the files that tasks have written; delete files that are certainly not published.
 
     ``batch`` is a begun batch, which this call commits; None makes a separate commit. ``upsert_by``
     is the key by which rows replace stored rows; ``executor`` runs the search for the stored rows.

@@ -106,7 +106,7 @@ def find_table(
     """Return a table of any format for a write: the one with this name, or the open table itself.
 
     Raises ``NotFoundError`` for an unknown name, and ``InvalidRequestError`` for a warehouse
-    together with an open table.
+    or options together with an open table.
     """
     found: Any = find_readable_table(spark, table, warehouse, catalog_options)
     return found  # type: ignore[no-any-return]

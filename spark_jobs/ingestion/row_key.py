@@ -39,7 +39,7 @@ def keys_of_messages(table: Table | None, wanted: IngestRequest) -> list[str]:
     and the request has it, else the key of the table.
 
     If ``table`` is None, the job creates the table, and ``upsert_by`` or ``primary_key`` is the
-    key. The list is empty for a Paimon table without a primary key. Raise ``InvalidRequestError``
+    key. The list is empty for a new or a Paimon table without a key. Raise ``InvalidRequestError``
     if an Iceberg table has no key.
     """
     if table is None:

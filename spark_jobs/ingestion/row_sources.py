@@ -170,7 +170,7 @@ def target_table(
     catalog: lake.Catalog, table: lake.Table | None, wanted: IngestRequest, rows: Columns
 ) -> lake.Table:
     """Return the table for the rows: created if ``table`` is None, and with the schema changes that
-    the rows need.
+    the rows need and the request allows.
 
     If another run creates or changes the table meanwhile, its table is returned. Raise
     ``InvalidRequestError`` or ``UnsupportedError`` if the table cannot take the rows.

@@ -55,8 +55,8 @@ def follow_changes(
     """Ingest the new changes once; with ``poll`` again after each interval, without end.
 
     ``existing`` opens the target table, or returns None if the job must create it. With ``spark``,
-    Spark's tasks read and write. Raises ``UnsupportedError`` for a table format without such
-    changes.
+    Spark's tasks read and write. Raises ``UnsupportedError`` unless both tables are Paimon
+    tables.
     """
     done: Outcome | None = None
     for _ in rounds(wanted.poll):

@@ -229,7 +229,9 @@ class IngestRequest(BatchRequest):
             )
         for name in _ONLY_TO_CREATE:
             if getattr(self, name) is not None and not self.create:
-                raise refusal(f"key {name!r} needs create=True for a new table; else leave it out")
+                raise refusal(
+                    f"key {name!r} needs create=True for a new table: add it, or leave out {name!r}"
+                )
         for name, option in (("primary_key", "primary-key"), ("partition_by", "partition")):
             if getattr(self, name) and option in (self.table_options or {}):
                 raise refusal(f"key {name!r} and option {option!r} are the same: give only one")

@@ -168,7 +168,7 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 
 
 def is_moment(hint: Any) -> bool:
-    """Return True if ``hint`` is the type of a time, the only type that allows both a text and an
+    """Return True if ``hint`` is the type of a time: only keys for times take both a text and an
     int.
     """
     return {int, str} <= {*alternatives(hint)}

@@ -122,7 +122,7 @@ class PartlyFailedError(LakeError):
         super().__init__(message)
         self.outcome = outcome
         self.is_conflict = is_conflict
-        """True if a conflict with other writers was the only failure."""
+        """True if each failure was a conflict with other writers."""
         self.result: JobResult | None = None
         """The result of the parts that succeeded; None until the job has set it."""
 

@@ -488,7 +488,7 @@ MISTAKES = [
         "a key without create=True",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in/a.csv", primary_key=["id"])',
-        "task 't': argument 'primary_key' needs create=True for a new table; else leave it out",
+        "task 't': argument 'primary_key' needs create=True for a new table: add it, or leave out 'primary_key'",
     ),
     Mistake(
         "an option with an underscore",

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The score of a table, from 0 to 100: 100 means that no compaction or expiry is due.
+"""The score of a table, from 0 (worst) to 100 (best).
 
 For each partition, its files that a compaction would still rewrite are counted: N files with S
 bytes and R rows. ``deletes`` is the number of deletes that a read must merge: delete rows, or keys
 of equality deletes. ``hidden`` is the number of rows that deletion vectors or position deletes mark
 as deleted. ``norm(a, b)`` is ``min(a, b) / b``.
 
-    f      = 0 if N <= 1 else norm(N, enough files) * norm(S, enough bytes)
-    small  = ceil(40 - 40 * f * (1 - norm(S / N, enough bytes)))
-    merge  = ceil(40 - 40 * f * norm(deletes / R, 0.1))
-    hidden = ceil(20 - 20 * f * norm(hidden / R, 0.2))
+    f             = 0 if N <= 1 else norm(N, enough files) * norm(S, enough bytes)
+    small_files   = ceil(40 - 40 * f * (1 - norm(S / N, enough bytes)))
+    rows_to_merge = ceil(40 - 40 * f * norm(deletes / R, 0.1))
+    hidden_rows   = ceil(20 - 20 * f * norm(hidden / R, 0.2))
 
-Each part is averaged over the partitions and rounded up. The sum of the parts is 100 if no file
-must be rewritten.
+In Mixed tables an option sets the ratio 0.1, and 0.2 is twice that ratio. Each part is averaged
+over the partitions and rounded up. The sum of the parts is 100 if no file must be rewritten.
 
-Points are subtracted for history that should have been deleted. ``u`` is the largest of its three
-shares: of all snapshots, of all changelogs, and of all bytes.
+Points are subtracted for history that should have been deleted. ``u`` is its largest share: of all
+snapshots, of all changelogs, or of all bytes.
 
     history = -ceil(20 * u)
 

@@ -27,7 +27,7 @@ _MOST_VALUES = 1000
 """The largest number of values that a condition on a key column lists. For more keys, the condition
 has only their minimum and maximum.
 
-Paimon tables find the buckets of at most so many keys.
+Paimon tables find the buckets of at most this many keys.
 """
 _ID_TYPE = pa.binary(16)
 _MILLIS = 1000
@@ -265,7 +265,8 @@ def _listed(argument: str, names: Sequence[str]) -> list[str]:
 def _check_least(name: str, value: Any, least: int) -> None:
     kinds = (int, float) if least == 0 else (int,)
     if isinstance(value, bool) or not isinstance(value, kinds) or not value >= least:
-        raise InvalidRequestError(f"{name} must be a number, {least} or more, got {value!r}")
+        number = "a number" if float in kinds else "a whole number"
+        raise InvalidRequestError(f"{name} must be {number}, {least} or more, got {value!r}")
 
 
 def _as(column: pa.Array | pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.Array:

@@ -28,7 +28,7 @@ class RecentRows:
     bytes.
 
     A row that is found in the older generation is copied to the younger one. When the younger one
-    is full it becomes the older one, so rows that were not used since are forgotten.
+    is full, it replaces the older one, so rows that were not used meanwhile are forgotten.
     """
 
     def __init__(self, schema: pa.Schema, *, max_rows: int, max_bytes: int) -> None:

@@ -28,11 +28,11 @@ def expected(before: Figures, steps: Sequence[StepReport]) -> Figures:
 def with_dead_files(
     before: Figures, after: Figures, steps: Sequence[StepReport]
 ) -> tuple[Figures, Figures]:
-    """Return ``before`` and ``after`` with the numbers of orphan files, from the report of that
-    step.
+    """Return ``before`` and ``after`` with the numbers of orphan files, from the report of the
+    step that removes them.
 
-    ``before`` gets the orphan files that the step found, ``after`` the orphan files that it did not
-    remove. Without such a step both are returned unchanged.
+    ``before`` gets the orphan files that the step found, ``after`` those that it did not remove or,
+    in a dry run, would not remove. Without such a report both are returned unchanged.
     """
     for step in steps:
         found = step.report

@@ -82,8 +82,8 @@ def _of_failures(
 
 
 def _of_failure(table: str, names: str, cause: str, step: StepReport) -> Reason:
-    """Return the problem and the next step for one cause; ``step`` is the first step that
-    failed.
+    """Return the problem and the next step for one cause; ``step`` is the first step that failed
+    because of it.
     """
     error, again = step.error, f"lake maintain {table}"
     if isinstance(error, CommitConflictError | UnavailableError):

@@ -60,6 +60,6 @@ def _young_files(report: OrphanReport, table: str, usual_age: str) -> str:
     return (
         f"kept {young} that no snapshot needs, changed at {report.older_than} or later: a write "
         f"that began within a day before the newest commit, snapshot {report.kept_by_commit}, may "
-        f"still need them. If no write is running: lake orphans {table} --older-than '1 d' "
-        "--remove"
+        f"still need {'it' if report.young_files == 1 else 'them'}. If no write is running: "
+        f"lake orphans {table} --older-than '1 d' --remove"
     )

@@ -23,7 +23,9 @@ def files_for_time_travel(
     """
     replaced = sum(step.files_in for step in steps) if dry_run else 0
     if replaced:
-        return f"the compaction replaces {counted(replaced, 'file')}, kept for time travel"
+        verb = "is" if replaced == 1 else "are"
+        files = f"{counted(replaced, 'file')}, which {verb} then kept for time travel"
+        return f"the compaction would replace {files}"
     if storage is None or not storage.time_travel_files:
         return None
     kept, held = storage.time_travel_files, size(storage.time_travel_bytes or 0)

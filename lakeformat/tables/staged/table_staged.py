@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods of ``table.staged``: results that one job writes and another job publishes later."""
+"""``table.staged``: results that one job writes and another job publishes later."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         self._files = files
 
     def list(self) -> list[StagedResult[MessageT]]:
-        """Return all results that are not published yet, in the order of their names."""
+        """Return all staged results, in the order of their names."""
         found = (self._files.read_if_present(name) for name in self._files.names())
         return [result for result in found if result is not None]
 

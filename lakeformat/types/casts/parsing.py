@@ -37,8 +37,8 @@ _FLOAT_ODD = re.compile(
 def parse_text(array: pa.Array, wanted: AtomicType) -> pa.Array | None:
     """Cast CHAR and VARCHAR to any other type; return None if Java has no such cast.
 
-    Raise ``InvalidRequestError`` for a text that Java cannot parse; for a number out of range, this
-    may be ``ArrowInvalid``.
+    Raise ``InvalidRequestError`` for a text that Java cannot parse; a number out of range may raise
+    ``ArrowInvalid`` instead.
     """
     name = wanted.name
     if name in (T.BINARY, T.VARBINARY):

@@ -47,7 +47,7 @@ _MICROS_DIGITS = 6
 
 
 def can_cast(stored: DataType, wanted: DataType, *, explicit: bool = True) -> bool:
-    """Return True if a schema change may change a column from one type to the other.
+    """Return True if a schema change may change a column from ``stored`` to ``wanted``.
 
     ``explicit=False`` allows only the casts that Java makes implicitly; some of them lose digits or
     a time of day. Java allows a few casts that it cannot compute. They are allowed here, too, but

@@ -273,8 +273,8 @@ def test_two_rows_of_a_key_are_refused_and_the_key_is_named(table):
         ({"keys": "id"}, "keys must be a list of different names of columns, got 'id'"),
         ({"reload_seconds": -1}, "reload_seconds must be a number, 0 or more, got -1"),
         ({"reload_seconds": "1"}, "reload_seconds must be a number, 0 or more, got '1'"),
-        ({"max_rows": 0}, "max_rows must be a number, 1 or more, got 0"),
-        ({"max_bytes": 1.5}, "max_bytes must be a number, 1 or more, got 1.5"),
+        ({"max_rows": 0}, "max_rows must be a whole number, 1 or more, got 0"),
+        ({"max_bytes": 1.5}, "max_bytes must be a whole number, 1 or more, got 1.5"),
     ],
 )
 def test_wrong_arguments_are_named(tmp_path, given, error):

@@ -306,7 +306,7 @@ def test_a_note_says_how_many_files_time_travel_keeps_and_by_which_retention(cat
     planned = table.maintain(dry_run=True)
     done = table.maintain()
     replaced = 20 * BUCKETS
-    assert f"the compaction replaces {replaced} files" in planned.note
+    assert f"the compaction would replace {replaced} files, which are then kept" in planned.note
     assert done.note.startswith(f"{replaced} files of ")
     assert (done.after.time_travel_files, done.before.time_travel_files) == (replaced, 0)
     for note in (planned.note, done.note):
