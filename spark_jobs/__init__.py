@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lake tables on Spark, and jobs: each has a function ``run(request)``, which works in this process
-or on a cluster.
+"""Lake tables on Spark, and jobs. Each job has a function ``run(request)``, which works in this
+process or on a cluster.
 
     import spark_jobs
 

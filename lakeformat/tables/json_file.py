@@ -121,9 +121,9 @@ def read_members(declared: Sequence[Member], members: Mapping[str, Any]) -> dict
 def unknown_members(
     declared: Sequence[Member], members: Mapping[str, Any], undeclared: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return the members that the declarations do not know.
+    """Return the members whose keys are neither in ``declared`` nor in ``undeclared``.
 
-    ``undeclared`` has the keys of known members that are read without a declaration.
+    ``undeclared`` has the keys that are read without a declaration.
     """
     known = {*undeclared, *[member.key for member in declared]}
     return {key: value for key, value in members.items() if key not in known}

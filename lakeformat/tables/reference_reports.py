@@ -42,7 +42,7 @@ class BranchReport(Report):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FastForwardReport(Report):
-    """The report of a fast forward: the snapshots, schemas and tags that main got from a branch."""
+    """The report of a fast forward of main to a branch, or of its dry run."""
 
     table: str
     branch: str

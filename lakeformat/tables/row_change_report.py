@@ -55,9 +55,7 @@ class RowChangeReport(Report):
     deleted rows.
     """
     files_read: int = 0
-    """The number of searched files. Metadata shows that the remaining files have no matching
-    rows.
-    """
+    """The number of searched files. For all other files, metadata shows which rows match."""
     files_marked: int = 0
     files_rewritten: int = 0
     files_removed: int = 0

@@ -133,7 +133,9 @@ class Table(ABC):
     refused_arguments: ClassVar[RefusedArguments] = MappingProxyType({})
     """For each operation: each argument that the format lacks, with advice for the caller."""
     is_skipped_by_arguments: ClassVar[bool] = False
-    """True if a run over many tables skips a table that lacks an argument, False if it fails."""
+    """True if a run over many tables skips a table that lacks an argument, False if the table
+    fails.
+    """
 
     cloned_into: ClassVar[str | None] = None
     """The ``format`` of catalogs into which ``clone_table`` copies the table; None if it cannot
@@ -234,7 +236,7 @@ class Table(ABC):
 
     @abstractmethod
     def position(self, named: Any = None) -> Position:
-        """Return the newest position; with ``named``, parse a stored str or a snapshot number."""
+        """Return the newest position; with ``named``, parse a stored text or a snapshot number."""
 
     def snapshot_id_at(self, position: Position) -> int:
         """Return the id of the snapshot at a position of this table; 0 before the first commit."""

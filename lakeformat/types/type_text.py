@@ -123,7 +123,7 @@ def type_to_sql(data_type: DataType) -> str:
 def type_from_json(value: Any) -> DataType:
     """Return the type of a JSON value in a schema file; unknown members are ignored.
 
-    Raise ``InvalidRequestError`` for a value that is not a type.
+    Raise ``InvalidRequestError`` or ``UnsupportedError`` for a value that is not a known type.
     """
     if isinstance(value, str):
         return _parsed(value)

@@ -95,7 +95,7 @@ class Debezium:
 
     def tables(self, messages: pa.Table) -> pa.Array | None:
         """Return the name of each message's source table, null for a message without one; None if
-        ``messages`` has no column of these names.
+        no column of ``messages`` has such names.
         """
         return _source_names(_body(messages))
 

@@ -44,7 +44,7 @@ class TypedMessages:
 
     def tables(self, messages: pa.Table) -> pa.Array | None:
         """Return each message's source table as ``database.table``, null for a message without
-        these names; None if ``messages`` has no column of these names.
+        these names; None if no column of ``messages`` has such names.
         """
         return joined_names([field_of(messages, name) for name in _TABLE_NAMES.names])
 

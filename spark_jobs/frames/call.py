@@ -24,7 +24,8 @@ def call(
     catalog_options: Mapping[str, str] | None = None,
     **arguments: Any,
 ) -> dict[str, Any]:
-    """Run a procedure like ``CALL sys.<procedure>(...)`` in Paimon's SQL, and return its report.
+    """Run a procedure like ``CALL sys.<procedure>(...)`` in Paimon's SQL; return the report as a
+    dict.
 
     Arguments have Paimon's names and forms: partitions are ``"dt=1,h=2;dt=3"``, times are text in
     UTC or epoch milliseconds. ``table`` is ``database.table``; ``warehouse`` and

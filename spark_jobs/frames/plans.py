@@ -55,7 +55,7 @@ class ReadPlan:
 
 
 def has_splits(rows: Results) -> TypeGuard[AnyScan]:
-    """Return True for the scan of a table, False for the rows of a system table."""
+    """Return True for a scan with splits, False for rows that a single task must compute."""
     return isinstance(rows, lake.Scan) or hasattr(rows, "splits")
 
 

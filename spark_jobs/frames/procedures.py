@@ -387,4 +387,4 @@ PROCEDURES: Mapping[str, Procedure] = {
     )
     for name in [does.__name__.removeprefix("_")]
 }
-"""All procedures by name, in the order of ``docs/procedures.md``."""
+"""All procedures by name."""

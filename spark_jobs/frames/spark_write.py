@@ -262,7 +262,7 @@ def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]
     """Raise ``UnsupportedError`` if several tasks have written the same bucket, where their
     sequence numbers would collide.
 
-    The files of all messages are deleted before.
+    The files of all messages are deleted first.
     """
     if not has_ordered_rows(row_schema(table)) or table.writer_buckets() is not None:
         return  # or the commit of the table checks it
@@ -306,9 +306,9 @@ def write_in_task(
     upsert_by: Sequence[str] | None = None,
     order: Order | None = None,
 ) -> list[lake.CommitMessage] | lake.LakeError:
-    """Write the rows of one task and return its messages. Return an ``InvalidRequestError`` or
-    ``NotFoundError`` instead of raising it, because Spark would run the task again with the same
-    result.
+    """Write the rows of one task and return its messages. Return an ``InvalidRequestError``, or a
+    ``NotFoundError`` of ``new_writer``, instead of raising it, because Spark would run the task
+    again with the same result.
 
     ``upsert_by`` is the key by which rows change a table; ``order`` has further arguments of the
     writer.

@@ -47,7 +47,7 @@ def changes_for_types(
     table: lake.Table, found: Mapping[str, DataType], on_change: OnSchemaChange
 ) -> list[SchemaChange]:
     """Return the changes that add the new columns in ``found`` and, if ``on_change`` is ``widen``,
-    widen the types of existing columns. ``fail`` returns none.
+    widen the types of existing columns. ``fail`` returns no changes.
 
     A column keeps its type if no type holds all values of both types: then the writer checks the
     values. Raise ``InvalidRequestError`` for a new column whose name differs from an old one only

@@ -39,7 +39,7 @@ Counts = npt.NDArray[np.int64]
 ENOUGH_FILES = 12
 """The number of files to rewrite at which a partition gets the worst score.
 
-In Paimon tables with a primary key, and in Mixed tables, an option sets this number.
+In Paimon tables with a primary key, and in Mixed tables, this number depends on an option.
 """
 BYTES_PART = 0.75
 """A file is large enough if its size is at least this share of the target size."""

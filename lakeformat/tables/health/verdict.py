@@ -51,9 +51,8 @@ def in_order(*reasons: Reason) -> tuple[Reason, ...]:
 
 
 def judge(reasons: Sequence[Reason], points: int, *, is_empty: bool) -> tuple[Verdict, int]:
-    """Return the verdict that follows from the reasons, and the score.
-
-    The score is ``points``, limited to the scores that the verdict allows.
+    """Return the verdict and the score: ``points``, limited to the scores that the verdict
+    allows.
     """
     verdict = _verdict(reasons, points, is_empty=is_empty)
     least, most = _LIMITS[verdict]

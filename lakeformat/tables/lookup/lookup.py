@@ -35,7 +35,7 @@ _MILLIS = 1000
 
 @offer_arguments
 class Lookup:
-    """Rows of a table by key: ``get_many`` returns a row for each given key, from memory if it can.
+    """Rows of a table by key: ``get_many`` returns a row for each key, from memory if possible.
 
     ``columns`` are the columns of the result; None means all columns that the table has now.
     ``keys`` are the columns that identify a row; None means the primary key of the table, or the
@@ -289,7 +289,7 @@ def _identities(columns: Sequence[pa.Array]) -> tuple[pa.Array, pa.Array]:
 
 def _condition(names: Sequence[str], columns: Sequence[pa.Array]) -> Predicate | None:
     """Return a condition that all given keys meet, to skip partitions, buckets and files; other
-    rows may meet it, too.
+    rows may meet it, too. Return None if no key column can be compared.
     """
     parts = [
         part
