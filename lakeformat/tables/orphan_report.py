@@ -75,8 +75,8 @@ class OrphanReport(Report):
     The same writer also wrote a file after the age limit.
     """
     unknown_files: int
-    """The number of files that are kept because no known writer uses such names, or because their
-    ages are unknown.
+    """The number of files that are kept because no known writer uses their names, or because
+    their ages are unknown.
     """
     external_paths_left_out: tuple[str, ...]
     """External paths that were not searched, because the caller did not request them."""

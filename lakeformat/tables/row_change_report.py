@@ -55,7 +55,9 @@ class RowChangeReport(Report):
     deleted rows.
     """
     files_read: int = 0
-    """The number of searched files. For all other files, metadata shows which rows match."""
+    """The number of searched files. Of all other files, metadata shows that all rows or none
+    match.
+    """
     files_marked: int = 0
     files_rewritten: int = 0
     files_removed: int = 0

@@ -341,10 +341,10 @@ class Table(ABC):
         are not referenced afterwards. Commits in progress retry on the remaining history.
 
         With ``commit`` a repeated rollback finds the first one and does nothing, so rows committed
-        in between are kept. In an Iceberg table this needs ``first_try_millis`` in ``commit``, on
-        a branch also ``first_try_head``. In a Paimon table such a rollback publishes a snapshot
-        even if the rows are equal already. A repeated rollback that cut the history is recognised
-        for 7 days.
+        in between are kept. In an Iceberg table this needs ``first_try_millis`` in ``commit``,
+        and outside of main also ``first_try_head``. In a Paimon table such a rollback publishes a
+        snapshot even if the rows are equal already. A repeated rollback that cut the history is
+        recognised for 7 days.
         """
         from lakeformat.tables.rollback_request import RollbackRequest
 

@@ -46,8 +46,9 @@ class TimeFormat:
     """The pattern as Java writes it."""
 
     def parse(self, text: str) -> datetime | None:
-        """Return the time in a text; None if the text does not match. A text with only a day is
-        midnight.
+        """Return the time in a text; None if the text does not match, or the time does not exist.
+
+        A text with only a day is midnight.
         """
         found = self.shape.fullmatch(text)
         if found is None:

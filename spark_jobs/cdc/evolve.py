@@ -102,7 +102,7 @@ def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
     if lacking and columns.by_name:
         raise lake.InvalidRequestError(
             f"the rows do not fit {table.location}, and nothing was changed: they lack "
-            f"{', '.join(map(repr, lacking))}, NOT NULL in the table. Their columns are "
+            f"{', '.join(map(repr, lacking))} (NOT NULL in the table). Their columns are "
             + f"{', '.join(columns.by_name)}. Correct the names, or send the missing columns"
         )
 

@@ -29,8 +29,8 @@ def create_views(
     For ``shop.orders``, ``orders`` has the rows, ``orders_changes`` all changes since the earliest
     snapshot, and ``orders_snapshots``, ``orders_files`` and so on the system tables. ``prefix``
     replaces ``orders``, which for a path or an open table is the name of its directory. The
-    views of rows and changes show the snapshot that is the newest now; call the function again for
-    newer rows. Views of system tables are read again at each use.
+    views of rows and changes show the newest snapshot at the time of the call; call the function
+    again for newer rows. Views of system tables are read again at each use.
 
     Raises ``NotFoundError`` for a missing table, and ``UnsupportedError`` for a column type that
     Spark lacks.

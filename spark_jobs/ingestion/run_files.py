@@ -101,7 +101,7 @@ class RunFiles:
         Raise ``InvalidRequestError`` if a file has changed since another run ingested it. In a
         repeated run, such as that of a cleared task, this is only logged. Files that another commit
         of this run has ingested are returned, with a warning. Raise ``CommitUndecidableError`` if
-        the commit of a killed run cannot be found.
+        it is unknown whether a killed run has committed.
         """
         taken: dict[str, FileState] = {}
         run_of: dict[str, str] = {}
