@@ -303,7 +303,7 @@ def _require_operations(table: Table, wanted: IngestRequest) -> None:
         name = next(iter(wanted.order))
         raise refusal(
             f"key {name!r} has no effect on change messages for {table.location}: the job applies "
-            f"them by key, in their order. Leave out {name!r}"
+            f"them by the key of their rows, in order. Leave out {name!r}"
         )
 
 

@@ -17,7 +17,8 @@ def name_pattern(argument: str, text: str) -> re.Pattern[str]:
     """
     if not isinstance(text, str):
         raise InvalidRequestError(
-            f"{argument} must be a regular expression as text, got {text!r}: write 'job-.*'"
+            f"{argument} must be a regular expression as text, got {text!r}: write one "
+            "such as 'job-.*'"
         )
     try:
         return re.compile(text)

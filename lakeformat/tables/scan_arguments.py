@@ -41,7 +41,7 @@ def check_limit(limit: object) -> int | None:
     if limit is None:
         return None
     if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 0:
-        raise InvalidRequestError(f"limit must be a number of rows, 0 or more, got {limit!r}")
+        raise InvalidRequestError(f"limit must be a whole number of rows, 0 or more, got {limit!r}")
     return int(limit)
 
 

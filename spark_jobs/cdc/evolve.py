@@ -61,9 +61,9 @@ def changes_for(
             differences.append(str(found))
     if differences:
         raise lake.InvalidRequestError(
-            f"the messages do not fit {table.location}, and nothing was changed: "
+            f"the rows do not fit {table.location}, and nothing was changed: "
             + "; ".join(differences)
-            + ". Change the table first, or leave out these columns of the messages"
+            + ". Change the table first, or let the source leave out these columns"
         )
     return changes
 
@@ -211,7 +211,7 @@ def _differs(column: MessageColumn, name: str, there: DataType, found: DataType)
     hint = " (a number is a time only if the messages have a schema)" if may_be_number else ""
     return _Difference(
         f"column {name!r} is {type_text(there)} in the table and "
-        f"{origin} {type_text(found)} in the messages{hint}"
+        f"{origin} {type_text(found)} in the source{hint}"
     )
 
 

@@ -103,9 +103,9 @@ class MessageFiles:
         unknown = [name for name, type in found if type is None]
         if unknown or not found:
             raise lake.InvalidRequestError(
-                "cannot create the table: no message has a value of column "
-                f"{', '.join(map(repr, unknown))}, so its type is unknown. Create the table with "
-                "its columns, then run the ingest again"
+                "cannot create the table, because no message shows the type of column "
+                f"{' or '.join(map(repr, unknown))}. Create the table with its columns, then run "
+                "the ingest again"
                 if unknown
                 else "cannot create the table: its columns are unknown, because the messages have "
                 "no row. Create the table with its columns, then run the ingest again"

@@ -20,7 +20,7 @@ from lakeformat.types.duration_text import duration
     [
         ("retain_max is 0, but must be", "--retain-max is 0, but must be"),
         ("limit is -1, but must be", "--limit is -1, but must be"),
-        ("limit must be a number of rows", "--limit must be a number of rows"),
+        ("limit must be a whole number of rows", "--limit must be a whole number of rows"),
         ("say retain_min=1, too", "say --retain-min 1, too"),
         ("pass exist_ok=True to accept that", "pass --exist-ok to accept that"),
         ("say expiration_time='7 d'", "say --older-than '7 d'"),

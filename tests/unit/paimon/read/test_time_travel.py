@@ -120,7 +120,7 @@ def test_a_limit_is_the_most_that_comes(limit, found):
 
 @pytest.mark.parametrize("limit", [-1, True, "1"])
 def test_a_limit_is_a_number(limit):
-    with pytest.raises(lake.InvalidRequestError, match="limit must be a number of rows"):
+    with pytest.raises(lake.InvalidRequestError, match="limit must be a whole number of rows"):
         KeyedRows().table.scan(limit=limit)
 
 
