@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.types.count_text import counted
 
 __all__ = ["require_bytes", "require_messages", "unreadable_message"]
 
@@ -44,11 +45,11 @@ def require_bytes(content: object, made_by: str) -> None:
 def unreadable_message(content: bytes, reason: object) -> InvalidRequestError:
     """Return the error for bytes that are not a commit message of this version."""
     return InvalidRequestError(
-        f"these {len(content)} bytes are not a commit message of this version: {reason}; "
-        "prepare and commit with the same version of the library"
+        f"content of {counted(len(content), 'byte')} is not a commit message of this version: "
+        f"{reason}; prepare and commit with the same version of the library"
     )
 
 
 def _no_messages(given: object, advice: str) -> InvalidRequestError:
-    shown = f"{len(given)} bytes" if isinstance(given, bytes) else f"a {type(given).__name__}"
+    shown = counted(len(given), "byte") if isinstance(given, bytes) else type(given).__name__
     return InvalidRequestError(f"{advice}. Got {shown}")

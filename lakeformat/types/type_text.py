@@ -49,6 +49,7 @@ class _UnknownTypeError(InvalidRequestError):
 
 
 _TOKEN = re.compile(r"\s*(?:(`[^`]+`|[A-Za-z_][\w:]*|-?\d+|[(),<>]))")
+_MARKS = ("(", ")", ",", "<", ">")
 _ALIASES = {
     "INTEGER": TypeName.INT,
     "NUMERIC": TypeName.DECIMAL,
@@ -274,9 +275,11 @@ class _TypeParser:
     def _row_fields(self) -> list[DataField]:
         fields = []
         while True:
-            name = self._next().strip("`")
+            name = self._next()
+            if name in _MARKS:
+                raise self._error(f"expected the name of a field, found {name!r}")
             field_id = next(self._ids)
-            fields.append(DataField(field_id, name, self.type()))
+            fields.append(DataField(field_id, name.strip("`"), self.type()))
             if not self._accept(","):
                 return fields
 

@@ -254,5 +254,5 @@ def _hint(local: str) -> str:
     names = [entry.name for entry in os.scandir(folder) if entry.is_file()]
     near = closest(os.path.basename(local), names[:_COMPARED]) if folder == parent else ""
     held = counted(len(names), "file with another name", "files with other names")
-    state = f"the directory {folder} has {held}{start}"
+    state = f"the directory {folder} has {held if names else 'no files'}{start}"
     return f"{state}{near or '.'} {_NO_FILE}"

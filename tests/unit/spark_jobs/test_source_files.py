@@ -120,11 +120,13 @@ def test_a_source_that_is_not_clear_is_refused(folder, pattern, error, words):
             "A.csv",
             r"has 2 files with other names; did you mean 'a\.csv'\? Check the path, or let a",
         ),
+        ("empty/*.csv", r"/empty has no files\. Check the path"),
         ("2024-*/x.csv", r"has 2 files with other names\. Check the path"),
         ("lost/a.csv", r"the directory .*/lost does not exist\. Check the path"),
     ],
 )
 def test_a_missing_file_is_refused_with_the_nearest_name_and_what_to_do(folder, pattern, words):
+    (folder / "empty").mkdir()
     with pytest.raises(lake.NotFoundError, match=words):
         find_source(f"{folder}/{pattern}", None)
 

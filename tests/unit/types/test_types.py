@@ -135,6 +135,8 @@ def test_people_may_write_constructed_types_as_in_sql():
         ("CHAR(0)", "length of CHAR must be from 1"),
         ("INT(3)", "takes no parameter"),
         ("ARRAY", "expected '<'"),
+        ("ROW<>", "expected the name of a field, found '>'"),
+        ("ROW<id INT, >", "expected the name of a field, found '>'"),
         ("DECIMAL(10", r"expected '\)', found the end"),
         ("INT NOT", "expected 'NULL'"),
         ("INT; DROP", "unexpected ';'"),

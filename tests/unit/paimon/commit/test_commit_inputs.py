@@ -38,11 +38,11 @@ class TestMessages:
     @pytest.mark.parametrize(
         ("given", "shown"),
         [
-            (lambda messages: None, "Got a NoneType"),
-            (lambda messages: messages[0], "Got a CommitMessage"),
-            (lambda messages: messages[0].to_bytes(), r"Got \d+ bytes"),
-            (lambda messages: [messages[0].to_bytes()], r"Got \d+ bytes"),
-            (lambda messages: [None], "Got a NoneType"),
+            (lambda messages: None, "Got NoneType"),
+            (lambda messages: messages[0], "Got CommitMessage"),
+            (lambda messages: messages[0].to_bytes(), r"Got [\d,]+ bytes"),
+            (lambda messages: [messages[0].to_bytes()], r"Got [\d,]+ bytes"),
+            (lambda messages: [None], "Got NoneType"),
         ],
     )
     def test_what_is_none_is_refused_with_what_to_pass(self, orders, given, shown, action):
