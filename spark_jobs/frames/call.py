@@ -74,9 +74,9 @@ def _find(name: object) -> Procedure:
     wanted = str(name).lower().rpartition(".")[2]
     if wanted not in PROCEDURES:
         close = difflib.get_close_matches(wanted, PROCEDURES, n=1)
-        meant = f"did you mean {close[0]!r}? " if close else ""
+        meant = f": did you mean {close[0]!r}?" if close else "."
         raise lake.InvalidRequestError(
-            f"procedure {name!r} does not exist: {meant}The procedures are {', '.join(PROCEDURES)}"
+            f"procedure {name!r} does not exist{meant} The procedures are {', '.join(PROCEDURES)}"
         )
     return PROCEDURES[wanted]
 

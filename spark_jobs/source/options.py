@@ -179,9 +179,9 @@ def read_options(given: Mapping[str, str]) -> dict[str, str]:
     for name in options:
         if name not in _BY_NAME:
             close = difflib.get_close_matches(name, _BY_NAME, n=1)
-            meant = f"did you mean {close[0]!r}? " if close else ""
+            meant = f": did you mean {close[0]!r}?" if close else "."
             raise lake.InvalidRequestError(
-                f"format('lake') has no option {name!r}: {meant}The options are "
+                f"format('lake') has no option {name!r}{meant} The options are "
                 f"{', '.join(_BY_NAME)}. Give options of the catalog and its storage, which may be "
                 "secret, to spark_jobs.session or spark_jobs.register"
             )

@@ -228,5 +228,10 @@ def _moment(end: str) -> WindowEnd:
 
     from lakeformat.tables.moment import to_millis
 
-    millis = to_millis(int(end) if end.isdecimal() else end)
+    try:
+        millis = to_millis(int(end) if end.isdecimal() else end)
+    except lake.InvalidRequestError as reason:
+        raise lake.InvalidRequestError(
+            f"option 'incremental-between-timestamp': {reason}"
+        ) from None
     return datetime.fromtimestamp(millis / 1000, UTC)
