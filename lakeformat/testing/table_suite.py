@@ -3,7 +3,7 @@
 
 class TestMyTable(TableSuite):
     @pytest.fixture
-    def table(self, tmp_path): return the empty table, with the column ``id BIGINT``
+    def table(self, tmp_path): ...  # return an empty table with the column id BIGINT
 """
 
 from __future__ import annotations

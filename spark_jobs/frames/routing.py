@@ -65,7 +65,7 @@ class Routing:
 
 
 def routing_of(table: lake.Table, *, overwrites: bool = False) -> Routing:
-    """Return the routing of the rows of a table: by bucket; in a Mixed table by node.
+    """Return the routing of the rows of a table: by bucket; in a Mixed table by node (hash bucket).
 
     ``overwrites`` is True for the rows of an overwrite.
     """
@@ -86,7 +86,7 @@ def by_bucket(
     catalog_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Return the same rows, all rows of one bucket of one partition in the same task; for a Mixed
-    table all rows of one node.
+    table all rows of one node (a hash bucket).
 
     ``format("lake")`` writes a table with buckets only from such rows, as batch or as stream.
     ``write_table`` needs no such rows: it distributes them itself. The rows are shuffled, but not

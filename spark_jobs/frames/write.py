@@ -65,9 +65,9 @@ def write_table(
     have no order.
 
     The rows of a table with buckets are shuffled so that each bucket has one writer, and sorted
-    there; in a Mixed table each node has one. A DataFrame has no order: if it has two rows with the
-    same key, the table's option ``sequence.field`` must decide which is newer; for an Iceberg or
-    Mixed table give ``kinds`` and ``sequence_by``.
+    there; in a Mixed table each node (a hash bucket) has one writer. A DataFrame has no order: if
+    it has two rows with the same key, the table's option ``sequence.field`` must decide which is
+    newer; for an Iceberg or Mixed table give ``kinds`` and ``sequence_by``.
 
     ``watermark``, ``properties``, ``read_snapshot`` and ``conflict`` are those of ``Table.write``.
     With ``conflict="transaction-order"``, the driver reads the keys of the written files before the

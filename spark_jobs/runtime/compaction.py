@@ -82,8 +82,9 @@ def compact_table(
         )
         if plan.other_compactor is not None:
             _log.warning("%s", plan.other_compactor.warning)
+        units = ("bucket or group of files", "buckets or groups of files")
         planned = Outcome(
-            reason=f"{counted(len(plan.units), 'unit')} would be compacted",
+            reason=f"{counted(len(plan.units), *units)} would be compacted",
             report=plan.to_dict(),
             skipped=not plan.units,
             newest_before=before,

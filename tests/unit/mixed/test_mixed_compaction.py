@@ -283,7 +283,7 @@ def test_the_job_compacts_the_table_and_a_condition_sees_what_is_due(table, tmp_
     assert (sum(len(each.files) for each in plan.units), plan.snapshot_id) == (4, None)
     wanted = {"warehouse": str(tmp_path), "table": "db.t", "catalog_options": ICEBERG}
     planned = compact_job.run({**wanted, "dry_run": True})
-    assert planned["reason"] == "2 units would be compacted"
+    assert planned["reason"] == "2 buckets or groups of files would be compacted"
     done = compact_job.run({**wanted, "commit_user": "run", "commit_identifier": 1})
     again = compact_job.run({**wanted, "commit_user": "run", "commit_identifier": 1})
     assert (done["skipped"], again["replayed"]) == (False, True)

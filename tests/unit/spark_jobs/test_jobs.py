@@ -70,7 +70,7 @@ def request_for(tmp_path):
 def test_a_request_may_be_typed_or_a_dict(orders, request_for, form):
     result = compact.run(form(**request_for(dry_run=True)))
 
-    assert result["reason"] == "1 unit would be compacted"
+    assert result["reason"] == "1 bucket or group of files would be compacted"
 
 
 def test_the_request_of_another_job_is_refused(orders, request_for):
