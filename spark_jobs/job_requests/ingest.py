@@ -212,8 +212,8 @@ class IngestRequest(BatchRequest):
     ``on_schema_change`` allows. Values are not checked.
     """
     stage: bool = False
-    """Only write the data files; the job ``commit`` publishes them later. ``staged`` in the result
-    is their address for that job.
+    """Only write the data files; the job ``commit`` publishes them later, by the address
+    ``staged`` in the result.
     """
 
     def __post_init__(self) -> None:
