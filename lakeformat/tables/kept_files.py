@@ -17,7 +17,7 @@ def kept_if_published(
 ) -> Iterator[None]:
     """Run a with block that commits; if the commit fails, call ``discard`` to delete its files.
 
-    ``discard`` is not called after ``CommitOutcomeUnknownError`` or an error that is not a
+    ``discard`` is not called after ``CommitOutcomeUnknownError`` or an exception that is not a
     ``LakeError``: then the commit may have been published. The files are also kept after errors of
     the classes ``also_after``, after which the caller commits them again.
     """
