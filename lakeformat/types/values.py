@@ -74,7 +74,7 @@ _PYTHON: dict[TypeName, type | tuple[type, ...]] = {
 
 
 class Variant(NamedTuple):
-    """A value of type VARIANT, as its two parts: the value and its metadata."""
+    """A VARIANT as its two parts: value and metadata."""
 
     value: bytes
     metadata: bytes

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Passes rows of the JVM to Python tasks in batches that Spark limits only by their number of rows.
 
-To limit a batch by bytes, Spark computes the size of every column before each row, which takes
+To limit a batch by bytes, Spark computes the size of every column for each row, which takes
 several times as long as passing the rows. A row is narrow if its texts have at most
 ``WIDEST_BYTES``, so a batch of narrow rows has at most 128 MiB of texts. Decimals of up to 18
 digits can be passed as 64-bit integers, because otherwise Spark creates an object and bytes for

@@ -33,7 +33,7 @@ __all__ = [
 
 T = TypeVar("T")
 PartWork: TypeAlias = "Callable[[Any], Iterator[pa.RecordBatch]]"
-"""Computes the rows of one part, in a task; it is pickled with all objects to which it refers."""
+"""A function that computes the rows of one part in a task; pickled with all that it refers to."""
 
 _WHERE_UNKNOWN = 64
 """The number of concurrent tasks that is assumed if it is unknown. A number that is too high only

@@ -2,8 +2,8 @@
 """Reads a table as a batch, from parts that are planned once.
 
 The reader does not define ``pushFilters``, so Spark passes it no filters. If a reader has this
-method, Spark 4.1 keeps its plan for the DataFrame, and reads the same parts in every later query.
-Then both branches of a union have the rows of the last filter.
+method, Spark 4.1 keeps the reader's plan for the DataFrame, and reads the same parts in each later
+query. Then both branches of a union have the rows of the last filter.
 """
 
 from __future__ import annotations

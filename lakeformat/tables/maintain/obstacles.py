@@ -46,9 +46,9 @@ def find_obstacles(
     """Return the remaining problems: of failed steps, of work that a step has left, of stalled
     consumers, then ``reasons``.
 
-    ``holders`` has the problem of each stalled consumer, by the consumer's name. ``reasons`` are
-    the problems in the health report. A problem that a failed step or a stalled consumer explains
-    is left out.
+    ``holders`` has the problem of each stalled consumer; its keys, such as ``consumer 'x'``, are
+    the words for the consumer in other problems. ``reasons`` are the problems in the health report.
+    A problem that a failed step or a stalled consumer explains is left out.
     """
     errors = [str(step.error) for step in steps if step.error is not None]
     stalled = [each for each in holders.values() if not any(e in each.finding for e in errors)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts rows whose values in given columns occur more than once, in bounded memory.
+"""Counts, in bounded memory, rows whose values in given columns occur more than once.
 
 Equal values are kept once, with a count. Values that do not fit into memory are written to
 temporary files; the hash of a value chooses its file. So equal values are in the same file, and

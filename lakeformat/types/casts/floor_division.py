@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Divides numbers and rounds down, as points in time before 1970 need it."""
+"""Divides numbers and rounds down, for points in time before 1970."""
 
 from __future__ import annotations
 
