@@ -88,7 +88,7 @@ def require_list(what: str, value: object, example: str) -> None:
     """
     if not is_list(value):
         raise InvalidRequestError(
-            f"{what} must be a list, got {value!r} ({type(value).__name__}): write {example}"
+            f"{what} must be a list, got {value!r:.100} ({type(value).__name__}): write {example}"
         )
 
 

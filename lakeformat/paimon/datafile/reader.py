@@ -80,7 +80,7 @@ def read_batches(
     names = [column.source.name for column in columns if column.source is not None]
     if not names:  # a batch without columns has no rows
         names = [field.name for field in stored[:1]]
-    uri, chosen = storage.uri(path), rows or ALL_ROWS
+    uri, chosen = storage.uri(path), ALL_ROWS if rows is None else rows
     read = reader_of(format_of(path, uri), instants)
     if read is read_parquet:
         same = [c.source.name for c in columns if c.source and c.stays_same(encoded)]

@@ -187,13 +187,13 @@ def _moment(handle: TableHandle, mode: str, snapshot: Snapshot) -> datetime | No
 
 def _local(millis: int, zone: tzinfo) -> datetime:
     try:
-        moment = _EPOCH + timedelta(milliseconds=millis)
+        moment = (_EPOCH + timedelta(milliseconds=millis)).astimezone(zone)
     except OverflowError:
         raise InvalidRequestError(
             f"a watermark of {millis} ms is outside the range of tag names; write watermarks in "
             "milliseconds since 1970"
         ) from None
-    return moment.astimezone(zone).replace(tzinfo=None)
+    return moment.replace(tzinfo=None)
 
 
 def _reason(made: Sequence[DueTag], gone: Sequence[str], dry_run: bool) -> str:

@@ -331,6 +331,15 @@ def test_automatic_tags_by_watermark_wait_for_one():
     assert rows.table.tags.create_due().created == ("1970-01-03",)
 
 
+@pytest.mark.parametrize("millis", [253_402_300_799_999, 2**62])
+def test_a_watermark_after_the_year_9999_is_refused(millis):
+    options = {"tag.automatic-creation": "watermark", "sink.watermark-time-zone": "Asia/Tokyo"}
+    rows = KeyedRows(options)
+    rows.commit(("+I", 1, "a"), watermark=millis)
+    with pytest.raises(lake.InvalidRequestError, match="outside the range of tag names"):
+        rows.table.tags.create_due()
+
+
 def test_a_batch_tag_is_of_the_newest_snapshot_of_the_day():
     rows = KeyedRows({"tag.automatic-creation": "batch", "tag.num-retained-max": "1"})
     hourly(rows, 1, 2)
