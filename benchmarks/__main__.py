@@ -12,6 +12,7 @@ import argparse
 import math
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -103,18 +104,20 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def positive(text: str) -> float:
     """Parse a scale: any finite number above zero."""
-    number = float(text)
-    if not (number > 0 and math.isfinite(number)):
-        raise argparse.ArgumentTypeError(f"{text} is not above zero")
-    return number
+    with suppress(ValueError):
+        number = float(text)
+        if number > 0 and math.isfinite(number):
+            return number
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
 
 
 def counted(text: str) -> int:
     """Parse a number of rounds: at least one."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
-    return number
+    with suppress(ValueError):
+        number = int(text)
+        if number >= 1:
+            return number
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ class LakeExpireSnapshotsOperator(LakeJobOperator):
         table option ``snapshot.num-retained.min``; of an Iceberg table
         ``history.expire.min-snapshots-to-keep``; of a Mixed table ``snapshot.keep.min-count``
     :param older_than: between ``retain_min`` and ``retain_max``, delete snapshots whose successor
-        was committed before this time, or this long ago, such as ``"2 d"``; in Iceberg and Mixed
+        was committed before this: a time, or an age such as ``"2 d"``; in Iceberg and Mixed
         tables the time of the snapshot itself counts. Default: the table option
         ``snapshot.time-retained``; of an Iceberg table ``history.expire.max-snapshot-age-ms``; of a
         Mixed table ``snapshot.keep.duration``, and for its change store ``change.data.ttl.minutes``

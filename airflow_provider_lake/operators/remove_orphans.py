@@ -18,8 +18,8 @@ class LakeRemoveOrphansOperator(LakeJobOperator):
 
     Dry run by default: lists what it would delete. Check the list, then set ``dry_run=False``.
 
-    :param older_than: only files last changed before this time, or this long ago, such as ``"2
-        d"``. Default: one day before the newest commit; without a commit, one day ago; for
+    :param older_than: only files last changed before this: a time, or an age such as
+        ``"2 d"``. Default: one day before the newest commit; without a commit, one day ago; for
         Iceberg and Mixed tables, three days ago
     :param dry_run: only list the files that would be deleted
     :param running_since: start of the oldest running write: files changed since then are kept

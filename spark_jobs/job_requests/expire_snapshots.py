@@ -30,7 +30,7 @@ class ExpireSnapshotsRequest(TableRequest):
     """
     older_than: PastTime | None = None
     """Between ``retain_min`` and ``retain_max``, delete snapshots whose successor was committed
-    before this time, or this long ago, such as ``"2 d"``; in Iceberg and Mixed tables the time of
+    before this: a time, or an age such as ``"2 d"``; in Iceberg and Mixed tables the time of
     the snapshot itself counts. Default: the table option ``snapshot.time-retained``; of an
     Iceberg table ``history.expire.max-snapshot-age-ms``; of a Mixed table
     ``snapshot.keep.duration``, and for its change store ``change.data.ttl.minutes``.

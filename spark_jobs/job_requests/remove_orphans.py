@@ -19,7 +19,7 @@ class RemoveOrphansRequest(TableRequest):
     """Delete files that no snapshot, tag, branch or changelog references. Dry run by default."""
 
     older_than: PastTime | None = None
-    """Only files last changed before this time, or this long ago, such as ``"2 d"``. Default: one
+    """Only files last changed before this: a time, or an age such as ``"2 d"``. Default: one
     day before the newest commit; without a commit, one day ago; for Iceberg and Mixed tables,
     three days ago.
     """
