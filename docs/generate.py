@@ -1,6 +1,6 @@
-"""Write the reference pages from declarations in the code; a test compares them.
+"""Writes the reference pages from declarations in the code; a test compares pages and code.
 
-python docs/generate.py          rewrite them
+python docs/generate.py          rewrite the pages
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ GENERATED = "<!-- Written by docs/generate.py: change the code, then run it. -->
 
 
 def pages() -> dict[str, str]:
-    """Every generated page or file by its path from docs."""
+    """Return the text of every generated file by its path from docs/."""
     return {
         "reference/catalog-options.md": catalog_options_page(),
         "reference/options.md": options_page(),
@@ -59,7 +59,7 @@ def pages() -> dict[str, str]:
 
 
 def catalog_options_page() -> str:
-    """Every option of catalogs."""
+    """Return the page of all catalog options."""
     lines = ["# Catalog options", "", GENERATED, ""]
     lines += [
         "Give options to `open_catalog(..., options={...})`, or before the command of `lake`, as",
@@ -109,7 +109,7 @@ def catalog_options_page() -> str:
 
 
 def procedures_page() -> str:
-    """The procedures that `spark_jobs.call` knows."""
+    """Return the page of the procedures that `spark_jobs.call` knows."""
     lines = ["# Procedures by call", "", GENERATED, ""]
     lines += [
         "`spark_jobs.call(spark, 'sys.compact', table='shop.orders')` works like `CALL` in",
@@ -138,7 +138,7 @@ def procedures_page() -> str:
 
 
 def spark_options_page() -> str:
-    """The options of `format("lake")`."""
+    """Return the page of the options of `format("lake")`."""
     lines = ['# Options of `format("lake")`', "", GENERATED, ""]
     lines += [
         "Give these to a reader or writer of Spark as `option(name, value)`. An option that is not",
@@ -155,7 +155,7 @@ def spark_options_page() -> str:
 
 
 def options_page() -> str:
-    """Every table option, grouped by its purpose."""
+    """Return the page of all table options, grouped by purpose."""
     lines = ["# Table options", "", GENERATED, ""]
     lines += [
         "This page has the options of Paimon tables. Give them as str to",
@@ -171,7 +171,7 @@ def options_page() -> str:
 
 
 def other_engines_page() -> str:
-    """Every option that only other engines implement, and its effect here."""
+    """Return the page of the options that only other engines implement, with their effects here."""
     lines = ["# Options of other engines", "", GENERATED, ""]
     lines += [
         "Flink, Java and Spark know options of Paimon tables that this library does not implement.",
@@ -251,7 +251,7 @@ def _option_row(option: Option[object]) -> str:
 
 
 def command_line_page() -> str:
-    """The help of `lake` and of each command."""
+    """Return the page with the help of `lake` and of each command."""
     group = typer.main.get_command(app)
     assert isinstance(group, typer.core.TyperGroup)
     context = typer.Context(group, info_name="lake")
@@ -289,7 +289,7 @@ def command_line_page() -> str:
 
 
 def _command_lines(group: typer.core.TyperGroup, context: typer.Context) -> list[str]:
-    """Each command of a group and of its subgroups."""
+    """Return the lines about each command of a group and of its subgroups."""
     lines = []
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -304,7 +304,7 @@ def _command_lines(group: typer.core.TyperGroup, context: typer.Context) -> list
 
 
 def fault_matrix_page() -> str:
-    """The faults and their required outcomes."""
+    """Return the page of faults and their required outcomes."""
     lines = ["# What a table survives", "", GENERATED, ""]
     lines += [
         "This page lists the faults that a Paimon or Mixed table survives, for example killed",

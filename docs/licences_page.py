@@ -82,7 +82,7 @@ without a fitting Java.
 
 
 def licences_page(generated: str) -> str:
-    """Every package that users install, its licence, and what a copyleft one means for them."""
+    """Return the page of the locked packages, their licences, and notes on copyleft ones."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     locked = locked_versions((ROOT / "requirements" / "tested.txt").read_text(encoding="utf-8"))
@@ -103,7 +103,7 @@ def licences_page(generated: str) -> str:
 
 
 def locked_versions(lock: str) -> dict[str, str]:
-    """The version of every package that a lock file pins for LOCKED_FOR."""
+    """Return the version of every package that a lock file pins for ``LOCKED_FOR``."""
     pins = re.findall(r"^[\w.-]+==[^\\\n]+", lock, re.MULTILINE)
     found = [Requirement(pin) for pin in pins]
     return {
@@ -114,7 +114,7 @@ def locked_versions(lock: str) -> dict[str, str]:
 
 
 def closure(requirements: Iterable[str]) -> set[str]:
-    """All packages that these requirements install, with those that they require in turn."""
+    """Return the names of all packages that the requirements install, directly or in turn."""
     seen: dict[str, set[str]] = {}
     waiting = [(Requirement(text), {""}) for text in requirements]
     while waiting:
@@ -133,7 +133,7 @@ def closure(requirements: Iterable[str]) -> set[str]:
 
 
 def licence(name: str) -> str:
-    """The licence that a package's metadata states."""
+    """Return the licence that a package's metadata states, else "not stated"."""
     metadata = importlib.metadata.metadata(name)
     if expression := metadata.get("License-Expression"):
         return expression
@@ -155,6 +155,6 @@ def _require_notes(licences: Mapping[str, str]) -> None:
     copyleft = {name for name, text in licences.items() if COPYLEFT.search(text)}
     if copyleft != set(NOTES):
         raise ValueError(
-            f"the notes on copyleft packages do not fit the lock: {sorted(copyleft ^ set(NOTES))} "
-            "have a note or a licence, not both: change NOTES in docs/licences_page.py"
+            f"these packages have a note or a copyleft licence, but not both: "
+            f"{', '.join(sorted(copyleft ^ set(NOTES)))}. Change NOTES in docs/licences_page.py"
         )

@@ -1,8 +1,7 @@
-"""Brings files from outside of docs/ that pages link to onto the site, as pages of their own.
+"""Adds files from outside of docs/ to the site if a page links to them.
 
-MkDocs only knows the files of docs/. Its pages link to templates, the licence and results of
-benchmarks, as readers of the repository need it. MkDocs calls the functions with ``on_`` in
-their names.
+MkDocs only knows the files of docs/, but the pages there link to templates, the licence and
+results of benchmarks. MkDocs calls the functions whose names begin with ``on_``.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def added_file(config: MkDocsConfig, uri: str, path: str, text: str | None) -> File:
-    """Return a page with this text, or without a text the file itself."""
+    """Return a page with ``text``, or if it is None, the file at ``path``."""
     if text is None:
         return File.generated(config, uri, abs_src_path=str(ROOT / path))
     return File.generated(config, uri, content=text, inclusion=InclusionLevel.NOT_IN_NAV)
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let the links of a page lead to the places of their targets on the site."""
+    """Return the page with links that lead to the places of their targets on the site."""
     uri = page.file.src_uri
     path = repository_path(uri)
 
@@ -61,14 +60,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def targets(path: str, text: str) -> Iterator[str]:
-    """Yield the existing files and folders that a page links to, below the project's root."""
+    """Yield the existing files and folders of the project that a page links to."""
     for link in LINK.findall(text):
         if target := target_of(path, link):
             yield target
 
 
 def target_of(path: str, link: str) -> str:
-    """Return the file or folder that a link leads to, below the project's root; "" if none."""
+    """Return the file or folder of the project that a link leads to; "" if none."""
     target = posixpath.normpath(posixpath.join(posixpath.dirname(path), link))
     return target if not target.startswith("..") and (ROOT / target).exists() else ""
 
@@ -83,7 +82,7 @@ def site_uri(path: str) -> str:
 
 
 def repository_path(uri: str) -> str:
-    """Return the file of the project that a place on the site shows."""
+    """Return the path in the project for a place on the site; an added ending is kept."""
     return uri.removeprefix(FOLDER) if uri.startswith(FOLDER) else DOCS + uri
 
 
@@ -93,7 +92,7 @@ def relative(uri: str, page: str) -> str:
 
 
 def page_text(path: str) -> str:
-    """Return the Markdown of a page: a folder as list, code in a block."""
+    """Return the Markdown for a path: a folder's list of files, code in a block, else its text."""
     place = ROOT / path
     if place.is_dir():
         shown = sorted(each for each in place.iterdir() if is_shown(each))

@@ -7,8 +7,8 @@ catalog = lake.open_catalog("warehouse")
 catalog.create_database("shop", exist_ok=True)
 orders = catalog.create_table("shop.orders", [("id", "BIGINT"), ("note", "STRING")])
 
-Errors are imported with the package. Names that need Arrow are imported on first use, so that
-programs that never touch a table (`lake --help`, an Airflow scheduler) start quickly.
+Errors and ``Environment`` are imported with the package, all other names on first use. So programs
+that never touch a table (`lake --help`, an Airflow scheduler) start quickly.
 """
 
 from importlib import import_module

@@ -75,7 +75,7 @@ class Finding:
 def diagnose(
     warehouse: str | None = None, *, environ: Mapping[str, str] = os.environ
 ) -> list[Finding]:
-    """Check Python, packages, Java, Spark and write access; changes nothing.
+    """Check Python, packages, Java, Spark and write access, and return the findings.
 
     ``warehouse`` is the folder that tables are written to; default: ``./warehouse``.
     """
@@ -201,8 +201,9 @@ def check_java(environ: Mapping[str, str]) -> Finding:
 def find_java(environ: Mapping[str, str]) -> tuple[str | None, str]:
     """Return the path of ``java`` and the place where it was found.
 
-    The place is ``JAVA_HOME``, ``PATH`` or ``environment``, which is the folder ``java`` in the
-    environment of this Python. Without Java the result is ``(None, "")``.
+    The place is ``JAVA_HOME``, where the file may be missing, ``PATH`` or ``environment``, which is
+    the folder ``java`` in the environment of this Python. Without Java the result is
+    ``(None, "")``.
     """
     home = environ.get("JAVA_HOME")
     if home:

@@ -168,9 +168,7 @@ class _SizedUnit(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Reading(Generic[T, R]):
-    """A call of ``read`` in a task, which returns a ``LakeError`` or ``OSError`` and does not raise
-    it.
-    """
+    """A function for tasks: calls ``read``, and returns a ``LakeError`` or ``OSError``."""
 
     read: Callable[[T], R]
 

@@ -109,7 +109,7 @@ class Catalog(CatalogPlaces):
         return [(table, self._plan_drop(table)) for table in names]
 
     def drop_database(self, name: str, *, cascade: bool = False, missing_ok: bool = False) -> None:
-        """Delete a database. With ``cascade`` its tables are deleted first, with all their data.
+        """Delete a database. With ``cascade`` its tables are dropped first.
 
         Without ``cascade`` a database with tables raises ``InvalidRequestError``. A missing
         database raises ``NotFoundError``, unless ``missing_ok`` is True.
@@ -253,8 +253,8 @@ class Catalog(CatalogPlaces):
         the copy can be lost, so stop all writers first.
 
         A missing ``force`` on an object store, two equal names, and databases in different storages
-        raise ``InvalidRequestError``. A missing table or database raises ``NotFoundError``; a name
-        that has a table raises ``AlreadyExistsError``.
+        raise ``InvalidRequestError``. A missing table or database raises ``NotFoundError``; an
+        existing table ``new`` raises ``AlreadyExistsError``.
         """
         source, target = parse_plain_name(old), parse_plain_name(new)
         if source == target:

@@ -37,15 +37,15 @@ SCHEMA_DIRECTORY = "schema"
 
 @dataclass(frozen=True, slots=True)
 class DropPlan:
-    """The deletions of a drop: the directory of a table, and its buckets in external paths."""
+    """The deletions of a table's drop."""
 
     table: str
     directory: str
     external_paths: tuple[str, ...]
     """The external paths that the schemas of all branches name.
 
-    They may hold files of other programs, so a drop deletes only the bucket directories of the
-    table in them.
+    They may hold files of other programs, so in them a drop deletes only the table's
+    bucket directories.
     """
     partition_keys: tuple[str, ...] = ()
     data_path: str = ""
@@ -73,7 +73,7 @@ class DropPlan:
 
 
 def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: ExternalRoots) -> DropPlan:
-    """Return the directories that a drop of the table deletes.
+    """Return the plan of a drop of the table.
 
     ``InvalidRequestError`` is raised for an external path that ``roots`` does not allow, or that
     contains another table or the directory of this table. If the directory of the table is a
@@ -107,8 +107,8 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
 def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, TableLayout]]) -> None:
     """Raise ``InvalidRequestError`` if an external path of the plan overlaps one of another table.
 
-    The drop could delete files of that table. Each of the other tables is given by its name, its
-    storage and its paths.
+    The drop could delete files of that table. Each other table is given as its name, its storage
+    and its paths.
     """
     mine = [location_of(path).real() for path in plan.external_paths]
     for name, place, layout in others:
@@ -211,7 +211,7 @@ def _identity(storage: Storage, layout: TableLayout) -> str:
 
 
 def _outside(storage: Storage, plan: DropPlan) -> list[tuple[Storage, str]]:
-    """Return storage and directory of the table in each external path from which the drop deletes.
+    """Return storage and table directory of each external path in which the drop deletes.
 
     A path with the mark of a migration is left out, because a drop keeps registered files. A path
     that contains another table raises ``InvalidRequestError``.

@@ -57,7 +57,7 @@ class Heads:
         self._known: dict[str, Head] = {}
 
     def look(self, names: Collection[str]) -> Look:
-        """Return the newest snapshots of the tables ``database.table`` that exist now."""
+        """Return the newest snapshot, or the error, of each ``database.table`` that exists."""
         there: dict[str, set[str]] = {}
         likely = []
         for name in sorted(names):

@@ -118,7 +118,7 @@ def is_name(what: str, name: object) -> bool:
 def check_name(what: str, name: object) -> None:
     """Raise ``InvalidRequestError`` if a database or table cannot have this name.
 
-    ``what`` is "database" or "table". The directory of a database also has the suffix ``.db``.
+    ``what`` is "database" or "table". A database's name must leave room for the suffix ``.db``.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidRequestError(

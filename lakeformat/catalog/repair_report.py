@@ -12,12 +12,12 @@ __all__ = ["RepairReport"]
 
 @dataclass(frozen=True, slots=True)
 class RepairReport(Report):
-    """The tables that a repair changed or found damaged. All fields are empty if no repair was
-    needed.
+    """The tables and databases that a repair changed or found damaged; all fields are empty if no
+    repair was needed.
     """
 
     registered: tuple[str, ...] = ()
-    """Tables that had files but were not listed; they are listed now."""
+    """Tables and databases that had files but were not listed; they are listed now."""
     moved: tuple[str, ...] = ()
     """Tables whose rename was interrupted; their files are now in the directory of the new name."""
     dropped: tuple[str, ...] = ()
@@ -31,11 +31,11 @@ class RepairReport(Report):
     without_files: tuple[str, ...] = ()
     """Listed tables that have no files: restore the files, or drop the table."""
     damaged: tuple[str, ...] = ()
-    """Tables that were not repaired, for example for one of these reasons.
+    """Tables and databases that were not repaired, for example for one of these reasons.
 
     - A schema is missing or unreadable: restore it.
     - The target directory of an interrupted rename has files of another table: delete these files.
-    - The name of the table, or the old name that a rename recorded, is not valid.
+    - The name of the table or database, or the old name that a rename recorded, is not valid.
     """
 
     def to_dict(self) -> dict[str, list[str]]:

@@ -33,7 +33,7 @@ def doctor(
 
 
 def show(findings: list[Finding]) -> None:
-    """Print the findings as a table, and the number of failed checks."""
+    """Print the findings as a table, then the number of failed checks, or "ready"."""
     print_grid(
         [
             GridColumn("", [str(finding.status) for finding in findings], styles=STYLE),

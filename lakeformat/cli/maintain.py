@@ -274,9 +274,9 @@ def _cells(report: MaintainReport) -> dict[str, Any]:
 
 
 def _change(report: MaintainReport, key: str) -> str | None:
-    """Return the numbers ``key`` of the report, as ``300 to 6``, or one number if both are equal.
+    """Return the figure ``key`` before and after the maintenance, such as ``300 to 6``.
 
-    Return None if both numbers are unknown.
+    If both are equal, or one is unknown, return one text; if both are unknown, None.
     """
     before, after = getattr(report.before, key), getattr(report.after, key)
     texts = [

@@ -176,7 +176,7 @@ def create_table(
 
 
 def _created(create: Callable[..., Any], *, exist_ok: bool) -> tuple[Any, bool]:
-    """Return the result of ``create``, and False if what it creates exists.
+    """Return the result of ``create``, and True if the database or table is new.
 
     Raise ``AlreadyExistsError`` if it exists and ``exist_ok`` is False.
     """

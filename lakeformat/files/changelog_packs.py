@@ -55,9 +55,7 @@ def is_packed(name: bytes) -> bool:
 
 
 def packed_part(name: str) -> PackedPart | None:
-    """Return the bytes that a name in a manifest means; None if the name does not mean a packed
-    file.
-    """
+    """Return the part of a packed file that ``name`` stands for; None for any other name."""
     if not name.startswith(PACK_PREFIX) or (found := _NAME.fullmatch(name)) is None:
         return None
     pack, bucket, size, start, length, ending = found.groups()

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Catalogs of Iceberg tables: in directories, in a SQL database, or in the service of another
-program.
-"""
+"""Catalogs of Iceberg tables: in directories, in a SQL database, or in a catalog service."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _publish(
 ) -> None:
     """Create the change store unless it exists, then make the table its base store.
 
-    If the second step certainly failed, the change store that the first one created is dropped. If
+    If the second step certainly failed, the new change store is dropped. If
     another process drops the change store meanwhile, ``CommitConflictError`` is raised, and the
     table is an Iceberg table as before.
     """
@@ -125,8 +125,8 @@ def _drop_unless_used(
 ) -> None:
     """Drop the change store of a failed adoption, unless another process has adopted the table.
 
-    The store is marked first, so it takes no changes, and the other process sees the mark after its
-    own commit. So one of both processes always sees that the other one was first.
+    The store is marked first: it then takes no changes, and another process that finds the mark
+    after its own commit undoes its adoption.
     """
     store = TableHandle(metastore.pointer_beside(change, name), environment=base.environment)
 
@@ -213,7 +213,8 @@ def _load(metastore: Metastore, change: TableName, base: TableName) -> TableMeta
 def _require_own(change: TableName, found: TableMetadata, adoption: Adoption) -> None:
     """Raise unless ``found`` is an empty change store that fits the adopted table.
 
-    ``AlreadyExistsError``: it is another table, it has rows, or an interrupted detach left it.
+    ``AlreadyExistsError``: it is another table, it has rows, or an interrupted detach or a failed
+    adoption left it.
     ``UnsupportedError``: its columns, partitions, key or sequence numbers differ.
     """
     if (detaching := found.properties.get(DETACHING)) is not None:

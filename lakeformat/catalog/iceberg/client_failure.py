@@ -72,7 +72,7 @@ class Failures:
 
     @contextmanager
     def translated(self, doing: str) -> Iterator[None]:
-        """Translate the errors of a client in a with block into ``LakeError``.
+        """Translate the known errors of a client in a with block into ``LakeError``.
 
         An answer that a REST catalog would not give raises ``CorruptTableError``. ``doing``
         completes the message "cannot ... in <address>", such as "create table 'a.b'".

@@ -44,7 +44,7 @@ class ClientNamedFilesMetastore(ClientMetastore, NamedFilesMetastore):
     def _send(
         self, doing: str, name: TableName, file: str, change: Callable[[Any, Sent], bool]
     ) -> bool:
-        """Send a change that makes ``file`` the metadata file of a table; return True if it did.
+        """Send a change that makes ``file`` the metadata file of a table; return True on success.
 
         ``change`` sends the request, records that in ``Sent``, and returns False if another writer
         was first. ``doing`` names the request in messages. If the answer is lost and the metastore

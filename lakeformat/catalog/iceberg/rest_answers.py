@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parses the answers of a REST catalog about a table.
 
-Error messages never quote values of an answer, because some are secrets.
+Error messages never quote the options of an answer, because some are secrets.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _credentials(members: Mapping[str, Any], address: str, subject: str) -> dict
     """Return the credentials whose prefix is the longest that ``address`` begins with; empty if
     there are none.
 
-    The caller lets them replace equal options in the member ``config`` of the answer.
+    They replace options with the same keys in the member ``config`` of the answer.
     """
     found: dict[str, str] = {}
     longest = -1

@@ -121,8 +121,8 @@ class SqlCatalog(Catalog):
     ) -> None:
         """Set the properties in ``set``, and remove the properties whose keys are in ``remove``.
 
-        A missing database raises ``NotFoundError``; the property ``location`` raises
-        ``InvalidRequestError``.
+        A missing database raises ``NotFoundError``; ``location`` and ``exists`` in ``set``
+        or ``remove`` raise ``InvalidRequestError``.
         """
         self._require_database(name)
         said, removed = require_texts("set", set), require_keys("remove", remove)

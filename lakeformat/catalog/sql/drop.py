@@ -21,7 +21,7 @@ __all__ = ["Drops"]
 class Drops:
     """Drops tables, and finishes interrupted drops.
 
-    ``plan`` returns the directories of a table that a drop deletes.
+    ``plan`` returns the plan of a table's drop.
     """
 
     def __init__(

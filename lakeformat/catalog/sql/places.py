@@ -20,7 +20,7 @@ LOCATION = "location"
 
 
 class Places:
-    """The storage and the directory of each name; databases in one storage share its object."""
+    """The storage and directory of each name; databases in one storage share its ``Storage``."""
 
     def __init__(self, storage: Storage, root: str, listing: Listing) -> None:
         self._storage = storage

@@ -321,7 +321,7 @@ class _Clone:
         """
         contents = self.contents
         what = f"snapshot {head.id}" if head is not None else "the schema of an empty table"
-        would = "would be copied" if dry_run else f"complete, {self.copied} of them copied now"
+        would = "would be copied" if dry_run else f"complete, {self.copied} copied now"
         return CloneReport(
             source=self.handle.uri,
             target=self.storage.uri(self.layout.root),

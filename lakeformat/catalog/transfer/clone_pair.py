@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies the merged rows and the description of one state of a Mixed table to a new pair of stores.
+"""Copies one state of a Mixed table (merged rows, columns, properties) to a new pair of stores.
 
 Iceberg metadata names each file by its URI, so rows are copied, not files. One commit writes them
 to the base store. Then the rows of both tables are compared.

@@ -2,7 +2,7 @@
 """Creates a table from a directory of plain Parquet and ORC files, which are used in place if
 possible.
 
-The source files are not changed; only a mark file is added. A file that is registered in place
+The source files are not changed; at most a mark file is added. A file that is registered in place
 belongs to the table from then on: it is deleted after a compaction has replaced it and the
 snapshots that use it have expired.
 """
@@ -143,8 +143,9 @@ def _naming_source(catalog: Catalog, name: str, schema: TableSchema, source: str
         catalog.check_external_paths(name, [source])
     except InvalidRequestError as reason:
         raise InvalidRequestError(
-            "the files are not moved: their directory becomes an external path of the new "
-            f"table, but {sentence(reason)} Or copy the files into the table: pass copy=True"
+            "the files cannot be used in place: their directory would become an external path "
+            f"of the new table, but {sentence(reason)} Or copy the files into the table: pass "
+            "copy=True"
         ) from None
     return replace(schema, options={**schema.options, key: source})
 

@@ -29,7 +29,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.int64]
 
 _MOST_ITEMS = 4096
-"""The largest number of pairs with a byte string in a list that this reader decodes; the general
+"""The most pairs of a number and a byte string that this reader decodes in one list; the general
 decoder reads the files of wider tables.
 """
 _CONTINUES = np.uint16(0x8080)
