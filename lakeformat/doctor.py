@@ -201,8 +201,8 @@ def check_java(environ: Mapping[str, str]) -> Finding:
 def find_java(environ: Mapping[str, str]) -> tuple[str | None, str]:
     """Return the path of ``java`` and the place where it was found.
 
-    The place is ``JAVA_HOME``, where the file may be missing, ``PATH`` or ``environment``, which is
-    the folder ``java`` in the environment of this Python. Without Java the result is
+    The place is ``JAVA_HOME``, ``PATH`` or ``environment``, which is the folder ``java`` in the
+    environment of this Python. The file in ``JAVA_HOME`` may be missing. Without Java the result is
     ``(None, "")``.
     """
     home = environ.get("JAVA_HOME")

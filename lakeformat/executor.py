@@ -168,7 +168,7 @@ class _SizedUnit(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Reading(Generic[T, R]):
-    """A function for tasks: calls ``read``, and returns a ``LakeError`` or ``OSError``."""
+    """Calls ``read`` in a task; returns its result, or its ``LakeError`` or ``OSError``."""
 
     read: Callable[[T], R]
 

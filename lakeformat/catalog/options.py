@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declares every catalog option once: key, type, default and metastores."""
+"""Declares every catalog option once: key, type, default and meaning."""
 
 from __future__ import annotations
 
@@ -141,9 +141,7 @@ class CatalogOptions:
 
     @property
     def table_defaults(self) -> dict[str, str]:
-        """The options ``table-default.<key>``, as ``<key>``. A new table gets each that it does not
-        set.
-        """
+        """The options ``table-default.<key>``, as ``<key>``: defaults of new tables."""
         return self._below(_DEFAULT_PREFIX)
 
     def _below(self, prefix: str) -> dict[str, str]:

@@ -111,7 +111,8 @@ class IcebergCatalog(IcebergDatabases):
         ``options`` are table properties. ``format_version`` is 1, 2 or 3; default: 2.
 
         ``format="mixed"`` creates a Mixed table: a base store with this name, and a change store
-        ``<name>_change_``; ``primary_key`` is then its key.
+        ``<name>_change_``; ``primary_key`` is then its key, and with ``exist_ok`` an
+        existing table must be a Mixed table with this key.
         """
         from lakeformat.catalog.iceberg.columns import arrow_columns  # only a new table needs it
         from lakeformat.iceberg.create.new_table import new_table_metadata
@@ -223,7 +224,7 @@ class IcebergCatalog(IcebergDatabases):
     def drop_new_table(self, name: str) -> bool:
         """Remove a table that has no snapshot, and return True.
 
-        Any other table is kept, and False is returned; in a catalog of directories also a table
+        Any other table is kept, and False is returned. A catalog of directories also keeps a table
         with files other than metadata. A missing table raises ``NotFoundError``.
         """
         parsed = self._plain_name(name)
@@ -266,7 +267,7 @@ class IcebergCatalog(IcebergDatabases):
 
         ``primary_key`` lists the key columns, which become required columns; by default they are
         the identifier fields of the table. The keys of all rows are read first. A null in a key,
-        and two rows of a partition with one key, raise ``InvalidRequestError``, and nothing is
+        and two rows with the same key in a partition, raise ``InvalidRequestError``, and nothing is
         changed. If another program changes the table meanwhile, ``CommitConflictError`` is raised.
 
         The table gets a change store ``<name>_change_``. Repeat an interrupted call. A Mixed table

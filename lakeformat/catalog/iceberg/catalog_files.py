@@ -53,7 +53,7 @@ class CatalogFiles:
     def load(self, table: str, answer: Answer, known: LoadedMetadata | None) -> LoadedMetadata:
         """Return the content of the metadata file that the catalog names.
 
-        If ``known`` was read from this file, its content is used again; None always reads the file.
+        If ``known`` was read from this file, its content is used again; else the file is read.
         A file outside of the allowed directories raises ``InvalidRequestError``.
         """
         near = self._near(answer)

@@ -34,7 +34,7 @@ class Names(Protocol):
         ``base``.
 
         Return the catalog's new answer and the published metadata; None if another writer was
-        first. It raises the same errors as ``MetadataPointer.publish``.
+        first. Raise the same errors as ``MetadataPointer.publish``.
         """
         ...
 

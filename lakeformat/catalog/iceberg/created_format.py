@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the format of a new table, and refuses properties that only the format sets, also for
-existing tables.
+"""Checks the format of a new table, and refuses properties that callers must not set, also in
+``alter_table``.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def plan_drop_stores(
     *,
     purge: bool,
 ) -> IcebergDropPlan:
-    """Return the plan of ``drop_stores`` for a table and its change store; nothing is changed.
+    """Return the plan of ``drop_stores``; nothing is changed.
 
     Without ``purge`` the metadata need not be readable, because only the catalog is changed.
     """

@@ -57,7 +57,7 @@ def rest_metastore(options: IcebergOptions, files: CatalogFiles, warehouse: str)
 
 
 def _is_address(warehouse: str) -> bool:
-    """Return True for a path or a URI; False for the name of a warehouse in a REST catalog."""
+    """Return True for a path or URI, which has a slash; False for a name in a REST catalog."""
     return "/" in warehouse
 
 

@@ -98,8 +98,8 @@ class PathMetastore(Metastore):
         if not remove_empty_directory(self._storage, directory):
             names = [info.name for info in self._storage.list(directory)]
             raise InvalidRequestError(
-                f"database {database!r} has no table, but other files: {', '.join(names[:5])}. "
-                "Delete them first"
+                f"database {database!r} has no table, but other files: {', '.join(names[:5])}"
+                f"{', …' if len(names) > 5 else ''}. Delete them first"
             )
 
     def tables(self, database: str) -> list[str]:

@@ -107,7 +107,7 @@ class SqlMetastore(NamedFilesMetastore):
     def make_database(self, database: str, properties: Mapping[str, str]) -> bool:
         """Add the rows of a database; return False if it exists.
 
-        The first database of a SQL database also creates its two SQL tables.
+        Missing SQL tables are created first.
         """
         self._database.create()
         with self._database.writing(f"create database {database!r}") as connection:
@@ -231,7 +231,8 @@ class SqlMetastore(NamedFilesMetastore):
             return ""
         return (
             f". This is the catalog {self._catalog!r} of the SQL database, which also has "
-            f"{', '.join(map(repr, others[:5]))}: the option {CATALOG_NAME} chooses one"
+            f"{', '.join(map(repr, others[:5]))}{', …' if len(others) > 5 else ''}: "
+            f"the option {CATALOG_NAME} chooses one"
         )
 
     def require_exists(self) -> None:

@@ -159,8 +159,9 @@ class SqlCatalog(Catalog):
         views = self._listing.views(name)
         if views and not cascade:
             raise InvalidRequestError(
-                f"database {name!r} has views of other programs: {', '.join(views[:5])}. Drop them "
-                "with those programs, or pass cascade=True"
+                f"database {name!r} has views of other programs: {', '.join(views[:5])}"
+                f"{', …' if len(views) > 5 else ''}. Drop them with those programs, or pass "
+                "cascade=True"
             )
 
     def _remove_database(self, name: str, *, cascade: bool) -> None:

@@ -103,7 +103,7 @@ class Places:
         return table_exists(*self.of_table(name))
 
     def newest_schema(self, name: TableName) -> TableSchema:
-        """Return the newest schema of a table, which must exist."""
+        """Return the newest schema of an existing table."""
         storage, layout = self.of_table(name)
         return read_schema(storage, layout, max(schema_ids(storage, layout)))
 

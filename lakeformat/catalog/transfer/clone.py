@@ -271,7 +271,7 @@ class _Clone:
         )
 
     def check(self) -> None:
-        """Raise ``AlreadyExistsError`` if the target has a table or other files.
+        """Raise ``AlreadyExistsError`` if the target has a table, or files of a dropped table.
 
         Files of an earlier attempt of the same clone are accepted.
         """

@@ -181,7 +181,7 @@ class _PairClone:
         source.
 
         Raise ``CorruptTableError`` if they differ, and ``InvalidRequestError`` if two source rows
-        have one key.
+        have the same key.
         """
         read, stored = _Content(), _Content()
         rows = pa.RecordBatchReader.from_batches(self.scan.schema, self._rows(read))

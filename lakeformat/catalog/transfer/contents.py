@@ -164,8 +164,8 @@ class _BranchFiles:
         self._add_entries(self._added(snapshot, ListKind.CHANGELOG))
 
     def add_metadata(self, snapshot: Snapshot, lists: Sequence[ListKind]) -> None:
-        """Add the manifests that ``lists`` of a snapshot name, its index files and its
-        statistics.
+        """Add the manifest lists ``lists`` of a snapshot with their manifests, and the snapshot's
+        index files and statistics.
         """
         files, layout = metadata_of(self.handle, snapshot, lists), self.layout
         for name, size in (files.lists | files.manifests).items():
