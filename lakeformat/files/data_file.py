@@ -18,6 +18,7 @@ from lakeformat.files.column_choice import ColumnChoice
 from lakeformat.files.file_format import FileFormat
 from lakeformat.files.orc.instants import InstantRule
 from lakeformat.files.parquet.reader import read_parquet
+from lakeformat.types.count_text import counted
 
 __all__ = [
     "ALL_ROWS",
@@ -79,14 +80,15 @@ def stored_batches(
         end = start + batch.num_rows
         if row_count is not None and end > row_count:
             raise ValueError(
-                f"it has {end} rows or more, but the manifest records {row_count} rows for it"
+                f"it has {counted(end, 'row')} or more, but the manifest records {row_count} rows "
+                "for it"
             )
         # Decoders check neither that texts are UTF-8 nor that decimals fit their precision.
         check_values(batch)
         yield start, batch
     if row_count is not None and end < min(row_count, rows.stop):
         raise ValueError(
-            f"it ends after {end} rows, but the manifest records {row_count} rows for it"
+            f"it ends after {counted(end, 'row')}, but the manifest records {row_count} rows for it"
         )
 
 

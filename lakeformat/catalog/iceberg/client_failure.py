@@ -49,7 +49,7 @@ _KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[LakeErro
         UnavailableError,
         _RETRY,
     ),
-    (NotImplementedError, UnsupportedError, "Ask the operators of the catalog to add it"),
+    (NotImplementedError, UnsupportedError, "Ask the operators of the catalog to support this"),
     (theirs.BadRequestError, InvalidRequestError, "Check the name and the options of the catalog"),
     (theirs.RESTError, UnavailableError, _RETRY),
     ((RequestException, OSError), UnavailableError, _RETRY),
@@ -90,9 +90,9 @@ class Failures:
         except Exception as error:
             for kind, ours, remedy in _KINDS:
                 if isinstance(error, kind):
-                    raise ours(self._message(doing, str(error), remedy)) from None
+                    raise ours(self._message(doing, _reason(error), remedy)) from None
             if type(error).__module__.partition(".")[0] in _OF_SERVICES:
-                raise UnavailableError(self._message(doing, str(error), _RETRY)) from None
+                raise UnavailableError(self._message(doing, _reason(error), _RETRY)) from None
             raise
 
     def require_success(self, response: Response, doing: str, subject: str) -> None:
@@ -125,6 +125,12 @@ class Failures:
         for secret in self.secrets:
             text = text.replace(secret, "***")
         return without_credentials(" ".join(text.split()))
+
+
+def _reason(error: Exception) -> str:
+    """Return the text of an error, or the name of its class if it has no text."""
+    text = str(error)
+    return type(error).__name__ if text in ("", "None") else text
 
 
 def _said(response: Response) -> str:

@@ -136,7 +136,7 @@ def clone_table(
     if not dry_run:
         run.copy()
     report = run.report(head, full=full, dry_run=dry_run)
-    _log.info("clone %s", report)
+    _log.info("clone of %s to %s: %s", report.source, report.target, report.reason)
     return report
 
 

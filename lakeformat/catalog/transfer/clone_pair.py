@@ -248,7 +248,7 @@ class _PairClone:
             snapshot_ids=ids,
             reason=outcome,
         )
-        _log.info("clone %s", report)
+        _log.info("clone of %s to %s: %s", report.source, report.target, report.reason)
         return report
 
 
