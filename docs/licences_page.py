@@ -36,9 +36,9 @@ SHORT = 60
 
 # Every package of the lock with such a licence has a note here, or no page is written.
 NOTES = {
-    "certifi": "MPL-2.0 covers its own files alone: a list of certificates, used unmodified.",
-    "hypothesis": "MPL-2.0 covers its own files alone. The extra `dev` alone installs it.",
-    "pathspec": "MPL-2.0 covers its own files alone. It is used unmodified, by Airflow.",
+    "certifi": "MPL-2.0 covers only the files of this package: certificates, used unmodified.",
+    "hypothesis": "MPL-2.0 covers only the files of this package, which only the extra `dev` installs.",
+    "pathspec": "MPL-2.0 covers only the files of this package, which Airflow uses unmodified.",
     "psycopg2-binary": (
         "LGPL version 3 or later, with an exception for OpenSSL. It is optional: only the extra "
         "`jdbc` installs it, unmodified, and only a connection to PostgreSQL imports it, at run "

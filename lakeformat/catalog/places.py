@@ -145,8 +145,8 @@ class CatalogPlaces(ABC):
             refuse_system_database(name)
         if name != name.lower() and not self._is_case_sensitive():
             raise InvalidRequestError(
-                f"{what} name {name!r} has upper-case letters, but in this catalog engines ignore "
-                "case: write it in lower case, or open the catalog with case-sensitive=true"
+                f"{what} name {name!r} has upper-case letters, but engines ignore case in this "
+                "catalog: write it in lower case, or open the catalog with case-sensitive=true"
             )
 
     def _places_of_others(self, name: TableName) -> Iterator[tuple[str, Storage, TableLayout]]:

@@ -84,7 +84,7 @@ def detach(
     An example: lake detach shop.orders --merge --yes
     """
     catalog = _iceberg_catalog(context, "detach")
-    what = "lost changes" if abandon_changes else "change store"
+    what = "changes in the lost change store" if abandon_changes else "change store"
     if not (dry_run or is_wanted(f"the {what} of table {table}", yes=yes)):
         return
     report = catalog.detach_table(

@@ -28,7 +28,7 @@ def is_wanted(what: str, *, yes: bool, undo: str | None = None) -> bool:
     if not sys.stdin.isatty():
         how = "cannot be undone" if undo is None else f"can only be undone by {undo}"
         raise InvalidRequestError(f"deleting {what} {how}: add --yes to delete")
-    question = f"Delete {what} for good?" if undo is None else f"Delete {what}? ({undo} undoes it)"
+    question = f"Delete {what}? (To undo it: {undo})" if undo else f"Delete {what} for good?"
     if not typer.confirm(question, err=True):
         typer.echo("nothing was deleted", err=True)
         return False

@@ -192,7 +192,7 @@ def delete_tags(
     found, names = named_table_of_any_format(context, table).tags, ", ".join(map(repr, tags))
     delete_and_show(
         lambda **how: found.delete(*tags, force=force, missing_ok=missing_ok, **how),
-        f"tag {names} of {table}",
+        f"{'tag' if len(tags) == 1 else 'tags'} {names} of {table}",
         dry_run=dry_run,
         yes=yes,
         as_json=as_json,

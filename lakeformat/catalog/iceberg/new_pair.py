@@ -131,8 +131,9 @@ def require_same_key(
         if (there_version := found.properties.get(VERSION_FIELD)) == version:
             return
         raise AlreadyExistsError(
-            f"table {name!r} exists, but its property {VERSION_FIELD!r} is {there_version!r}, not "
-            f"{version!r}, and cannot be changed: choose another name, or drop the table"
+            f"table {name!r} exists, but its property {VERSION_FIELD!r} "
+            f"({there_version or 'not set'}) is not the given one ({version or 'not set'}), and "
+            "cannot be changed: choose another name, or drop the table"
         )
     there = "a Mixed table" if isinstance(found, MixedTable) else "an Iceberg table"
     more = f" with the key {', '.join(found.primary_key)}" if isinstance(found, MixedTable) else ""

@@ -145,7 +145,7 @@ class IcebergOptions:
             if not isinstance(key, str) or not isinstance(value, str):
                 wrong = value if isinstance(key, str) else key
                 raise InvalidRequestError(
-                    f"catalog option {key!r} and its value must both be str, got a "
+                    f"catalog option {key!r} and its value must both be str, not "
                     f"{type(wrong).__name__}"
                 )
         rest = dict(given)

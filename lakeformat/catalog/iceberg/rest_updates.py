@@ -2,8 +2,8 @@
 """Makes the request of a REST commit from the metadata before and after the commit.
 
 The service gets only the changes (``updates``), and writes the metadata file itself. The
-``requirements`` are the UUID, the references and the current ids of the metadata before the commit;
-the service refuses the commit if another writer has changed one of them.
+``requirements`` are the UUID, the references, the current ids and the last assigned ids before the
+commit; the service refuses the commit if another writer has changed one of them.
 """
 
 from __future__ import annotations

@@ -30,9 +30,9 @@ def metadata_file_in(parameters: Mapping[str, str] | None, name: TableName) -> s
     refuse_mixed_hive(found, str(name))
     if found.get(_TYPE, "").lower() != _ICEBERG or not found.get(_FILE):
         raise InvalidRequestError(
-            f"table '{name}' is not an Iceberg table: its parameters have the {_TYPE} "
-            f"{found.get(_TYPE)!r} and the {_FILE} {found.get(_FILE)!r}. Read it with the program "
-            "that created it"
+            f"table '{name}' is not an Iceberg table: its parameter {_TYPE} is "
+            f"{found.get(_TYPE) or 'not set'}, and {_FILE} is "
+            f"{found.get(_FILE) or 'not set'}. Read it with the program that created it"
         )
     return found[_FILE]
 

@@ -86,7 +86,7 @@ def drop_advice(warehouse: str, table: object, *, is_iceberg: bool = False) -> s
     at = f"lake -w {shlex.quote(warehouse)}"
     if is_iceberg:
         return (
-            "drop_table(…, purge=True) of the target catalog, or "
+            "drop_table of the target catalog (purge=True), or "
             f"`{at} --format iceberg drop-table {table} --purge`"
         )
-    return f"drop_table(…) of the target catalog, or `{at} drop-table {table}`"
+    return f"drop_table of the target catalog, or `{at} drop-table {table}`"
