@@ -37,7 +37,7 @@ SHORT = 60
 # Every package of the lock with such a licence has a note here, or no page is written.
 NOTES = {
     "certifi": "MPL-2.0 covers only the files of this package: certificates, used unmodified.",
-    "hypothesis": "MPL-2.0 covers only the files of this package, which only the extra `dev` installs.",
+    "hypothesis": "MPL-2.0 covers only the files of this package. Only `dev` installs it.",
     "pathspec": "MPL-2.0 covers only the files of this package, which Airflow uses unmodified.",
     "psycopg2-binary": (
         "LGPL version 3 or later, with an exception for OpenSSL. It is optional: only the extra "
