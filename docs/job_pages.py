@@ -119,7 +119,7 @@ def _job(job: Job[Any]) -> Iterator[str]:
 
 
 def _table(request: type[Any], only: type[Any] | None) -> list[str]:
-    """Return a table of the keys that ``only`` declares; None: of all keys not in ``_SHARED``."""
+    """Return a table of the keys that ``only`` declares; None: those of no shared class."""
     rows = ["| key | takes | default | meaning |", "|---|---|---|---|"]
     hints = key_hints(request)
     for key in declared_keys(request):

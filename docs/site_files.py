@@ -41,7 +41,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def added_file(config: MkDocsConfig, uri: str, path: str, text: str | None) -> File:
-    """Return a page with ``text``, or if it is None, the file at ``path``."""
+    """Return a page with ``text``; if ``text`` is None, the file at ``path``."""
     if text is None:
         return File.generated(config, uri, abs_src_path=str(ROOT / path))
     return File.generated(config, uri, content=text, inclusion=InclusionLevel.NOT_IN_NAV)
@@ -82,7 +82,7 @@ def site_uri(path: str) -> str:
 
 
 def repository_path(uri: str) -> str:
-    """Return the path in the project for a place on the site; an added ending is kept."""
+    """Return the project path of a place on the site, with any ending that ``site_uri`` added."""
     return uri.removeprefix(FOLDER) if uri.startswith(FOLDER) else DOCS + uri
 
 
@@ -92,7 +92,7 @@ def relative(uri: str, page: str) -> str:
 
 
 def page_text(path: str) -> str:
-    """Return the Markdown for a path: a folder's list of files, code in a block, else its text."""
+    """Return the Markdown for a path: a list for a folder, a block for code, else the text."""
     place = ROOT / path
     if place.is_dir():
         shown = sorted(each for each in place.iterdir() if is_shown(each))

@@ -109,7 +109,7 @@ class Catalog(CatalogPlaces):
         return [(table, self._plan_drop(table)) for table in names]
 
     def drop_database(self, name: str, *, cascade: bool = False, missing_ok: bool = False) -> None:
-        """Delete a database. With ``cascade`` its tables are dropped first.
+        """Delete a database. With ``cascade`` its tables are dropped first, as by ``drop_table``.
 
         Without ``cascade`` a database with tables raises ``InvalidRequestError``. A missing
         database raises ``NotFoundError``, unless ``missing_ok`` is True.

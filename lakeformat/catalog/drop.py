@@ -37,15 +37,15 @@ SCHEMA_DIRECTORY = "schema"
 
 @dataclass(frozen=True, slots=True)
 class DropPlan:
-    """The deletions of a table's drop."""
+    """The plan of a table's drop: the directories and entries to delete."""
 
     table: str
     directory: str
     external_paths: tuple[str, ...]
     """The external paths that the schemas of all branches name.
 
-    They may hold files of other programs, so in them a drop deletes only the table's
-    bucket directories.
+    They may hold files of other programs, so in them a drop deletes only the table's bucket
+    directories.
     """
     partition_keys: tuple[str, ...] = ()
     data_path: str = ""
@@ -211,7 +211,7 @@ def _identity(storage: Storage, layout: TableLayout) -> str:
 
 
 def _outside(storage: Storage, plan: DropPlan) -> list[tuple[Storage, str]]:
-    """Return storage and table directory of each external path in which the drop deletes.
+    """Return storage and directory of the table in each external path where the drop deletes.
 
     A path with the mark of a migration is left out, because a drop keeps registered files. A path
     that contains another table raises ``InvalidRequestError``.

@@ -93,8 +93,8 @@ def _publish(
 ) -> None:
     """Create the change store unless it exists, then make the table its base store.
 
-    If the second step certainly failed, the new change store is dropped. If
-    another process drops the change store meanwhile, ``CommitConflictError`` is raised, and the
+    If the second step certainly failed, the new change store is dropped. If another
+    process drops the change store meanwhile, ``CommitConflictError`` is raised, and the
     table is an Iceberg table as before.
     """
 
