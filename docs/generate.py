@@ -63,9 +63,9 @@ def catalog_options_page() -> str:
     lines = ["# Catalog options", "", GENERATED, ""]
     lines += [
         "Give options to `open_catalog(..., options={...})`, or before the command of `lake`, as",
-        "in `lake --catalog-option KEY=VALUE tables`. An option that is not listed is refused by",
-        "name. In the table, all but the first three options apply to the jdbc metastore only.",
-        "Also accepted:",
+        "in `lake --catalog-option KEY=VALUE tables`. An option that is not on this page is refused.",
+        "In the table, all but the first three options apply to the jdbc metastore only. Besides the",
+        "options of the table, a catalog takes:",
         "",
         "- `format`: `paimon` (the default) or `iceberg`, which has [options of its",
         "  own](#catalogs-of-iceberg-tables)",
@@ -176,7 +176,7 @@ def other_engines_page() -> str:
     lines += [
         "Flink, Java and Spark know options of Paimon tables that this library does not implement.",
         "A table with such an option can usually be read and written. This page has the effect of",
-        "each option here.",
+        "each option in this library.",
     ]
     return "\n".join([*lines, *_theirs(), *_layout(), *_meaning()]) + "\n"
 
