@@ -63,9 +63,9 @@ def catalog_options_page() -> str:
     lines = ["# Catalog options", "", GENERATED, ""]
     lines += [
         "Give options to `open_catalog(..., options={...})`, or before the command of `lake`, as",
-        "in `lake --catalog-option KEY=VALUE tables`. An option that is not on this page is refused.",
-        "In the table, all but the first three options apply to the jdbc metastore only. Besides the",
-        "options of the table, a catalog takes:",
+        "in `lake --catalog-option KEY=VALUE tables`. An option that is not on this page is",
+        "refused. In the table, all but the first three options apply to the jdbc metastore only.",
+        "Besides the options of the table, a catalog takes:",
         "",
         "- `format`: `paimon` (the default) or `iceberg`, which has [options of its",
         "  own](#catalogs-of-iceberg-tables)",
