@@ -183,7 +183,7 @@ class Catalog(CatalogPlaces):
 
         Make the changes with ``add_column``, ``set_option`` and so on. They are checked in their
         order, and all are made or none: a refused change raises a ``LakeError``, such as
-        ``InvalidRequestError``. Data files do not change; readers convert their rows to the new
+        ``InvalidRequestError``. Data files do not change; readers convert old rows to the new
         schema.
         """
         parsed = parse_name(name)

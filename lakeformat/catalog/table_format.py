@@ -71,9 +71,9 @@ _WRITTEN = (".csv", ".json")
 
 
 def sign_of_another_kind(storage: Storage, directory: str) -> str | None:
-    """Return a path below ``directory`` that shows that it has an Iceberg, Delta or Hudi table.
+    """Return a path below ``directory`` that proves an Iceberg, Delta or Hudi table there.
 
-    Return None if it has no such table. Any Iceberg metadata file is enough, because many catalogs
+    Return None without such a table. Any Iceberg metadata file is enough, because many catalogs
     write no version hint.
     """
     found = _other_format(storage, directory)
@@ -178,7 +178,7 @@ def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
 def _first_data_file(storage: Storage, directory: str) -> str | None:
     """Return the name of one data file in a directory; None if no file is found.
 
-    The file may be in a partition directory; only the first of them is searched at each level.
+    The file may be in a partition directory; at each level only the first one is searched.
     """
     partition = None
     for info in storage.list(directory):

@@ -79,7 +79,7 @@ INSTEAD_FOR_MIXED: Final[Mapping[str, str]] = {
     "tag create-due": _EARLIER,
     "tags": _EARLIER,
 }
-"""The advice for Mixed tables by command, which is written without ``lake``."""
+"""The advice for Mixed tables; each key is a command without ``lake``."""
 
 _OF_TABLE = re.compile(r"(`lake [a-z -]+ )TABLE\b")
 

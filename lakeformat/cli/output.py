@@ -35,7 +35,7 @@ class Shown:
     key: str
     heading: str
     show: Callable[[Any], str] = str
-    """Returns the text of a value, which is not None."""
+    """Returns the text of a value that is not None."""
 
 
 class PrintedReport(Protocol):

@@ -52,8 +52,8 @@ _ALIKE = (("none", "uncompressed", "null"), ("lz4", "snappy"), ("gzip", "zlib", 
 def nearest_codec(file_format: str, compression: str) -> str:
     """Return the writer's name of a compression, which is named as in table options.
 
-    If the format lacks the compression, return the name of a similar one; if it has none, the name
-    of zstd.
+    If the format lacks the compression, return the name of a similar one; if the format has no
+    similar one, the name of zstd.
     """
     known = CODECS[file_format]
     alike = next((names for names in _ALIKE if compression in names), ())

@@ -106,8 +106,8 @@ def cut_upwards(value: str | bytes, length: int) -> str | bytes | None: ...
 def cut_upwards(value: str | bytes, length: int) -> str | bytes | None:
     """Return an upper bound of at most ``length`` characters or bytes.
 
-    A ``value`` of at most ``length`` is its own bound. A longer value is cut to ``length``,
-    and characters or bytes with the highest value are removed from its end. Then the last one is
+    A ``value`` of at most ``length`` is its own bound. A longer value is cut to ``length``, and
+    characters or bytes with the highest value are removed from its end. Then the last one left is
     raised by one. Return None if all have the highest value.
     """
     if len(value) <= length:

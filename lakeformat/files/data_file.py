@@ -73,7 +73,7 @@ def stored_batches(
 
     The batches have all rows of the range ``rows``, and may have other rows. ``row_count`` is the
     number of rows that the manifest records; None skips the check. Raise ``ValueError`` if the read
-    rows contradict it, and for a value that its type does not allow.
+    rows contradict ``row_count``, and for a value that its type does not allow.
     """
     end = 0
     for start, batch in read(stream, columns, batch_rows, rows):

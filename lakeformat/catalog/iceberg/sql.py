@@ -66,7 +66,7 @@ _DATABASES = Table(
 _TYPE = _TABLES.c.iceberg_type
 _TABLE = "TABLE"
 _EXISTS = "exists"
-"""The property with which Java and PyIceberg store a database that has no properties."""
+"""The property with which Java and PyIceberg store a database without properties."""
 _JDBC = "jdbc."
 _log = logging.getLogger(__name__)
 
@@ -212,9 +212,7 @@ class SqlMetastore(NamedFilesMetastore):
         return is_sent
 
     def leases(self, key: str) -> SqlLeases:
-        """Return the leases of the table with the uuid ``key``, which one row of the SQL database
-        stores.
-        """
+        """Return the leases of the table with the uuid ``key``; one SQL row stores them."""
         return SqlLeases(self._database, self._catalog, key)
 
     def forget_leases(self, table_uuid: str) -> None:
@@ -286,8 +284,8 @@ class SqlMetastore(NamedFilesMetastore):
     def _is_set_up(self, connection: Connection) -> bool:
         """Return True if both SQL tables exist.
 
-        Then ``_has_types`` is True if they have the column that marks views. Older programs made
-        the tables without that column.
+        Then ``_has_types`` is True if ``iceberg_tables`` has the column that marks views. Older
+        programs made the SQL table without that column.
         """
         if self._has_types is None:
             found = inspect(connection)

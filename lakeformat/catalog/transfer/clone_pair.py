@@ -70,7 +70,7 @@ _VERSION_3 = 3
 
 @dataclass(slots=True)
 class _Content:
-    """The number of rows, and the sum of their hashes, which does not depend on their order."""
+    """The number of rows, and the sum of their hashes, which is the same in any order."""
 
     rows: int = 0
     hashes: list[int] = field(default_factory=lambda: [0, 0])

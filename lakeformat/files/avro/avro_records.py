@@ -57,7 +57,7 @@ def _is_free(schema: Any, named: dict[str, Any], above: frozenset[str]) -> bool:
     """Return True if no value of a schema takes any bytes.
 
     ``above`` has the names of the enclosing records. A reference to an enclosing record counts as
-    empty: its other fields decide.
+    empty: the record's other fields decide.
     """
     if isinstance(schema, str):
         if schema in named and schema not in above:

@@ -2,10 +2,10 @@
 """Finds thousands of records at once by a text that each of them has, and reads their fields.
 
 The start of a record is known only after the record before it has been read. So each occurrence of
-the text, such as ``PARQUET``, is treated as a value of its field. From there all records are read
-at once to their ends: the end of a record is the start of the next one. The fields before the text
-must end exactly at its occurrences, which proves that all records are correct. The general decoder
-reads files of any other structure.
+the text, such as ``PARQUET``, is treated as a value of the text field. From there all records are
+read at once to their ends: the end of a record is the start of the next one. The fields before the
+text must end exactly at its occurrences, which proves that all records are correct. The general
+decoder reads files of any other structure.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class _Pattern:
 def read_windows(blocks: AvroBlocks, fields: RecordFields) -> Iterator[dict[str, FieldValues]]:
     """Yield the fields of many records at a time, by path.
 
-    ``NotPlainError`` may be raised after some fields were yielded: then ignore them, and read the
+    ``NotPlainError`` may be raised after some fields were yielded: then ignore these, and read the
     file with the general decoder.
     """
     ends = np.concatenate(([0], blocks.ends))
