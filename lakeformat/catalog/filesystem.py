@@ -71,7 +71,7 @@ class FileSystemCatalog(Catalog):
             _refuse_properties(keys)
 
     def repair(self, name: str | None = None) -> RepairReport:
-        """Delete the hidden directories that interrupted drops left, and return their names.
+        """Delete the hidden directories that interrupted drops left, and report their names.
 
         A table is reported as damaged if the name of its directory, or of its database's directory,
         is not allowed. If ``name`` is a table, this only checks that it exists. A missing database

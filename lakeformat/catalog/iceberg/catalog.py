@@ -162,7 +162,7 @@ class IcebergCatalog(IcebergDatabases):
         return found
 
     def alter_table(self, name: str, *changes: SchemaChange) -> IcebergTable | MixedTable:
-        """Change the columns and the properties of ``database.table``: all changes, or none.
+        """Change columns and properties of ``database.table``, all or none, and return the table.
 
         Make the changes with ``add_column``, ``drop_column``, ``set_option`` and the like. A new
         column has nulls in existing rows. A type can change from INT to BIGINT, from FLOAT to
@@ -236,7 +236,7 @@ class IcebergCatalog(IcebergDatabases):
         return all([self._metastore.remove_new_table(store) for store in stores])
 
     def rename_table(self, old: str, new: str) -> IcebergTable | MixedTable:
-        """Rename a table, in the same database or into another one; its files are not moved.
+        """Rename a table, also into another database, and return it; its files are not moved.
 
         A new name that exists raises ``AlreadyExistsError``; a missing table or database raises
         ``NotFoundError``. A metastore that cannot rename tables raises ``UnsupportedError``. Both

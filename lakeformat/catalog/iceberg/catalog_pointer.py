@@ -20,7 +20,7 @@ class Names(Protocol):
     """The operations that ``CatalogPointer`` needs of a catalog service."""
 
     def answer(self, name: TableName) -> Answer:
-        """Return the current metadata file of a table; a missing table raises ``NotFoundError``."""
+        """Return the metadata file and storage options of a table, or raise ``NotFoundError``."""
         ...
 
     def require_writable(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metastores that are reached with a client of PyIceberg, such as REST, Hive and Glue.
+"""Metastores that are reached with a client of PyIceberg: REST, Hive and Glue.
 
 The client sends requests about names and metadata files, but parses no metadata: this library does
 that, because PyIceberg refuses some tables that this library reads.
