@@ -152,9 +152,9 @@ class Catalog(CatalogPlaces):
         table is returned unchanged. A missing database raises ``NotFoundError``. Columns of the
         primary key become NOT NULL.
 
-        ``docs/reference/options.md`` lists the options. ``profile="mixed"`` adds the options
-        of a table that a stream and batches write, unless ``options`` or defaults of the catalog set them:
-        ``docs/stream-and-batch.md`` lists them.
+        ``docs/reference/options.md`` lists the options. ``profile="mixed"`` adds the options of a
+        table that a stream and batches write, unless ``options`` or defaults of the catalog set
+        them: ``docs/stream-and-batch.md`` lists them.
         """
         parsed = parse_plain_name(name)
         self._require_database(parsed.database)

@@ -101,8 +101,8 @@ def rollback(
 
 
 def _may_delete(report: RollbackReport, table: str, *, yes: bool) -> bool:
-    """Return True if the snapshots may be deleted. Ask first, unless the rollback deletes nothing
-    or will be refused.
+    """Return True if the snapshots may be deleted. Ask first, unless ``yes`` is True, or the
+    rollback deletes nothing or will be refused.
     """
     what = "" if report.objection else _loses(report)
     return not what or is_wanted(f"{what} of {table}", yes=yes)

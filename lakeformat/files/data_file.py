@@ -44,7 +44,7 @@ ReadFile: TypeAlias = Callable[
 
 
 def reader_of(file_format: FileFormat, instants: InstantRule | None = None) -> ReadFile:
-    """Return the reader of a format; the modules of ORC and Avro are imported only for their files.
+    """Return the reader of a format; those of ORC and Avro are imported only for their files.
 
     ``instants`` is the rule for TIMESTAMP_LTZ in ORC files; None reads them as they are stored.
     """

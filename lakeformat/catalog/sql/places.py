@@ -56,8 +56,8 @@ class Places:
         return storage, path
 
     def refuse_shared(self, database: str, location: str) -> None:
-        """Raise ``InvalidRequestError`` if a location overlaps with that of another database, or
-        contains the warehouse.
+        """Raise ``InvalidRequestError`` if a location overlaps with the directory of another
+        database, listed or not, or contains the warehouse.
 
         Both databases would list the same tables, and a drop of one would delete files of the
         other.
