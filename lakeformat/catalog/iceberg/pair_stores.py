@@ -187,10 +187,10 @@ def _may_be_change_store(metastore: Metastore, name: TableName) -> bool:
 
 
 def _properties(metastore: Metastore, name: TableName) -> Mapping[str, str]:
-    """Return the properties of a table; an empty dict if its metadata cannot be read.
+    """Return the properties of a table; an empty dict if its metadata is damaged, missing, of a
+    newer version, or outside of the warehouse.
 
-    A table can be listed and dropped even if its metadata is damaged, missing, of a newer version,
-    or outside of the warehouse.
+    Such a table can be listed and dropped.
     """
     try:
         return metastore.pointer(name).load().metadata.properties
