@@ -12,6 +12,7 @@ from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.types.byte_size import size
 
 if TYPE_CHECKING:
@@ -82,21 +83,22 @@ def missing_files(
         outcomes = for_each_table(context, name, lambda each: each.remove_missing_files(**how))
         reports = [each.report for each in outcomes if each.report is not None]
         for report in reports:
-            _warn(report)
+            _warn(context, report.objection)
         show_outcomes(context, name, outcomes, _TABLES, _cells, as_json=as_json)
     else:
         table = named_table(context, name)
         with progress_line("looking for data files"):
             reports = [table.remove_missing_files(**how)]
-        _warn(reports[0])
+        _warn(context, reports[0].objection)
         _show(reports[0], as_json=as_json)
     if any(report.missing_files for report in reports) and not remove:
         raise typer.Exit(EXIT_FAILED)
 
 
-def _warn(report: MissingFilesReport) -> None:
-    if report.objection is not None:
-        typer.secho(f"--remove would be refused: {report.objection}", fg="red", bold=True, err=True)
+def _warn(context: typer.Context, objection: str | None) -> None:
+    if objection is not None:
+        why = in_words_of_commands(objection, context.find_root().command)
+        typer.secho(f"--remove would be refused: {why}", fg="red", bold=True, err=True)
 
 
 def _show(report: MissingFilesReport, *, as_json: bool) -> None:
@@ -145,8 +147,7 @@ def missing_manifests(
     found = named_table(context, table)
     with progress_line("looking for manifests"):
         report = found.remove_missing_manifests(dry_run=not remove)
-    if report.objection is not None:
-        typer.secho(f"--remove would be refused: {report.objection}", fg="red", bold=True, err=True)
+    _warn(context, report.objection)
     if as_json:
         print_json([report.to_dict()])
     else:

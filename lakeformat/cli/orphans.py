@@ -22,6 +22,7 @@ from lakeformat.cli.warehouse import (
     existing_catalog_of_any_format,
     named_table_of_any_format,
 )
+from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.errors import InvalidRequestError
 from lakeformat.types.byte_size import size
 
@@ -136,11 +137,11 @@ def orphans(
         table = named_table_of_any_format(context, name)
         if external_paths and "/" not in name:
             _refuse_shared_paths(existing_catalog(context), name)
-        _show_table(table.remove_orphans(**how), as_json=as_json)
+        _show_table(context, table.remove_orphans(**how), as_json=as_json)
 
 
-def _show_table(report: OrphanReport, *, as_json: bool) -> None:
-    _warn(report)
+def _show_table(context: typer.Context, report: OrphanReport, *, as_json: bool) -> None:
+    _warn(context, report)
     if as_json:
         print_json([report.to_dict()])
     else:
@@ -154,7 +155,7 @@ def _show_table(report: OrphanReport, *, as_json: bool) -> None:
                 typer.echo(f"and {left_out} more; --save FILE writes all of them")
             typer.echo()
         for line in _lines(report):
-            typer.echo(line)
+            typer.echo(in_words_of_commands(line, context.find_root().command))
     if report.failures:
         raise typer.Exit(EXIT_FAILED)
 
@@ -183,12 +184,13 @@ def _lines(report: OrphanReport) -> Iterator[str]:
         yield f"not searched: {paths}; if no other table has files there, add --external-paths"
 
 
-def _warn(report: OrphanReport) -> None:
+def _warn(context: typer.Context, report: OrphanReport) -> None:
     """Warn on stderr if the age limit is overridden, or if a run with --remove would be refused."""
     if report.override is not None:
         typer.secho(f"AGE LIMIT OVERRIDDEN: {report.override}", fg="red", bold=True, err=True)
     if report.objection is not None:
-        typer.secho(f"--remove would be refused: {report.objection}", fg="red", bold=True, err=True)
+        why = in_words_of_commands(report.objection, context.find_root().command)
+        typer.secho(f"--remove would be refused: {why}", fg="red", bold=True, err=True)
 
 
 def _show_database(
@@ -209,7 +211,7 @@ def _show_database(
     tables: Any = catalog
     for outcome in remove_orphans_of(tables, names, **how):
         if outcome.report is not None:
-            _warn(outcome.report)
+            _warn(context, outcome.report)
         outcomes.append(outcome)
     show_outcomes(
         context,

@@ -182,6 +182,18 @@ def test_missing_files_are_shown_and_taken_out(catalog):
     )
 
 
+def test_the_output_names_options_and_not_arguments_of_python(catalog):
+    shown = says(catalog, "orphans", "shop.orders")
+    assert "since the day before; set --older-than for another age" in shown
+    folder = Path(catalog.location.removeprefix("file://")) / "shop.db/events/bucket-0"
+    for file in folder.iterdir():
+        file.unlink()
+    shown = runner.invoke(app, ["-w", catalog.location, "missing-files", "shop.events"]).output
+    said = " ".join(shown.split())
+    assert "more than --max-share 50%." in said
+    assert "If the files are lost, pass --max-share 1" in said
+
+
 def test_wrong_hints_are_shown_and_put_right(catalog):
     hint = Path(catalog.location.removeprefix("file://")) / "shop.db/orders/snapshot/LATEST"
     hint.write_text("7")
