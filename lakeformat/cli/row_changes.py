@@ -134,12 +134,16 @@ def _show(report: RowChangeReport, *, as_json: bool) -> None:
         print_json([report.to_dict()])
         return
     typer.echo(report.reason)
+    is_dry = report.dry_run
     parts = [
         f"{counted(number, 'file')} {done}"
         for number, done in (
-            (report.files_marked, "with rows marked as deleted"),
-            (report.files_rewritten, "rewritten"),
-            (report.files_removed, "removed, as no row is left"),
+            (report.files_marked, f"with rows {'to mark' if is_dry else 'marked'} as deleted"),
+            (report.files_rewritten, "to rewrite" if is_dry else "rewritten"),
+            (
+                report.files_removed,
+                f"{'to remove' if is_dry else 'removed'}, as no row is left",
+            ),
         )
         if number
     ]

@@ -43,7 +43,7 @@ def test_a_dry_run_says_what_would_be_done(table):
     shown = says(table, "delete", "--where", "id < 9", "--dry-run")
     assert shown == (
         "3 rows would be deleted; nothing was changed\n"
-        "1 file removed, as no row is left; 1 file read\n"
+        "1 file to remove, as no row is left; 1 file read\n"
     )
     assert table.scan().count() == 3
 
