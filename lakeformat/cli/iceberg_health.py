@@ -40,7 +40,7 @@ def iceberg_facts(report: IcebergHealthReport) -> Iterator[tuple[str, str]]:
         counted(deletes.equality_delete_files, "equality delete file"),
     )
     applied = f"on {counted(deletes.files_with_deletes, 'data file')}"
-    yield "deletes", f"{', '.join(kinds)}, {applied}; {deletes.dangling_files} on none"
+    yield "deletes", f"{', '.join(kinds)}, {applied}; for no data file: {deletes.dangling_files}"
     yield "deleted rows", f"{deletes.hidden_rows} of {files.rows} ({deletes.ratio:.1%})"
     if deletes.equality_keys:
         yield "equality keys", f"{deletes.equality_keys:,}"
