@@ -64,8 +64,8 @@ def columns_of(
     """
     if unknown := [key for key in partition_types if key not in directory.keys]:
         raise InvalidRequestError(
-            f"partition_types names {unknown[0]!r}, which is not a partition column: the "
-            f"directories name {', '.join(directory.keys) or 'none'}"
+            f"partition_types (--partition) names {unknown[0]!r}, which is not a partition column: "
+            f"the directories name {', '.join(directory.keys) or 'none'}"
         )
     try:
         schemas = [file.schema for file in directory.files]

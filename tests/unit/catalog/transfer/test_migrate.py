@@ -247,7 +247,7 @@ def test_another_table_of_the_name_is_left_alone(catalog, source):
         (
             {"a.parquet": ROWS},
             {"partition_types": {"dt": "DATE"}},
-            "partition_types names 'dt', which is not a partition column",
+            "partition_types (--partition) names 'dt', which is not a partition column",
         ),
         ({"dt=x/a.parquet": ROWS}, {"partition_types": {"dt": "DATE"}}, "'x' is not a value"),
         ({"dt=1/a.parquet": ROWS}, {"partition_types": {"dt": "DAY"}}, "DAY"),
