@@ -20,7 +20,7 @@ class IcebergDropPlan(Report):
     location: str
     """The URI of the table; "" if its metadata cannot be read."""
     change_store: str | None = None
-    """The name of the change store that is dropped, too, if the table is a Mixed table."""
+    """The change store of a Mixed table, which is dropped, too; None for an Iceberg table."""
     purge: bool
     """True if the drop also deletes the files of the table."""
     files: int = 0
