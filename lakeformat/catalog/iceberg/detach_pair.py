@@ -148,9 +148,8 @@ def _complete(
             f"table '{name}' is the change store of a Mixed table: detach the table by the name of "
             "its base store"
         )
-    left = (
-        f". To drop '{change}', use `lake --format iceberg drop-table {change}`" if exists else ""
-    )
+    drop = f"lake --format iceberg drop-table {change} --purge"
+    left = f". To drop '{change}' with its files, use `{drop}`" if exists else ""
     raise InvalidRequestError(
         f"table '{name}' names no change store, so there is nothing to detach: it is an ordinary "
         f"Iceberg table{left}"
