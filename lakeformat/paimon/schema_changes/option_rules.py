@@ -94,8 +94,9 @@ def check_removal(options: Mapping[str, str], key: str, *, has_snapshots: bool) 
             "option 'bucket' cannot be removed once a table has a snapshot, because files depend "
             "on it; create a new table without it and copy the rows"
         )
-    if key == "deletion-vectors.enabled":
-        _check_flag(options, key, _FLAGS[key].default)
+    if (newer := _NEWER_KEY.get(key, key)) in _FLAGS:
+        left = {each: value for each, value in options.items() if each != key}
+        _check_flag(options, newer, TableOptions(left).text(_FLAGS[newer]))
 
 
 def _check_immutable(key: str) -> None:

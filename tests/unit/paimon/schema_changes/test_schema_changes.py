@@ -262,6 +262,9 @@ def test_setting_a_foreign_option_to_what_it_is_changes_nothing():
     [
         ({"bucket": "4"}, "bucket", "cannot be removed"),
         ({"deletion-vectors.enabled": "true"}, "deletion-vectors.enabled", "could be read again"),
+        ({"ignore-delete": "true"}, "ignore-delete", "from true to false"),
+        ({"first-row.ignore-delete": "true"}, "first-row.ignore-delete", "from true to false"),
+        ({"ignore-update-before": "true"}, "ignore-update-before", "from true to false"),
         ({}, "type", "cannot be changed"),
     ],
 )
@@ -269,6 +272,12 @@ def test_some_options_cannot_go_back_to_their_default(before, removed, reason):
     schema = replace(START, options={**before, "type": "table"})
     with pytest.raises(lake.InvalidRequestError, match=reason):
         altered(lake.remove_option(removed), schema=schema)
+
+
+def test_an_option_is_removed_if_its_older_name_has_the_same_effect():
+    both = {"ignore-delete": "true", "deduplicate.ignore-delete": "true"}
+    left = altered(lake.remove_option("ignore-delete"), schema=replace(START, options=both))
+    assert left.options == {"deduplicate.ignore-delete": "true"}
 
 
 LOOKS_UP = {"changelog-producer": "lookup"}
