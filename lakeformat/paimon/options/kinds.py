@@ -55,7 +55,7 @@ class Kind(Generic[T]):
 
 
 _MOST = 2**63 - 1
-"""The largest number of milliseconds of a duration: other engines store it in 64 bits."""
+"""The largest number of milliseconds since 1970: other engines store it in 64 bits."""
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _LEVEL = re.compile(r"[0-9]{1,9}")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/.*")
@@ -236,7 +236,9 @@ def _relative_path(text: str) -> str:
         raise ValueError(
             "it has an empty part, '.' or '..' between slashes: write it like 'data/files'"
         )
-    if "\0" in text or parts[0] in _METADATA_DIRECTORIES:
+    if "\0" in text:
+        raise ValueError("it has a null character: remove it")
+    if parts[0] in _METADATA_DIRECTORIES:
         raise ValueError(f"{parts[0]!r} is for metadata: choose another name, such as 'data'")
     return text.strip("/")
 

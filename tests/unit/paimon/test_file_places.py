@@ -38,6 +38,11 @@ def test_a_directory_outside_the_table_is_refused(tmp_path, path):
         new_table(tmp_path, **{"data-file.path-directory": path})
 
 
+def test_a_directory_with_a_null_character_is_refused_for_this_character(tmp_path):
+    with pytest.raises(lake.InvalidRequestError, match="it has a null character"):
+        new_table(tmp_path, **{"data-file.path-directory": "da\0ta"})
+
+
 def test_a_file_outside_the_table_is_read_by_its_own_address(tmp_path):
     outside = f"file://{tmp_path}/elsewhere"
     table = new_table(tmp_path, **{"data-file.external-paths": outside})
