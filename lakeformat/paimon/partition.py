@@ -11,6 +11,7 @@ from lakeformat.errors import CorruptTableError, InvalidRequestError, Unsupporte
 from lakeformat.paimon.binary_row import decode_row, unframe_row
 from lakeformat.paimon.layout import partition_directory
 from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.count_text import counted
 from lakeformat.types.type_rules import names_a_directory
 from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import DataField
@@ -50,9 +51,9 @@ def partition_values(schema: TableSchema, partition: bytes) -> tuple[Value, ...]
     arity, row = unframe_row(partition)
     if arity != len(fields):
         raise CorruptTableError(
-            f"a partition has {arity} values, but the table is partitioned by {len(fields)} "
-            "columns: restore the manifest from a backup, or roll the table back to an earlier "
-            "snapshot"
+            f"a partition has {counted(arity, 'value')}, but the table is partitioned by "
+            f"{counted(len(fields), 'column')}: restore the manifest from a backup, or roll the "
+            "table back to an earlier snapshot"
         )
     return decode_row(row, [field.type for field in fields]) if fields else ()
 

@@ -35,7 +35,7 @@ class MergeOrder:
         """Group rows by key, and sort the rows of each key from oldest to newest.
 
         If rows of a key compare equal, the later one in ``rows`` is newer. ``numbered=False``: the
-        sequence numbers of a key's rows are absent or rise with their positions, so they are not
+        sequence numbers of a key's rows are absent or rise from row to row, so they are not
         compared.
         """
         words = chain.from_iterable(column_words(rows[key]) for key in self.keys)

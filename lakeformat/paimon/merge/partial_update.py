@@ -27,7 +27,7 @@ __all__ = ["PartialUpdate"]
 class PartialUpdate:
     """Takes each column from the newest row in which it is not null.
 
-    A column of a sequence group is taken from the row with the largest sequence of that group.
+    A column of a sequence group is aggregated, or taken from the row with the largest sequence.
     """
 
     rules: PartialUpdateRules
@@ -35,8 +35,8 @@ class PartialUpdate:
     def needs(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return ``columns``, followed by the columns that must be read to merge them.
 
-        These are the sequence columns of each group that has one of ``columns``, and of each group
-        in which a delete removes the row.
+        The latter are the sequence columns of each group that has one of ``columns``, and of each
+        group in which a delete removes the row.
         """
         wanted = set(columns)
         for group in self.rules.groups:
@@ -130,10 +130,10 @@ class _PartialUpdate:
         return merged
 
     def _of_adds(self, columns: Mapping[str, Sequence[str]], others: Positions) -> _Sources:
-        """Return, for each unit, the source row of each key that has only adds.
+        """Return, for each unit, the source row of each key.
 
-        The source rows of the remaining keys are arbitrary: the caller overwrites them with the
-        result of the row-by-row merge.
+        The source rows of keys that are merged row by row are arbitrary: the caller overwrites
+        them.
         """
         is_added = self._meets.copy()
         is_added[others] = False
@@ -173,9 +173,7 @@ class _PartialUpdate:
 _Sources: TypeAlias = dict[str, Positions]
 
 _LAST = "last row"
-"""The name of the unit whose only column is the sequence number: its source row is the last row
-that was not ignored.
-"""
+"""The unit of the sequence number, which is taken from the last row that was not ignored."""
 
 
 def _validity(rules: PartialUpdateRules, rows: pa.Table) -> Iterator[tuple[str, Mask]]:

@@ -27,7 +27,7 @@ once.
 def newest_valid(
     validity: Mapping[str, Mask], groups: KeyGroups, newest: Positions
 ) -> dict[str, Positions]:
-    """Return, for each column, the position of the last row of each key whose value is not null.
+    """Return, for each column and each key, the position of the last row with a non-null value.
 
     The position is ``NOWHERE`` if the key has no such row. ``newest`` has the position of the last
     row of each key.
@@ -81,9 +81,10 @@ def _slices(groups: KeyGroups, keys: Positions, sizes: Positions) -> KeyGroups:
 
 
 def newest_by_sequence(sequences: Sequences, groups: KeyGroups) -> Positions:
-    """Return the position of the row of each key with the largest sequence.
+    """Return, for each key, the position of the row with the largest sequence.
 
-    Of equal sequences, the last row is taken; the position is ``NOWHERE`` if no row has a sequence.
+    Of rows with equal sequences, the last one is taken. The position is ``NOWHERE`` if no row has a
+    sequence.
     """
     numbers = sequences.numbers[groups.order]
     largest = np.maximum.reduceat(numbers, groups.starts)

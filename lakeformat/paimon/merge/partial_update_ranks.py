@@ -2,8 +2,8 @@
 """Merges adds and retracts of all keys at once: the first row of each key, then the second, and so
 on.
 
-A column that is not aggregated gets the value of one row. So the state of a key is a row position
-for each group of columns that change together.
+Columns that are not aggregated get the value of one row. So their state for a key is a row
+position for each group of columns that change together.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ class RowByRow:
         self._has_added = np.zeros(slots, dtype=bool)
         self._is_deleted = np.zeros(slots, dtype=bool)
         self.last = np.full(slots, NOWHERE)
-        """For each slot, the position of the last row that was not ignored."""
+        """For each slot, the position of the last row that was not ignored.
+
+        If all rows of a key were ignored, ``run`` sets it to the newest row.
+        """
         self._newest_add = np.full(slots, NOWHERE)
         self._values = {name: np.full(slots, NOWHERE) for name in validity}
         self._reached = [np.full(slots, NEVER) for _ in rules.groups]
@@ -67,8 +70,7 @@ class RowByRow:
         ]
 
     def run(self, groups: KeyGroups, keys: Positions) -> None:
-        """Merge the rows of ``keys``, which are sorted by falling number of rows; ``keys[i]`` uses
-        slot i.
+        """Merge the rows of ``keys``; ``keys[i]`` uses slot i, keys with more rows are first.
 
         Raise InvalidRequestError for a row that the engine or a function of a column cannot apply.
         """
@@ -168,8 +170,8 @@ class RowByRow:
     def _removal_places(self, compared: Sequence[tuple[Mask, Mask]], deletes: Mask) -> Positions:
         """Return, for each row, the position of the first column that the row does not change.
 
-        A delete that removes its key stops at the first sequence column of the group that removes
-        it. Any other row changes all columns, so the position is the number of columns.
+        A delete in a group that removes the row stops at the first sequence column of that group.
+        Any other row changes all columns, so the position is the number of columns.
         """
         places = np.full(len(deletes), len(self._rules.columns))
         for group, (present, late) in zip(self._rules.groups, compared, strict=True):
@@ -218,8 +220,8 @@ class RowByRow:
                 accumulator.reset(slots, rows)
 
     def _remove(self, slots: Positions, rows: Positions) -> None:
-        """Mark the keys of ``slots`` as deleted; the values of ``rows`` are the start for later
-        adds.
+        """Mark the keys of ``slots`` as deleted; later adds start from the values of
+        ``rows``.
         """
         self._is_deleted[slots] = True
         self._fill(slots, rows)

@@ -37,8 +37,8 @@ class Sequences:
 def read_sequences(rows: pa.Table, names: Sequence[str]) -> Sequences:
     """Return the sequence of each row; columns are compared from left to right, null is smallest.
 
-    If the columns of a group were not read, no row has a sequence: no column that was read belongs
-    to the group.
+    If the columns ``names`` were not read, no row has a sequence: then no column of the group was
+    read.
     """
     if not set(names) <= set(rows.column_names):
         return Sequences(np.full(rows.num_rows, NEVER), np.zeros(rows.num_rows, dtype=bool))

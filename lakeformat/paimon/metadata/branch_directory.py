@@ -75,7 +75,7 @@ def require_branch(storage: Storage, layout: TableLayout) -> None:
 
 
 def require_branch_still(storage: Storage, layout: TableLayout) -> None:
-    """Raise NotFoundError if the branch was deleted since it was opened; main always exists.
+    """Raise NotFoundError if the branch was deleted or renamed meanwhile; main always exists.
 
     Call this function before each write, because a write would create the directory of a deleted
     branch again.
@@ -100,7 +100,7 @@ def check_branch_name(name: str) -> None:
     if not name.strip() or name.isdigit() or name in DOTS or "/" in name or "\0" in name:
         raise InvalidRequestError(
             f"branch name {name!r} is not allowed: it must not be blank, consist of digits only, "
-            "hold a slash, or be . or .."
+            "hold a slash or a null character, or be . or .."
         )
 
 

@@ -84,4 +84,6 @@ def write_changelog(storage: Storage, layout: TableLayout, snapshot: Snapshot) -
 
 
 def _there(ids: list[int]) -> str:
+    if len(ids) == 1:
+        return f"only changelog {ids[0]} exists"
     return f"changelogs {ids[0]} to {ids[-1]} exist" if ids else "it has none"

@@ -47,8 +47,8 @@ def encode_rows(
 def decode_rows(content: bytes) -> list[dict[str, Any]]:
     """Return every record of an ORC or Parquet file.
 
-    Raise ``ValueError`` if the file is damaged, or if it claims more rows than a file of its size
-    can have.
+    Raise ``ValueError`` if the file is damaged, or if it claims more rows or bytes than a file
+    of its size can have.
     """
     source = pa.BufferReader(content)
     try:

@@ -65,9 +65,9 @@ class CommitMessage:
     compact_new_index_files: tuple[IndexManifestEntry, ...] = ()
     compact_deleted_index_files: tuple[IndexManifestEntry, ...] = ()
     assigned_by: str | None = None
-    """A digest of the hash index files, or the name of the writer, by which keys got their buckets.
+    """A digest of the names of the hash index files by which the writer found buckets of keys.
 
-    None if no key got a dynamic bucket.
+    The name of the writer if keys may move between partitions. None without dynamic buckets.
     """
 
     def written_files(self) -> Iterator[DataFileMeta]:

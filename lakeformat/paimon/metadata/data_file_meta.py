@@ -46,7 +46,7 @@ class DataFileMeta:
     level: int = 0
     extra_files: tuple[str, ...] = ()
     creation_time: datetime | None = None
-    """The local time of the writer, without a time zone; files store it as if it were UTC."""
+    """The local time of the writer, without a time zone; manifests store it as if it were UTC."""
     delete_row_count: int | None = None
     embedded_file_index: bytes | None = None
     file_source: int | None = None

@@ -142,7 +142,7 @@ def read_manifests(
     """Return the entries of many manifests as columns, one manifest after the other.
 
     Raise CorruptTableError if a manifest is missing or damaged, or has other numbers of files than
-    its manifest list. A manifest given by its file name is not checked against a list.
+    its manifest list records. A manifest given by its file name is not checked against a list.
     """
 
     def read(manifest: ManifestMeta | str) -> OpenManifest:

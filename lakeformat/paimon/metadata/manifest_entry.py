@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifest entries: each adds a data file to a bucket or deletes it."""
+"""Manifest entries: each adds a data file to a bucket or deletes one."""
 
 from __future__ import annotations
 

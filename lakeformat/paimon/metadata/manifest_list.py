@@ -131,7 +131,7 @@ def manifests_of(
     """Return the manifests in the given lists of a snapshot; without ``which``, in BASE and DELTA.
 
     Raise CorruptTableError if a list is missing or damaged, or has another size than the snapshot
-    states: a list truncated between two Avro blocks is a valid file, and its rows would be lost
+    states: a list truncated between two Avro blocks is a valid file, and rows would be lost
     silently.
     """
     found = []
@@ -149,7 +149,8 @@ def read_manifest_list(
 ) -> list[ManifestMeta]:
     """Return the entries of a manifest list, in the order of the file.
 
-    Raise CorruptTableError if the list does not have ``size`` bytes; None skips this check.
+    Raise CorruptTableError if the list is missing or damaged, or does not have ``size`` bytes; None
+    skips the check of the size.
     """
     return _read(storage, layout, name, size)
 

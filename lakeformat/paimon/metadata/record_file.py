@@ -165,9 +165,8 @@ def check_version(record: Mapping[str, Any], version: int, uri: str) -> None:
         return
     if isinstance(found, int) and found > version:
         raise CorruptTableError(
-            f"{uri} has format version {found}, but this library reads {version}: the file is "
-            "from a newer version; upgrade this library"
+            f"{uri} has format version {found}, but this library reads {version}: the file has a "
+            "newer format; upgrade this library"
         )
-    raise CorruptTableError(
-        f"{uri} has format version {found}, but this library reads {version}; {RESTORE}"
-    )
+    stated = "no format version" if found is None else f"format version {found}"
+    raise CorruptTableError(f"{uri} has {stated}, but this library reads {version}; {RESTORE}")

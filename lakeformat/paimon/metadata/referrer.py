@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds to a CorruptTableError the file, row or value in which the damage was found."""
+"""Adds to a CorruptTableError the damaged row or value, or the file that names the damaged file."""
 
 from __future__ import annotations
 

@@ -117,9 +117,10 @@ def require_schema_of(
         return
     latest = latest_schema_id(storage, layout)
     if latest is None or snapshot.schema_id > latest:
+        newest = "no schema exists" if latest is None else f"the newest schema is {latest}"
         raise CorruptTableError(
             f"snapshot {snapshot.id} of {storage.uri(layout.root)} was committed under schema "
-            f"{snapshot.schema_id}, but the newest schema is {latest}; {Remedy.SCHEMA}"
+            f"{snapshot.schema_id}, but {newest}; {Remedy.SCHEMA}"
         )
     if not storage.exists(layout.schema(snapshot.schema_id)):
         read_schema(storage, layout, snapshot.schema_id)

@@ -27,7 +27,7 @@ __all__ = [
 
 CURRENT_VERSION = 3
 READ_SNAPSHOT = "lake.read-snapshot"
-"""The property of a batch in transaction order: the snapshot from which it was computed."""
+"""The property with the snapshot from which a batch in transaction order was computed."""
 
 
 class CommitKind(StrEnum):

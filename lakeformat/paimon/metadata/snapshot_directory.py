@@ -133,7 +133,7 @@ def write_hints(storage: Storage, layout: TableLayout, snapshot_id: int) -> None
         # No traceback: the commit has succeeded, and people read this line.
         _log.warning(
             "could not update the hints of %s: %s. No action needed: readers list the directory, "
-            "and the next commit writes the hint",
+            "and the next commit writes the hints",
             *(storage.uri(layout.root), error),
         )
 

@@ -168,7 +168,8 @@ class _Removal:
         messages = _messages(self.handle, snapshot, [entry for entry, _ in missing])
         done = commit_messages(self.handle, messages, CommitOptions(commit=self.commit))
         report = self.report
-        reason = f"removed {counted(report.missing_files, 'missing file')}; {done.reason}"
+        files = counted(report.missing_files, "missing or truncated file")
+        reason = f"removed {files}; {done.reason}"
         rows = counted(report.missing_rows, "row")
         _log.warning("%s: lost %s; %s", self.handle.uri, rows, reason)
         self.report = replace(report, published=done.snapshot_id, reason=reason)
@@ -177,7 +178,7 @@ class _Removal:
 def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[_Lack]:
     """Yield the missing and truncated files of a plan.
 
-    Each bucket is listed once. Then each file that the listing lacks is looked up by its path.
+    Each bucket is listed once. Then each file that the listing does not show whole is looked up.
     """
     readers = handle.options.file_operation_threads or _READERS
     with ThreadPoolExecutor(readers) as pool:
@@ -219,7 +220,7 @@ def _path(handle: TableHandle, entry: ManifestEntry) -> tuple[Storage, str]:
 def _messages(
     handle: TableHandle, snapshot: Snapshot, missing: Sequence[ManifestEntry]
 ) -> list[CommitMessage]:
-    """Return one message per bucket that deletes the missing files.
+    """Return messages that delete the missing files, one per bucket.
 
     In append tables, the messages also delete the deletion vectors of these files.
     """

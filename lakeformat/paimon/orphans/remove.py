@@ -92,7 +92,7 @@ def remove_orphans(
     """Find orphan files, and delete them unless it is a dry run.
 
     An ``executor`` reads manifests and lists directories; this process decides and deletes. Unless
-    the options give an age, files written since one day before the newest commit are kept. A dry
+    the options give a time, files written since one day before the newest commit are kept. A dry
     run with ``commit_comes_first`` assumes that a commit is made now. If the removal is
     interrupted, the next run deletes the remaining orphans. Raise InvalidRequestError for an age
     limit that is too recent. Raise it also if ``max_share`` forbids the removal; a dry run reports

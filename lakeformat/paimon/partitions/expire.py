@@ -3,7 +3,7 @@
 
 The files are deleted when the snapshots that name them expire. One snapshot decides which
 partitions expire; after a conflict, a newer snapshot decides about the remaining ones. With the
-strategy ``update-time``, it is a conflict if another commit changes a partition meanwhile.
+strategy ``update-time``, a commit that changes an expiring partition meanwhile is a conflict.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ def expire_partitions(
 ) -> ExpirePartitionsReport:
     """Delete the rows of expired partitions; with ``dry_run`` only list them.
 
-    Raise InvalidRequestError if the table has no partition columns, or if no expiration time is
-    set.
+    Raise InvalidRequestError if the table has no partition columns, if no expiration time is set,
+    or if a value is invalid.
     """
     rules = request.rules(handle)
     if not dry_run:

@@ -27,6 +27,7 @@ from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.referrer import referred_to_by
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
+from lakeformat.types.count_text import counted
 
 __all__ = [
     "DeletedRows",
@@ -93,7 +94,7 @@ class DeletedRows:
         if vector is not None and vector.positions and vector.positions.max() >= rows:
             raise CorruptTableError(
                 f"{self._source} deletes row {vector.positions.max()} of {name}, "
-                f"which has {rows} rows (rows count from 0); {_RESTORE}"
+                f"which has {counted(rows, 'row')} (rows count from 0); {_RESTORE}"
             )
         return vector
 

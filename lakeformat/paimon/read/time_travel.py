@@ -144,4 +144,6 @@ def _there(handle: TableHandle, show: Callable[[Snapshot], str]) -> str:
     there = [found for found in map(read, ids[:1] + ids[-1:]) if found is not None]
     if not there:
         return "it has no snapshot yet"
+    if len(ids) == 1:
+        return f"the only one is {show(there[0])}"
     return f"the oldest is {show(there[0])}, the newest is {show(there[-1])}"

@@ -17,7 +17,14 @@ from lakeformat.paimon.rollback.identity import StartedCut
 from lakeformat.paimon.tags.in_use import is_protection
 from lakeformat.paimon.tags.source import Origin
 
-__all__ = ["RollbackPlan", "following", "objection_to", "plan_rollback", "require_unneeded"]
+__all__ = [
+    "RollbackPlan",
+    "following",
+    "objection_to",
+    "plan_rollback",
+    "quoted",
+    "require_unneeded",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +136,9 @@ def objection_to(handle: TableHandle, plan: RollbackPlan) -> str | None:
     """
     number = plan.target.snapshot.id
     named = [name for name in plan.tags if not is_protection(name)]
-    parts = [f"tag {', '.join(map(repr, named))}"] if named else []
+    parts = [quoted(named, "tag", "tags")] if named else []
     if plan.branches:
-        parts.append(f"branch {', '.join(map(repr, plan.branches))}")
+        parts.append(quoted(plan.branches, "branch", "branches"))
     if not parts:
         return None
     return (
@@ -140,6 +147,11 @@ def objection_to(handle: TableHandle, plan: RollbackPlan) -> str | None:
         "that began at one of them could no longer be fast-forwarded. Leave out as_latest=False "
         "(--cut-history) to keep history, or pass force=True (--force)"
     )
+
+
+def quoted(names: Sequence[str], one: str, more: str) -> str:
+    """Return names after their noun, such as ``tag 'a'`` or ``tags 'a', 'b'``."""
+    return f"{one if len(names) == 1 else more} {', '.join(map(repr, names))}"
 
 
 def _tags_behind(handle: TableHandle, number: int) -> list[str]:

@@ -27,6 +27,7 @@ from lakeformat.paimon.rollback.plan import (
     RollbackPlan,
     objection_to,
     plan_rollback,
+    quoted,
     require_unneeded,
 )
 from lakeformat.paimon.rollback.target import Target
@@ -165,14 +166,14 @@ def _reason(plan: RollbackPlan, count: int, dry_run: bool, objection: str | None
     said = [state]
     deleted = "would be deleted" if dry_run else "deleted"
     said += [f"{deleted}: {counted(count, 'newer snapshot')}"] if count else []
-    said += [f"{deleted}: tags {', '.join(map(repr, plan.tags))}"] if plan.tags else []
+    said += [f"{deleted}: {quoted(plan.tags, 'tag', 'tags')}"] if plan.tags else []
     if plan.consumers:
-        names = ", ".join(repr(consumer.id) for consumer in plan.consumers)
-        read = "would read" if dry_run else "read"
-        said.append(f"consumers {names} {read} snapshot {number + 1} next")
+        names = quoted([each.id for each in plan.consumers], "consumer", "consumers")
+        read = "reads" if len(plan.consumers) == 1 else "read"
+        said.append(f"{names} {'would read' if dry_run else read} snapshot {number + 1} next")
     if plan.branches:
-        said.append(
-            f"branches {', '.join(map(repr, plan.branches))} have newer snapshots and are kept"
-        )
+        names = quoted(plan.branches, "branch", "branches")
+        have, are = ("has", "is") if len(plan.branches) == 1 else ("have", "are")
+        said.append(f"{names} {have} newer snapshots and {are} kept")
     said.append("remove_orphans (lake orphans --remove) removes the files that nothing refers to")
     return "; ".join(said) + (f". Without force this is refused: {objection}" if objection else "")

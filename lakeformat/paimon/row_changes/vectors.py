@@ -23,7 +23,7 @@ def replace_vectors(
     """Write the new deletion vectors; return the index files to add and those to delete.
 
     ``marked`` has the positions of newly deleted rows by data file; ``removed`` are the data files
-    that the change deletes. Index files without a change are kept.
+    that the change deletes.
     """
     replaced = _replaced(handle, unit, marked.keys() | removed, is_marked=bool(marked))
     named = {each.data_file_name for entry in replaced for each in entry.ranges or ()}

@@ -51,7 +51,7 @@ def apply_changes(
 
     With ``has_snapshots``, options on which existing files depend cannot change. ``now`` is in
     epoch milliseconds. Raise InvalidRequestError or UnsupportedError for a change that is not
-    allowed, and AlreadyExistsError for the name of another column.
+    allowed, and AlreadyExistsError for the name of an existing column.
     """
     # Add the defaults of older versions as explicit options: the new version has other defaults.
     explicit = replace(schema, options=schema.table_options.to_dict(), version=CURRENT_VERSION)
@@ -248,7 +248,7 @@ def _check_references(before: TableSchema, after: TableSchema) -> None:
         if column not in columns and column not in dangling_before:
             raise InvalidRequestError(
                 f"option {key!r} names the column {column!r}, which the table would not have; "
-                "correct or remove the option in the same call"
+                "correct or remove the option in the same call, or keep the column"
             )
 
 

@@ -19,6 +19,7 @@ from lakeformat.paimon.schema_changes.format_rules import (
 )
 from lakeformat.paimon.schema_changes.merge_rules import check_merging
 from lakeformat.paimon.schema_changes.time_travel_rules import named_state
+from lakeformat.types.count_text import counted
 from lakeformat.types.type_rules import check_fields, names_a_directory
 from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import AtomicType, DataField, TypeName
@@ -47,7 +48,7 @@ def check_table(schema: TableSchema) -> None:
     if schema.primary_keys and set(schema.primary_keys) <= set(schema.partition_keys):
         raise InvalidRequestError(
             f"the primary key {_listed(schema.primary_keys)} has partition columns only, so a "
-            "partition would have one row; add a column to it"
+            "partition would have one row; add another column to the key"
         )
     _check_buckets(schema)
     _check_row_numbers(schema)
@@ -216,9 +217,9 @@ def _check_weights(options: TableOptions, strategy: str) -> None:
     weights, paths = options.data_file_external_paths_weights, options.data_file_external_paths
     if strategy == "weight-robin" and weights and len(weights) != len(paths):
         raise InvalidRequestError(
-            f"option 'data-file.external-paths.weights' has {len(weights)} weights for the "
-            f"{len(paths)} paths of 'data-file.external-paths'; write one weight for each path, "
-            "in the same order"
+            f"option 'data-file.external-paths.weights' has {counted(len(weights), 'weight')} for "
+            f"the {counted(len(paths), 'path')} of 'data-file.external-paths'; write one weight "
+            "for each path, in the same order"
         )
 
 

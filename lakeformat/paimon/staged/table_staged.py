@@ -56,8 +56,8 @@ class TableStaged(AnyTableStaged[CommitMessage, CommitReport]):
         """Scan the rows of staged results, which readers of the table do not see yet.
 
         Rows of one key are merged, and deletes remove the rows before them.
-        ``with_published=True`` merges them with the rows of the newest snapshot as well: the result
-        is the table after a commit and a compaction.
+        ``with_published=True`` also merges the staged rows with those of the newest snapshot: the
+        result is the table after a commit and a compaction.
         """
         from lakeformat.paimon.staged.scan import scan_staged
 

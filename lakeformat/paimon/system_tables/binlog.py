@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$binlog``: one row for each change; each column is an array.
+"""``$binlog``: one row for each change; each column except ``rowkind`` is an array.
 
 An array has one value, or the old and the new value of an update.
 """

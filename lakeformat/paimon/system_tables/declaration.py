@@ -42,7 +42,7 @@ class SystemTableDeclaration(Generic[R]):
 
     @property
     def schema(self) -> TableSchema:
-        """Return the schema of the system table, made of its declared columns."""
+        """The schema of the system table, made of its declared columns."""
         fields = tuple(
             DataField(position, column.name, column.type)
             for position, column in enumerate(self.columns)

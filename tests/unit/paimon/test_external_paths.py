@@ -229,7 +229,7 @@ def test_without_weights_all_paths_weigh_the_same(tmp_path):
 
 
 def test_each_path_has_a_weight(tmp_path):
-    with pytest.raises(lake.InvalidRequestError, match="has 1 weights for the 2 paths"):
+    with pytest.raises(lake.InvalidRequestError, match="has 1 weight for the 2 paths"):
         new_table(
             tmp_path,
             paths=["file:/a", "file:/b"],

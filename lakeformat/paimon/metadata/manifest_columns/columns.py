@@ -76,7 +76,7 @@ class NumberColumn:
 
 @dataclass(frozen=True, slots=True)
 class BytesColumn:
-    """Byte strings at any positions of a shared buffer; a null is an empty string.
+    """Byte strings at any positions of a shared buffer; a null is stored as an empty string.
 
     The buffer must have 8 readable bytes after each string.
     """
@@ -130,7 +130,7 @@ class BytesColumn:
         return True
 
     def words(self, offset: int) -> NDArray[np.uint64]:
-        """Return, for each value, the 8 bytes from ``offset`` on; bytes beyond its end are zero."""
+        """Return, for each value, the 8 bytes from ``offset`` on; zeros after its end."""
         places = np.minimum(self.starts + offset, len(self.data) - _WORD_BYTES)
         left = (self.sizes - offset).clip(0, _WORD_BYTES)
         found: NDArray[np.uint64] = at_every_byte(self.data, "u8")[places] & _MASKS[left]
@@ -199,8 +199,8 @@ class ListColumn:
         return self._tuples(as_text=False)
 
     def texts(self) -> list[tuple[Any, ...] | None]:
-        """Return all lists as tuples of str, None for a null; raise UnicodeDecodeError for other
-        bytes.
+        """Return all lists as tuples of str, None for a null; raise UnicodeDecodeError for bytes
+        that are not UTF-8.
         """
         return self._tuples(as_text=True)
 
@@ -212,9 +212,7 @@ class ListColumn:
         return rows
 
     def compact(self) -> ListColumn:
-        """Return these lists with a copy of their items, which does not keep other items in
-        memory.
-        """
+        """Return these lists without the other items in memory; byte strings share the buffer."""
         starts = np.cumsum(self.counts) - self.counts
         return ListColumn(self.items.take(self.item_rows()), starts, self.counts, self.present)
 

@@ -126,7 +126,7 @@ def _follow(
     """Return the indexes in ``candidates`` of the entries; None if all candidates are entries.
 
     ``following`` has the position right after each candidate. Raise NotPlainError if the entries of
-    a block do not form a chain from its start to its end.
+    a block do not form a chain from the start of the block to its end.
     """
     first = np.searchsorted(candidates, starts)
     if not len(candidates) or (candidates[first.clip(max=len(candidates) - 1)] != starts).any():

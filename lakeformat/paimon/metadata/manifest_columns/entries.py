@@ -147,7 +147,7 @@ def _values(columns: ManifestColumns, name: str) -> list[Any]:
 def _stats(least: BytesColumn, most: BytesColumn, nulls: ListColumn) -> list[SimpleStats]:
     """Return statistics as objects.
 
-    Equal statistics share one object; most of them are empty.
+    Equal statistics share one object; most statistics are empty.
     """
     rows = zip(least.values(), most.values(), nulls.values(), strict=True)
     made: dict[Any, SimpleStats] = {}
@@ -221,7 +221,7 @@ def _column(path: str, values: Sequence[Any]) -> Column:
 
 
 def from_decoded(decoded: Mapping[str, Column]) -> ManifestColumns:
-    """Return the entries, given each column by the path of its field in the Avro schema.
+    """Return the entries of ``decoded``: each column by the path of its field in the Avro schema.
 
     Fields that an older writer did not write become null.
     """

@@ -71,7 +71,7 @@ class CancelledPairs:
 
 
 def meet(columns: ManifestColumns) -> CancelledPairs:
-    """Cancel each ADD that a DELETE names, and find the files that are added twice."""
+    """Cancel each DELETE and its ADD, and find the files that are added twice."""
     everything = np.arange(len(columns))
     # A file name is repeated only when a file moves to a higher level, so this test is usually
     # enough.
@@ -116,7 +116,7 @@ class _Histories:
 
 
 def _by_identity(columns: ManifestColumns) -> _Histories:
-    """Sort entries by the identity of their file.
+    """Group entries by the identity of their file.
 
     Entries are sorted by a hash of most parts of the identity; then all parts of neighbours are
     compared.

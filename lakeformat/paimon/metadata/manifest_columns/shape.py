@@ -51,7 +51,7 @@ class FieldShape:
 def parse_shape(schema: bytes) -> tuple[FieldShape, ...]:
     """Return the fields of an Avro schema, given as JSON.
 
-    Raise ``NotPlainError`` if the text cannot be the schema of a manifest.
+    Raise ``NotPlainError`` if ``schema`` cannot be the schema of a manifest.
     """
     try:
         return shape_of(json.loads(schema))

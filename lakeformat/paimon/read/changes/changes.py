@@ -63,7 +63,7 @@ class Changes(Rows):
     def parts(self) -> list[ChangesPart]:
         """Return the same rows as parts that can be pickled and read in parallel.
 
-        A part is one file; of a comparison of two snapshots, or of an overwrite of a primary-key
+        A part is one file. In a comparison of two snapshots, and in an overwrite of a primary-key
         table, it is one bucket. The parts in their order give the changes in order.
         """
         handle, window, asked = self._handle, self._window, self._asked

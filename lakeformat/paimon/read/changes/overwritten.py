@@ -26,9 +26,8 @@ __all__ = ["overwritten_buckets", "overwritten_rows", "reads_overwrites"]
 def reads_overwrites(handle: TableHandle) -> Callable[[Snapshot], bool]:
     """Return a function that returns True for an OVERWRITE snapshot whose changes are read.
 
-    The option ``streaming-read-overwrite`` enables it for tables with a primary key,
-    ``streaming-read-append-overwrite`` for append tables. Without the option, the function always
-    returns False.
+    Tables with a primary key need the option ``streaming-read-overwrite``, append tables need
+    ``streaming-read-append-overwrite``. Without the option, the function always returns False.
     """
     options = handle.options
     if handle.schema.primary_keys:
@@ -56,7 +55,7 @@ def overwritten_rows(
     handle: TableHandle, snapshot: Snapshot, entries: Sequence[ManifestEntry], asked: ChangedRows
 ) -> Iterator[pa.RecordBatch]:
     """Stream the changes of one bucket of a primary-key table: ``-D`` for rows of deleted files,
-    ``+I`` for rows of added files.
+    ``+I`` or ``+U`` for rows of added files.
     """
     gone = [entry for entry in entries if entry.kind is FileKind.DELETE]
     come = [entry for entry in entries if entry.kind is FileKind.ADD]

@@ -198,7 +198,10 @@ class _Ends:
     def _there(self) -> str:
         if not self._latest:
             return "the table has no snapshot yet"
+        some = f"snapshots {self._earliest} to {self._latest}"
+        if self._earliest == self._latest:
+            some = f"snapshot {self._latest}"
         return (
-            f"the table has the changes of snapshots {self._earliest} to {self._latest}, "
+            f"the table has the changes of {some}, "
             f"so the earliest start is after snapshot {self._earliest - 1}"
         )

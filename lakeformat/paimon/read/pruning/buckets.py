@@ -110,7 +110,7 @@ def _has_each_key_once(schema: TableSchema, levels: Positions) -> bool:
 
 
 def _values(field: DataField, conditions: Sequence[ColumnTest]) -> list[Value] | None:
-    """Return the values that the conditions allow for a column; None if they do not list them."""
+    """Return the values that the conditions allow for a column; None if unknown."""
     if not isinstance(field.type, AtomicType) or field.type.name in _EQUAL_WITH_OTHER_BYTES:
         return None
     for condition in conditions:

@@ -94,6 +94,13 @@ def test_a_table_without_snapshot_has_no_past():
         KeyedRows().table.scan(as_of=5)
 
 
+def test_the_only_snapshot_is_named_once(table):
+    table.expire(1)
+    table.expire(2)
+    with pytest.raises(lake.NotFoundError, match="or before; the only one is snapshot 3 from"):
+        table.table.scan(as_of=at(0.5))
+
+
 def test_expired_snapshots_are_no_answer_but_their_tag_is(table):
     table.expire(1)
     with pytest.raises(lake.NotFoundError, match="the oldest is snapshot 2"):

@@ -113,7 +113,7 @@ def test_tags_and_branches_behind_the_target_are_not_lost_unless_somebody_insist
     assert ids(table) == [1, 2, 3, 4]
     report = table.rollback(snapshot=2, force=True, as_latest=False)
     assert (report.removed_tags, table.tags.list()) == (("three",), [])
-    assert "branches 'dev' have newer snapshots and are kept" in report.reason
+    assert "branch 'dev' has newer snapshots and is kept" in report.reason
     assert value(lake.open_table(table.location, branch="dev")) == "v4"
 
 
