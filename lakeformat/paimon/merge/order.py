@@ -63,7 +63,7 @@ def _reversed(word: KeyWord, rows: Positions | None) -> Words:
 
 
 def _adds(rows: pa.Table, positions: Positions | None) -> Words:
-    """Return words that sort adds after retracts with the same sequence number.
+    """Return sort keys by which adds follow retracts with the same sequence number.
 
     Two writers may have assigned the same number.
     """

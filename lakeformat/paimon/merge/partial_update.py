@@ -35,8 +35,8 @@ class PartialUpdate:
     def needs(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return ``columns``, followed by the columns that must be read to merge them.
 
-        The latter are the sequence columns of each group that has one of ``columns``, and of each
-        group in which a delete removes the row.
+        The added columns are the sequence columns of each group that has one of ``columns``, and of
+        each group in which a delete removes the row.
         """
         wanted = set(columns)
         for group in self.rules.groups:

@@ -53,7 +53,7 @@ class RowByRow:
         self.last = np.full(slots, NOWHERE)
         """For each slot, the position of the last row that was not ignored.
 
-        If all rows of a key were ignored, ``run`` sets it to the newest row.
+        If all rows of a key were ignored, this is the newest row after ``run``.
         """
         self._newest_add = np.full(slots, NOWHERE)
         self._values = {name: np.full(slots, NOWHERE) for name in validity}
@@ -70,9 +70,10 @@ class RowByRow:
         ]
 
     def run(self, groups: KeyGroups, keys: Positions) -> None:
-        """Merge the rows of ``keys``; ``keys[i]`` uses slot i, keys with more rows are first.
+        """Merge the rows of ``keys``; ``keys[i]`` uses slot i.
 
-        Raise InvalidRequestError for a row that the engine or a function of a column cannot apply.
+        Keys with more rows must be first. Raise InvalidRequestError for a row that the engine or a
+        function of a column cannot apply.
         """
         sizes, starts = groups.sizes[keys], groups.starts[keys]
         for number in range(int(sizes[0])):
@@ -189,8 +190,8 @@ class RowByRow:
     def _compare(self, number: int, slots: Positions, rows: Positions) -> tuple[Mask, Mask]:
         """Return two masks of ``rows`` for the sequence group ``number``.
 
-        The first marks rows that have a sequence in the group. The second marks those of these rows
-        whose sequence is older than the sequence of their slot.
+        The first marks rows that have a sequence in the group. Of these rows,
+        the second marks those whose sequence is older than the sequence of their slot.
         """
         present = self._sequences[number].present[rows]
         late = present & (self._sequences[number].numbers[rows] < self._reached[number][slots])

@@ -24,7 +24,7 @@ from lakeformat.types.types import DataType
 __all__ = ["Run", "Section", "is_interleaved", "key_sections", "overlapping"]
 
 Run: TypeAlias = tuple[int, ...]
-"""Positions in a list of files whose key ranges do not overlap, in key order."""
+"""Files whose key ranges do not overlap, in key order, as positions in a list of files."""
 
 Section: TypeAlias = tuple[Run, ...]
 """The runs of files whose key ranges overlap, directly or through other files of the section.
@@ -83,7 +83,7 @@ def _runs(section: Sequence[int], least: Positions, most: Positions) -> list[lis
     """Divide the files of a section into as few runs as possible.
 
     ``least`` and ``most`` have the ranks of the first and last key of each file. Each file is added
-    to the run that ends first, if that run ends before the file begins.
+    to the run that ends first, or to a new run if that run ends after the file begins.
     """
     runs: list[list[int]] = []
     ends: list[tuple[int, int]] = []

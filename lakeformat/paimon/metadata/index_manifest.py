@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 1
-"""The version of index manifests; a file with another version is refused as damaged.
+"""The version of index manifests; a file with another version is refused.
 
 New fields do not change the version.
 """

@@ -34,6 +34,7 @@ from lakeformat.paimon.metadata.referrer import referred_to_by
 from lakeformat.paimon.options import TableOptions
 from lakeformat.storage import Storage
 from lakeformat.storage.base import LARGE_FILE, TooLargeError
+from lakeformat.types.count_text import counted
 
 __all__ = [
     "FORMAT_VERSION",
@@ -177,7 +178,7 @@ def _check_counts(
         expected = (manifest.num_added_files, manifest.num_deleted_files)
         if expected != (length - deleted, deleted):
             raise CorruptTableError(
-                f"{uri} adds {length - deleted} files and deletes {deleted}, but "
+                f"{uri} adds {counted(length - deleted, 'file')} and deletes {deleted}, but "
                 f"{manifest.named_by or 'its manifest list'} records {expected[0]} and "
                 f"{expected[1]}; "
                 "restore the file from a backup or roll the table back to an earlier snapshot"

@@ -27,7 +27,7 @@ __all__ = [
 
 CURRENT_VERSION = 3
 READ_SNAPSHOT = "lake.read-snapshot"
-"""The property with the snapshot from which a batch in transaction order was computed."""
+"""The property with the number of the snapshot that a write in transaction order has read."""
 
 
 class CommitKind(StrEnum):

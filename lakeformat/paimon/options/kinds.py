@@ -140,13 +140,13 @@ def _buckets(text: str) -> int:
 
 
 UNAWARE_BUCKET = -1
-"""The value of ``bucket`` for append tables without buckets, and for keyed tables with dynamic
-buckets.
+"""The value of ``bucket`` for append tables without buckets, and for primary-key tables with
+dynamic buckets.
 """
 
 POSTPONE_BUCKET = -2
-"""The value of ``bucket`` for tables whose compactions assign the buckets, and the bucket of rows
-until then.
+"""The value of ``bucket`` for tables whose compactions assign the buckets, and the bucket number of
+rows until then.
 """
 
 BUCKETS: Kind[int] = Kind("-1, -2 or a number of buckets", _buckets)

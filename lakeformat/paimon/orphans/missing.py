@@ -94,8 +94,8 @@ def remove_missing_files(
     """Find missing and truncated files, and commit a snapshot without them unless it is a dry run.
 
     The rows of these files are lost already; afterwards the table can be read again. Raise
-    InvalidRequestError if more than ``max_share`` of all files are missing, and UnsupportedError if
-    files are missing from a table with row ids; a dry run reports this instead. If another commit
+    InvalidRequestError if these are more than ``max_share`` of all files, and UnsupportedError if
+    the table has row ids and such files; a dry run reports these errors instead. If another commit
     changes the files meanwhile, the search is repeated.
     """
     share: object = max_share
@@ -262,7 +262,7 @@ def _objection(handle: TableHandle, missing: int, checked: int, max_share: float
     if missing / max(checked, 1) <= max_share:
         return None
     return (
-        f"{missing} of {checked} data files of {handle.uri} are "
+        f"{missing} of {checked} data files of {handle.uri} {'is' if missing == 1 else 'are'} "
         f"missing or truncated, more than max_share={max_share:.0%}. Check that the storage is "
         "mounted and the path is right. If the files are lost, pass max_share=1"
     )

@@ -123,7 +123,7 @@ def _spooled() -> IO[str]:
 def scan_table(
     scan: OrphanScan, handle: TableHandle, directories: TableDirectories, floor_millis: int
 ) -> None:
-    """Add to ``scan`` each unreferenced file of a known writer from before ``floor_millis``.
+    """Add to ``scan`` each unreferenced file of a known writer, if older than ``floor_millis``.
 
     A file that is committed later is excluded by ``OrphanScan.candidates``.
     """
@@ -135,7 +135,7 @@ def scan_table(
 
 
 def scan_observed(scan: OrphanScan, observed: ObservedFiles, floor_millis: int) -> None:
-    """Add to ``scan`` each published file from before ``floor_millis`` that is not needed."""
+    """Add to ``scan`` each published file that is not needed, if older than ``floor_millis``."""
     storage, directory = observed.storage, observed.directory
     files = [info for info in storage.list(directory) if not info.is_directory]
     listing = DirectoryListing(Area.OBSERVED, storage, directory, files)

@@ -71,10 +71,10 @@ class ExpirePartitionsReport(Report):
             if NO_MATCH in why
             else ""
         )
-        return (
-            f"{len(self.unknown)} of {total} partitions never expire because their age is "
-            f"unknown, such as {path}: {why}{remedy}"
-        )
+        never = "never expire because their age is unknown, such as"
+        if len(self.unknown) == 1:
+            never = "never expires because its age is unknown, namely"
+        return f"{len(self.unknown)} of {total} partitions {never} {path}: {why}{remedy}"
 
 
 NO_MATCH = "does not match the time format"

@@ -122,7 +122,8 @@ class DeletedRows:
             raise self._two_vectors(next(name for name in names if names.count(name) > 1))
         if len(ranges) != entry.row_count:
             raise CorruptTableError(
-                f"{self._source} counts {entry.row_count} deletion vectors in {entry.file_name}, "
+                f"{self._source} counts {counted(entry.row_count, 'deletion vector')} in "
+                f"{entry.file_name}, "
                 f"but lists {len(ranges)}; {_RESTORE}"
             )
         with referred_to_by(self._source):

@@ -38,8 +38,9 @@ class PlainFile:
     path: str
     size_bytes: int
     may_hold_nan: bool = False
-    """True if a number may be NaN. Spark must not skip rows of this file by bounds: Spark sorts NaN
-    above all numbers, but the bounds that Arrow writes ignore NaN.
+    """True if a number may be NaN. Then Spark must not skip rows of this file by bounds.
+
+    Spark sorts NaN above all numbers, but the bounds that Arrow writes ignore NaN.
     """
 
 

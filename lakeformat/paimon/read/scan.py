@@ -254,7 +254,7 @@ class Scan(Results):
         return bucket_splits(self._handle.schema, self.snapshot_id, files, marks)
 
     def _enough(self, splits: list[Split]) -> list[Split]:
-        """Return the first splits whose row counts, known from metadata, reach the limit."""
+        """Return the first splits whose known row counts reach the limit, otherwise all splits."""
         assert self._limit is not None
         known = 0
         for position, split in enumerate(splits):

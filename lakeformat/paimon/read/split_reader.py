@@ -138,8 +138,8 @@ class SplitReader:
     def _carried(
         self, fields: Sequence[DataField], order: MergeOrder, engine: MergeEngine
     ) -> frozenset[str]:
-        """Return the names of the columns that can remain dictionary-encoded: no merge compares
-        them.
+        """Return the names of the columns that can remain dictionary-encoded: neither the merge nor
+        a filter compares them.
         """
         if not isinstance(engine, Deduplicate):
             return frozenset()

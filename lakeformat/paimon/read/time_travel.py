@@ -42,7 +42,7 @@ def find_snapshot(
 ) -> Snapshot | None:
     """Return the snapshot that the only given argument chooses; None if no argument is given.
 
-    Raise InvalidRequestError if two are given, NotFoundError if there is no such snapshot.
+    Raise InvalidRequestError if several are given, NotFoundError if there is no such snapshot.
     """
     _require_one({"snapshot": snapshot, "tag": tag, "as_of": as_of, "watermark": watermark})
     if snapshot is not None:

@@ -241,7 +241,7 @@ def _refuse_taken(beside: Fields, path: Path, name: str) -> None:
 
 
 def _check_references(before: TableSchema, after: TableSchema) -> None:
-    """Raise InvalidRequestError if an option names a column that no longer exists."""
+    """Raise InvalidRequestError if an option newly names a column that does not exist."""
     columns = set(after.column_names)
     dangling_before = referenced_columns(before.options).keys() - set(before.column_names)
     for column, key in referenced_columns(after.options).items():

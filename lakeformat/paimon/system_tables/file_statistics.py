@@ -106,7 +106,7 @@ class _Group:
         return self._framed(self.files.value_max_values)
 
     def null_count(self, field: DataField) -> pa.Array:
-        """Return, for each file, the number of rows in which a column of the table is null."""
+        """Return, for each file, the number of rows in which a column is null; null if unknown."""
         if field.id not in self.covered.written:
             return pa.array(self.files.row_count.numbers, pa.int64())
         position = self.covered.positions.get(field.id)

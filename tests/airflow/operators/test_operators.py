@@ -197,7 +197,7 @@ def test_an_expiry_that_understands_no_partition_warns_with_the_remedy(orders, c
     assert done["skipped"]
     [warning] = [each for each in caplog.records if each.levelname == "WARNING"]
     assert warning.getMessage() == (
-        "shop.orders: 1 of 1 partitions never expire because their age is unknown, such as "
+        "shop.orders: 1 of 1 partitions never expires because its age is unknown, namely "
         "dt=2024-01-01: '2024-01-01' does not match the time format 'yyyyMMdd'. Give the format "
         "of the values, as timestamp_formatter (--formatter) or as option "
         "'partition.timestamp-formatter': 'yyyyMMdd' for 20240131, 'yyyy-MM-dd' for 2024-01-31"

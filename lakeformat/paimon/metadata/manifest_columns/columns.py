@@ -130,7 +130,7 @@ class BytesColumn:
         return True
 
     def words(self, offset: int) -> NDArray[np.uint64]:
-        """Return, for each value, the 8 bytes from ``offset`` on; zeros after its end."""
+        """Return, for each value, its 8 bytes from ``offset`` on; missing bytes are zero."""
         places = np.minimum(self.starts + offset, len(self.data) - _WORD_BYTES)
         left = (self.sizes - offset).clip(0, _WORD_BYTES)
         found: NDArray[np.uint64] = at_every_byte(self.data, "u8")[places] & _MASKS[left]
@@ -212,7 +212,7 @@ class ListColumn:
         return rows
 
     def compact(self) -> ListColumn:
-        """Return these lists without the other items in memory; byte strings share the buffer."""
+        """Return a copy of these lists without the other items; byte strings share the buffer."""
         starts = np.cumsum(self.counts) - self.counts
         return ListColumn(self.items.take(self.item_rows()), starts, self.counts, self.present)
 

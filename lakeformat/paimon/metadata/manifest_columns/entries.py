@@ -221,7 +221,7 @@ def _column(path: str, values: Sequence[Any]) -> Column:
 
 
 def from_decoded(decoded: Mapping[str, Column]) -> ManifestColumns:
-    """Return the entries of ``decoded``: each column by the path of its field in the Avro schema.
+    """Return the entries of ``decoded``, which maps the paths of Avro fields to their columns.
 
     Fields that an older writer did not write become null.
     """

@@ -68,7 +68,7 @@ class ChangedFiles:
     is_kept: bool = True
     """True if a long-lived changelog can keep these files after the snapshot expires."""
     is_overwrite: bool = False
-    """True if all files of a bucket must be read together, as for an overwrite of a keyed table."""
+    """True if all files of a bucket must be read together: an overwrite of a primary-key table."""
 
     @property
     def size_bytes(self) -> int:

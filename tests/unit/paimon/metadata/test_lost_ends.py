@@ -106,7 +106,7 @@ def test_a_manifest_has_as_many_entries_as_its_list_says(storage, manifest, chan
 def test_the_manifest_that_is_wrong_is_told_from_those_beside_it(storage, manifest):
     size = write_manifest(storage, LAYOUT, "manifest-1", [entry(1)], OPTIONS)
     other = replace(summarise("manifest-1", size, [entry(1)]), num_added_files=2)
-    with pytest.raises(CorruptTableError, match="manifest-1 adds 1 files"):
+    with pytest.raises(CorruptTableError, match="manifest-1 adds 1 file "):
         read_manifests(storage, LAYOUT, [manifest, other, manifest])
 
 
@@ -172,7 +172,7 @@ READERS = {
 def test_every_reader_compares_a_manifest_with_what_its_list_says(orders, reader):
     [manifest] = delta_of(orders)
     rewrite_list(orders, [replace(manifest, num_added_files=2)])
-    with pytest.raises(CorruptTableError, match=r"adds 1 files and deletes 0, .* records 2 and 0"):
+    with pytest.raises(CorruptTableError, match=r"adds 1 file and deletes 0, .* records 2 and 0"):
         READERS[reader](orders)
 
 
@@ -180,5 +180,5 @@ def test_a_merge_of_manifests_compares_before_it_writes_what_is_left_of_them(ord
     [manifest] = delta_of(orders)
     rewrite_list(orders, [replace(manifest, num_added_files=2)])
     orders.write(pa.table({"id": [2]}))  # which takes over the list, and merges nothing yet
-    with pytest.raises(CorruptTableError, match=r"adds 1 files and deletes 0, .* records 2 and 0"):
+    with pytest.raises(CorruptTableError, match=r"adds 1 file and deletes 0, .* records 2 and 0"):
         orders.write(pa.table({"id": [3]}))
