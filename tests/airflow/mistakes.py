@@ -104,7 +104,7 @@ MISTAKES = [
         "two partitions that do not exist",
         "warning",
         'LakeRescaleOperator(task_id="t", table="shop.orders", bucket=1, partitions=[{"dt": "2024-02-01"}, {"dt": "2024-02-02"}])',
-        "shop.orders: nothing was done, because no rows match 2 partitions; the table has 3 partitions, dt=2024-01-30 to dt=2024-02-03",
+        "shop.orders: nothing was done, because no rows match the 2 given partitions; the table has 3 partitions, dt=2024-01-30 to dt=2024-02-03",
     ),
     Mistake(
         "a condition on another column",

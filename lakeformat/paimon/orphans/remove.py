@@ -276,7 +276,10 @@ def _reason(plan: _PlannedRemovals, scan: OrphanScan, deleter: Deleter, *, dry_r
         kept = "referenced or newer than the age limit"
         if scan.writing_files or scan.unknown_files:
             kept = "referenced, newer than the age limit, or of an active or unknown writer"
-        return f"no orphans: each of {files} is {kept}"
+        if not scan.files:
+            return "no orphans: the table has no files to check"
+        each = "the only file" if scan.files == 1 else f"each of {files}"
+        return f"no orphans: {each} is {kept}"
     if dry_run:
         return f"orphans: {plan.files} of {files}; dry run, so none was removed"
     deleted = deleter.deleted

@@ -36,7 +36,8 @@ def explain_empty_choice(
         return None
     names = sorted(partition_name(handle.schema, each) for each in there)
     if where is not None or len(asked) > 1:
-        meant = f"the condition {where!r}" if where is not None else f"{len(asked)} partitions"
+        given = f"the {len(asked)} given partitions"
+        meant = given if where is None else f"the condition {where!r}"
         return f"no rows match {meant}; {_all_of(names)}"
     keys = handle.schema.partition_keys
     name = "/".join(f"{key}={asked[0][key]}" for key in keys if key in asked[0])

@@ -165,10 +165,11 @@ def _require_there(handle: TableHandle, target: Snapshot, files: Sequence[Remova
     there = in_parallel(handle, lambda each: each.storage.exists(each.path), files)
     missing = [each.uri for each, is_there in zip(files, there, strict=True) if not is_there]
     if missing:
+        first = "" if len(missing) == 1 else "the first is "
         raise CorruptTableError(
             f"{handle.uri} cannot be rolled back to snapshot {target.id}: it needs "
-            f"{counted(len(missing), 'missing file')}, the first is {missing[0]}; nothing was "
-            "changed. Choose another snapshot, or restore the files from a backup"
+            f"{counted(len(missing), 'missing file')}, {first}{missing[0]}; nothing was changed. "
+            "Choose another snapshot, or restore the files from a backup"
         )
 
 
