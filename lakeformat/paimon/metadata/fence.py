@@ -47,7 +47,7 @@ class Fence:
     note: Mapping[str, Any] | None
     """The target snapshot id of a rollback and, once it has finished, the report for its retries.
 
-    None if the rollback has no commit identity.
+    None without a commit identity, and in later fences of the same rollback.
     """
 
 

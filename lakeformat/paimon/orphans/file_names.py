@@ -21,7 +21,7 @@ _LARGE_OBJECTS = ".blob"
 def is_known(name: str) -> bool:
     """Return True if a file name has the form that writers give to files of a commit.
 
-    Blob files are excluded: no manifest names them, so they would all look like orphans.
+    Blob files are excluded, so no removal of orphan files deletes them.
     """
     return writer_of(name) is not None and not name.endswith(_LARGE_OBJECTS)
 

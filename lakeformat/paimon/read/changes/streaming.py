@@ -156,7 +156,7 @@ class ChangeStream(TableStream[Snapshot, int]):
 
 
 def lowest_streamed_level(handle: TableHandle) -> int:
-    """Return the lowest level whose rows the changelog has already delivered."""
+    """Return the lowest level whose rows no later changelog delivers."""
     if not handle.schema.primary_keys:
         return 0
     highest = handle.options.level_count - 1
