@@ -3,8 +3,7 @@
 
 A tag keeps rows but no changelog: the changelog of its snapshot is deleted when that snapshot
 expires. A branch that was created from a tag, or a table after a rollback to a tag, may begin with
-a snapshot that names a missing changelog list, as in other engines. Any other missing list is
-damage.
+a snapshot that names a missing changelog list. Any other missing list is damage.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ __all__ = ["has_expired_changes", "without_expired_changes"]
 def has_expired_changes(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> bool:
     """Return True if the snapshot names a changelog list that does not exist.
 
-    Call this function only for the snapshot of a tag, and for the first snapshot of a branch or
-    after a rollback.
+    Call this function only for the snapshot of a tag, and for the first snapshot of a branch, or
+    of a table after a rollback.
     """
     name = snapshot.changelog_manifest_list
     return name is not None and not storage.exists(layout.manifest(name))

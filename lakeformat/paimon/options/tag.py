@@ -21,9 +21,7 @@ __all__ = ["TagOptions"]
 
 
 class TagOptions:
-    """Options for automatic tags, which only ``Table.tags.create_due`` creates, and for their
-    retention.
-    """
+    """Options for automatic tags, which ``Table.tags.create_due`` creates, and their retention."""
 
     tag_automatic_creation = Option(
         "tag.automatic-creation",

@@ -93,7 +93,7 @@ def _look(
     manifests.
 
     The snapshot is None for a table without commits; the files are None if no manifest is missing.
-    Raise CorruptTableError if a newer snapshot was published meanwhile.
+    Raise CorruptTableError if a manifest is missing and a newer snapshot was published meanwhile.
     """
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:

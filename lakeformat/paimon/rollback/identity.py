@@ -162,8 +162,8 @@ def find_cut(handle: TableHandle, commit: CommitId, snapshot: int | None) -> Sta
     """Return the progress of earlier attempts, from the fences that the attempts wrote.
 
     Raise InvalidRequestError if the earlier attempts had another target than ``snapshot``. Raise
-    CommitUndecidableError if ``commit`` is so old that its fences may be deleted. Raise
-    CorruptTableError if a fence is damaged.
+    CommitUndecidableError if there is no fence, but ``commit`` is so old that its fences may have
+    been deleted. Raise CorruptTableError if a fence is damaged.
     """
     first = StartedCut(handle, commit)
     begun, done = (

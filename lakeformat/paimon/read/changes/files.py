@@ -113,10 +113,11 @@ class ChangeFiles:
             return ChangedFiles(snapshot, tuple(self._delta_files(snapshot)), is_kept)
 
     def changelog(self, snapshot: Snapshot) -> ChangedFiles:
-        """Return the changelog files of a snapshot.
+        """Return the changelog files of an APPEND or COMPACT snapshot.
 
-        If the snapshot was committed before ``changelog-producer=input`` was set, return the files
-        that it added. Raise NotFoundError if an expiry deleted the changelog.
+        An OVERWRITE snapshot is treated as by ``delta``. If the snapshot was committed before
+        ``changelog-producer=input`` was set, return the files that it added. Raise NotFoundError if
+        an expiry deleted the changelog.
         """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)
