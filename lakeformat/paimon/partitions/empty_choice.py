@@ -37,7 +37,8 @@ def explain_empty_choice(
     names = sorted(partition_name(handle.schema, each) for each in there)
     if where is not None or len(asked) > 1:
         given = f"the {len(asked)} given partitions"
-        meant = given if where is None else f"the condition {where!r}"
+        text = where if where is None or isinstance(where, str) else where.to_text()
+        meant = given if text is None else f"the condition {text!r}"
         return f"no rows match {meant}; {_all_of(names)}"
     keys = handle.schema.partition_keys
     name = "/".join(f"{key}={asked[0][key]}" for key in keys if key in asked[0])
