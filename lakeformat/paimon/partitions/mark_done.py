@@ -129,7 +129,7 @@ def _checked(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> list[P
         if missing := [key for key in keys if key not in spec]:
             raise InvalidRequestError(
                 f"{dict(spec)!r} does not name one partition, because {missing[0]!r} is missing: "
-                f"give a value for each of {', '.join(keys)}"
+                f"give a value for {'each of ' if len(keys) > 1 else ''}{', '.join(keys)}"
             )
     return list(partitions)
 

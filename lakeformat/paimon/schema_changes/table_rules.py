@@ -47,8 +47,8 @@ def check_table(schema: TableSchema) -> None:
     _check_key_types(schema)
     if schema.primary_keys and set(schema.primary_keys) <= set(schema.partition_keys):
         raise InvalidRequestError(
-            f"the primary key {_listed(schema.primary_keys)} has partition columns only, so a "
-            "partition would have one row; add another column to the key"
+            f"the primary key {_listed(schema.primary_keys)} has partition columns only, so each "
+            "partition would have at most one row; add another column to the key"
         )
     _check_buckets(schema)
     _check_row_numbers(schema)
@@ -107,10 +107,11 @@ def _check_buckets(schema: TableSchema) -> None:
             "to the columns that decide which bucket a row is in"
         )
     if schema.primary_keys and (outside := {*schema.partition_keys} - {*schema.primary_keys}):
+        columns, these = ("column", "it") if len(outside) == 1 else ("columns", "them")
         raise InvalidRequestError(
-            f"the primary key {_listed(schema.primary_keys)} lacks the partition columns "
+            f"the primary key {_listed(schema.primary_keys)} lacks the partition {columns} "
             f"{_listed(sorted(outside))}, so a row may have to move between partitions, and option "
-            f"'bucket' is '{bucket}': add these columns to the key, or set 'bucket' to -1"
+            f"'bucket' is '{bucket}': add {these} to the key, or set 'bucket' to -1"
         )
     check_bucket_key(schema, keys)
     if options.bucket_function == "mod":
@@ -164,8 +165,8 @@ def _check_mod(schema: TableSchema, keys: tuple[str, ...]) -> None:
     if len(types) != 1 or not isinstance(types[0], AtomicType) or types[0].name not in _MOD_KEYS:
         raise InvalidRequestError(
             f"option 'bucket-function.type' is 'mod', which takes one INT or BIGINT column; the "
-            f"bucket key is {_listed(names)}: set 'bucket-key' to such a column, or remove the "
-            "option"
+            f"bucket key is {_listed(names)}: set 'bucket-key' to such a column, or remove "
+            "'bucket-function.type'"
         )
 
 

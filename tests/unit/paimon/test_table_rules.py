@@ -104,7 +104,7 @@ REFUSED = [
     *(
         (
             {"primary_key": ["id"], "partition_by": ["dt"], **options(bucket=number)},
-            r"\(id\) lacks the partition columns \(dt\), .* or set 'bucket' to -1",
+            r"\(id\) lacks the partition column \(dt\), .* or set 'bucket' to -1",
         )
         for number in ("4", "-2")
     ),
