@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partial updates of keys that have only adds: finds the source row of each column for all keys at
+"""Partial updates of keys without -U and -D: finds the source row of each column for all keys at
 once.
 """
 

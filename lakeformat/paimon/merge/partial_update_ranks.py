@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merges adds and retracts of all keys at once: the first row of each key, then the second, and so
-on.
+"""Merges adds (+I, +U) and retracts (-U, -D) of all keys at once: the first row of each key, then
+the second, and so on.
 
 Columns that are not aggregated get the value of one row. So their state for a key is a row
 position for each group of columns that change together.

@@ -44,7 +44,7 @@ class MergedRowsWithKind:
     ) -> Iterator[pa.RecordBatch]:
         """Stream the merged rows of one bucket, or of a partition with postponed rows.
 
-        Each key occurs once; a key whose last row is a retract occurs only with ``keep_retracts``.
+        Each key occurs once; a key whose merged row is a retract only with ``keep_retracts``.
         """
         engine, order = read_engine(self.schema), merge_order(self.schema)
         names = [field.name for field in self.wanted]
