@@ -60,8 +60,8 @@ def merge_runs(
     """Yield the merged rows of all runs in key order, each key once; merged rows may be retracts.
 
     Each run has its keys in order and each key once; if rows compare equal, the row of the later
-    run is newer. ``numbered=False``: all rows of a run are newer than those of earlier runs, so
-    sequence numbers are not compared. ``ahead`` may fetch rounds before they are needed. Raise
+    run is newer. ``numbered=False``: the sequence numbers of a run exceed those of earlier
+    runs, so they are not compared. ``ahead`` may fetch rounds before they are needed. Raise
     CorruptTableError if the batches of a run that is merged with other runs are not in key order.
     """
     if len(runs) == 1:

@@ -2,7 +2,7 @@
 """Reads postponed rows: rows that get a bucket in a later compaction.
 
 A partition with postponed rows is one split, because these rows may have any key. Postponed rows
-are sorted in memory, and count as newer than all rows that have a bucket.
+are sorted in memory, and count as written after all rows that have a bucket.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class TableStaged(AnyTableStaged[CommitMessage, CommitReport]):
     ) -> Scan:
         """Scan the rows of staged results, which readers of the table do not see yet.
 
-        Rows of one key are merged, and deletes remove the rows before them.
+        Rows of one key, deletes included, are merged as by a compaction.
         ``with_published=True`` also merges the staged rows with those of the newest snapshot: the
         result is the table after a commit and a compaction.
         """
