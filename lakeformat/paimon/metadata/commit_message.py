@@ -67,7 +67,7 @@ class CommitMessage:
     assigned_by: str | None = None
     """A digest of the names of the hash index files by which the writer found buckets of keys.
 
-    The name of the writer if keys may move between partitions. None without dynamic buckets.
+    The name of the writer if keys may move between partitions. None if no key got a dynamic bucket.
     """
 
     def written_files(self) -> Iterator[DataFileMeta]:

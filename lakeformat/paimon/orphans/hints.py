@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repairs the hints LATEST and EARLIEST, and finds gaps in the numbers of their files."""
+"""Repairs LATEST and EARLIEST, and finds gaps in the numbers of snapshots and changelogs."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def remove_missing_files(
     """Find missing and truncated files, and commit a snapshot without them unless it is a dry run.
 
     The rows of these files are lost already; afterwards the table can be read again. Raise
-    InvalidRequestError if these are more than ``max_share`` of all files, and UnsupportedError if
+    InvalidRequestError if these files exceed ``max_share`` of all files, and UnsupportedError if
     the table has row ids and such files; a dry run reports these errors instead. If another commit
     changes the files meanwhile, the search is repeated.
     """

@@ -54,7 +54,7 @@ class OrphanOptions:
     running_since: Moment | None = None
     """The start of the oldest write in progress; files written since then are kept."""
     allow_younger: bool = False
-    """True to accept an ``older_than`` after the default; only safe while no writer is active."""
+    """True to accept a more recent ``older_than`` than the default; only safe without writers."""
     in_use: tuple[CommitMessage, ...] = ()
     """Uncommitted messages whose files are kept."""
     max_share: float = 0.5

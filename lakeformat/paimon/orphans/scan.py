@@ -123,7 +123,7 @@ def _spooled() -> IO[str]:
 def scan_table(
     scan: OrphanScan, handle: TableHandle, directories: TableDirectories, floor_millis: int
 ) -> None:
-    """Add to ``scan`` each unreferenced file of a known writer, if older than ``floor_millis``.
+    """Add to ``scan`` each unreferenced file with a known name, if older than ``floor_millis``.
 
     A file that is committed later is excluded by ``OrphanScan.candidates``.
     """
