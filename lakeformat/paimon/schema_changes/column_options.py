@@ -13,6 +13,8 @@ __all__ = ["referenced_columns", "rename_in_options"]
 LISTS = (
     "bucket-key",
     "sequence.field",
+    "changelog-producer.row-deduplicate-ignore-fields",
+    "partial-update.remove-record-on-sequence-group",
     *(f"file-index.{index_type}.columns" for index_type in INDEXABLE),
 )
 """Options whose value is a list of column names."""
@@ -28,10 +30,8 @@ _OF_COLUMN = re.compile(
 their values do not.
 """
 
-_GROUPS = re.compile(r"fields\.(?P<columns>.+)\.(?P<suffix>sequence-group|nested-key)")
-"""Matches ``fields.<columns>.sequence-group`` and ``nested-key``, whose key and value are lists of
-names.
-"""
+_GROUP = re.compile(r"fields\.(?P<columns>.+)\.sequence-group")
+"""Matches ``fields.<columns>.sequence-group``, whose key and value are lists of column names."""
 
 
 def rename_in_options(options: Mapping[str, str], old: str, new: str) -> dict[str, str]:
@@ -40,8 +40,8 @@ def rename_in_options(options: Mapping[str, str], old: str, new: str) -> dict[st
     for key, value in options.items():
         if key in (*LISTS, *SINGLE):
             value = _renamed_list(value, old, new)
-        elif found := _GROUPS.fullmatch(key):
-            key = f"fields.{_renamed_list(found['columns'], old, new)}.{found['suffix']}"
+        elif found := _GROUP.fullmatch(key):
+            key = f"fields.{_renamed_list(found['columns'], old, new)}.sequence-group"
             value = _renamed_list(value, old, new)
         elif (found := _OF_COLUMN.fullmatch(key)) and found["column"] == old:
             key = f"{found['prefix']}.{new}.{found['suffix']}"
@@ -61,10 +61,8 @@ def referenced_columns(options: Mapping[str, str]) -> dict[str, str]:
 def _columns(key: str, value: str) -> Iterable[str]:
     if key in (*LISTS, *SINGLE):
         return _names(value)
-    if found := _GROUPS.fullmatch(key):
-        # The value of a nested-key names fields inside of the column.
-        inside = _names(value) if found["suffix"] == "sequence-group" else []
-        return [*_names(found["columns"]), *inside]
+    if found := _GROUP.fullmatch(key):
+        return [*_names(found["columns"]), *_names(value)]
     found = _OF_COLUMN.fullmatch(key)
     return [found["column"]] if found else []
 

@@ -116,6 +116,40 @@ def test_nested_columns_are_reached_by_their_path():
     assert type_to_json(counts.value) == "BIGINT"
 
 
+IGNORED = "changelog-producer.row-deduplicate-ignore-fields"
+REMOVING = "partial-update.remove-record-on-sequence-group"
+
+
+def test_renaming_a_column_takes_lists_of_columns_along():
+    options = {
+        "merge-engine": "partial-update",
+        "fields.seq.sequence-group": "note",
+        REMOVING: "seq",
+        IGNORED: "note,seq",
+    }
+    columns = [("id", "INT"), ("note", "STRING"), ("seq", "INT")]
+    schema = new_schema(columns, primary_key=["id"], options=options, time_millis=0)
+    renamed = altered(lake.rename_column("seq", "number"), schema=schema)
+    assert renamed.options == {
+        "merge-engine": "partial-update",
+        "fields.number.sequence-group": "note",
+        REMOVING: "number",
+        IGNORED: "note,number",
+    }
+
+
+def test_renaming_a_column_leaves_the_members_of_another_column_alone():
+    columns = [("id", "INT"), ("k", "INT"), ("list", "ARRAY<ROW<k INT>>")]
+    options = {
+        "merge-engine": "aggregation",
+        "fields.list.aggregate-function": "nested_update",
+        "fields.list.nested-key": "k",
+    }
+    schema = new_schema(columns, primary_key=["id"], options=options, time_millis=0)
+    renamed = altered(lake.rename_column("k", "key"), schema=schema)
+    assert renamed.options == options
+
+
 def test_renaming_a_column_takes_its_keys_and_options_along():
     schema = replace(
         KEYED,
