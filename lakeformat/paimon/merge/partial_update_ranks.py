@@ -94,7 +94,7 @@ class RowByRow:
 
     def positions(self, name: str) -> Positions:
         """Return, for each slot, the position of the row from which the column ``name`` takes its
-        value.
+        value; ``NOWHERE`` for null.
         """
         number = self._rules.group_of.get(name)
         if number is None:

@@ -157,9 +157,7 @@ def fault_of(reason: Exception) -> str:
 
 
 def check_version(record: Mapping[str, Any], version: int, uri: str) -> None:
-    """Raise CorruptTableError unless a record has this ``_VERSION``: other versions would be
-    misread.
-    """
+    """Raise CorruptTableError unless a record has ``version``: other versions would be misread."""
     found = record.get("_VERSION")
     if found == version:
         return

@@ -133,8 +133,9 @@ class DataFiles:
         """Stream the rows of a primary-key table's file: sequence number, row kind, then
         ``wanted``.
 
-        Without ``numbered`` the sequence number is omitted. Text columns named in ``encoded``
-        remain dictionary-encoded if the file stores them so.
+        Row groups and deleted rows are skipped as by ``rows``. Without ``numbered`` the sequence
+        number is omitted. Text columns named in ``encoded`` remain dictionary-encoded if the file
+        stores them so.
         """
         keep = self._deleted.keep(entry)
         with self._naming_manifest(entry):

@@ -22,9 +22,9 @@ __all__ = ["require_new_rows"]
 
 
 def require_new_rows(handle: TableHandle, snapshot: Snapshot, files: ManifestColumns) -> None:
-    """Raise UnsupportedError if a commit replaces columns of existing rows.
+    """Raise UnsupportedError if a commit replaces columns of existing rows, or adds side files.
 
-    ``files`` are the data files that the commit added.
+    Side files have only blobs or vectors. ``files`` are the data files that the commit added.
     """
     if not len(files) or not joins_columns(handle.schema):
         return
