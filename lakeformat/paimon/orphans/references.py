@@ -119,7 +119,7 @@ class References:
     """
 
     def catch_up(self) -> None:
-        """Read the snapshots, tags and changelogs that are not read yet, until no new one appears.
+        """Read all metadata that is not read yet, until no new metadata appears.
 
         The references of a metadata file that was deleted after it was read are kept. Raise
         CorruptTableError or NotFoundError for metadata that is missing although the table has not

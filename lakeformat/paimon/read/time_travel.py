@@ -106,8 +106,8 @@ def _as_of(handle: TableHandle, as_of: Moment) -> Snapshot:
 def _of_watermark(handle: TableHandle, watermark: int) -> Snapshot:
     """Return the oldest snapshot whose watermark is at least ``watermark``.
 
-    Watermarks never decrease from one snapshot to the next. Raise NotFoundError without such a
-    snapshot.
+    The search assumes that watermarks never decrease; a rollback to an earlier snapshot may break
+    that. Raise NotFoundError if no snapshot is found.
     """
     require_number("watermark must be a number of milliseconds", watermark)
     ids, read = _snapshots(handle)
