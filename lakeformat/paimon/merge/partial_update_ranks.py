@@ -190,8 +190,8 @@ class RowByRow:
     def _compare(self, number: int, slots: Positions, rows: Positions) -> tuple[Mask, Mask]:
         """Return two masks of ``rows`` for the sequence group ``number``.
 
-        The first marks rows that have a sequence in the group. Of these rows,
-        the second marks those whose sequence is older than the sequence of their slot.
+        The first marks rows that have a sequence in the group. Of these rows, the second marks
+        those whose sequence is older than the sequence of their slot.
         """
         present = self._sequences[number].present[rows]
         late = present & (self._sequences[number].numbers[rows] < self._reached[number][slots])

@@ -44,7 +44,8 @@ class MergedRowsWithKind:
     ) -> Iterator[pa.RecordBatch]:
         """Stream the merged rows of one bucket, or of a partition with postponed rows.
 
-        Each key occurs once; a key whose merged row is a retract only with ``keep_retracts``.
+        Each key occurs once. Without ``keep_retracts``, a key whose merged row is a retract is left
+        out.
         """
         engine, order = read_engine(self.schema), merge_order(self.schema)
         names = [field.name for field in self.wanted]

@@ -49,7 +49,7 @@ def check_changelog(schema: TableSchema) -> None:
 
 
 def check_without_changelog(schema: TableSchema) -> None:
-    """Raise InvalidRequestError if a table without a primary key sets an option for changelogs."""
+    """Raise InvalidRequestError if a table without a primary key asks for changes by key."""
     options = schema.table_options
     asked = {
         "changelog-producer": options.changelog_producer != "none" and options.changelog_producer,
