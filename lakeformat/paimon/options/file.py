@@ -175,8 +175,8 @@ class FileOptions:
     column_statistics_mode = ColumnOption(
         "fields.<column>.stats-mode",
         STATISTICS_MODE,
-        "none",
-        "Like metadata.stats-mode, for one column; unset: that option applies.",
+        "",
+        "Like metadata.stats-mode, for one column.",
         group=Group.PERFORMANCE,
     )
     data_file_path_directory = Option(
