@@ -85,7 +85,7 @@ def schema_from_json(written: Mapping[str, Any]) -> Schema:
     _require_once(schema_id, "names", [name for name, _ in named])
     identifiers = written.get("identifier-field-ids") or ()
     if not all(type(each) is int and each in ids for each in identifiers):
-        raise ValueError(f"identifier-field-ids is {identifiers!r}, not a list of its field ids")
+        raise ValueError(f"identifier-field-ids is {identifiers!r}, not a list of field ids")
     return Schema(schema_id, fields, tuple(identifiers))
 
 

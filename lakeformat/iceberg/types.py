@@ -105,8 +105,8 @@ class Field:
 
 
 def inner_fields(kind: Type) -> Iterator[Field]:
-    """Yield the direct fields of a type: the fields of a struct, or ``element``, ``key`` and
-    ``value``.
+    """Yield the direct fields of a type: the fields of a struct, ``element`` of a list, or ``key``
+    and ``value`` of a map.
     """
     match kind:
         case StructType():

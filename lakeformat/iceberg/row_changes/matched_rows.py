@@ -2,7 +2,7 @@
 """Finds the rows that meet a condition, by data file and position.
 
 Metadata shows which files may have such rows, and often that all rows of a file meet the condition.
-Of files that may have other rows, too, only the columns of the condition are read.
+Of a file that may have other rows, only the columns of the condition are read.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class MatchedFile:
 
     @property
     def is_whole(self) -> bool:
-        """True if no live row remains in the file."""
+        """True if the change leaves no live row in the file."""
         return self.all_deleted.cardinality == self.file.split.file.record_count
 
 

@@ -44,8 +44,8 @@ def new_deletes(
     """Write the deletes of matched rows; after any exception no file is left.
 
     A deletion vector also includes all older position deletes of its data file. A position delete
-    file for a single data file includes those that apply to this data file alone. A position delete
-    file for a partition includes none.
+    file for a single data file includes only the older ones that apply to this data file alone. A
+    position delete file for a partition includes no older ones.
     """
     if not matched:
         return NewDeletes()

@@ -2,8 +2,8 @@
 """Checks that an upsert of a repeated run replaces no newer row of a later commit.
 
 An upsert replaces the row that has the key now, even if a commit after the earlier run wrote it. So
-in every version the check looks for three things: files of later commits that may have rows with
-the same keys, later deletes of rows of the earlier run, and commits that removed its files.
+the check looks for three things: files of later commits that may have rows with the same keys,
+later deletes of rows of the earlier run, and commits that removed files of the earlier run.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class RowDelta:
     """The manifest entries of new data files."""
     unseen: PredicateFilter | None = None
     """A condition: a conflict arises if another commit added rows that may meet it. None means that
-    such rows are no conflict.
+    added rows are no conflict.
     """
 
     def __call__(self, base: Base) -> FileChange:
@@ -156,7 +156,8 @@ class RowDelta:
 
         If this change only adds deletes, most deletes of other commits are allowed. Deletion
         vectors and position deletes for a single file are not: the new deletes would replace them
-        without their positions. If this change moves rows to new files, no other delete is allowed.
+        without their positions. If this change adds data files, it allows no delete of another
+        commit.
         """
         metadata = base.loaded.metadata
         by_spec = ((metadata.spec_of(each.column("spec_id")[0].as_py()), each) for each in added)

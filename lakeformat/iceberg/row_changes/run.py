@@ -82,7 +82,7 @@ class PreparedChange:
     """The files that are removed without being read."""
     unseen: PredicateFilter | None = None
     """A condition: a conflict arises if another commit added rows that may meet it. None means that
-    such rows are no conflict.
+    added rows are no conflict.
     """
     add: Callable[[], pa.Table | None] = lambda: None
     """Writes more rows after all rows to change are found.
@@ -326,7 +326,7 @@ class _RowDeltaAttempt:
 
 @dataclass(frozen=True, slots=True)
 class _FirstRows:
-    """Adds rows to a table that had no snapshot when it was planned, or only records a commit."""
+    """Adds rows, or only records a commit, on a branch that had no snapshot at planning."""
 
     table: str
     entries: pa.Table | None

@@ -2,9 +2,9 @@
 """UPSERT: given rows replace the stored rows with the same keys, or are added, in one commit.
 
 If rows have kinds, only the last change of each key is used; this change may also delete the stored
-rows of the key. Stored rows are deleted in the same way as by ``delete``. If another commit may
-have added one of the keys in the meantime, that is a conflict, and the stored rows are searched
-again.
+rows of the key. Stored rows are deleted as by ``delete``, but in the mode of ``write.merge.mode``.
+If another commit may have added one of the keys in the meantime, that is a conflict, and the stored
+rows are searched again.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def upsert(
 
     With ``kinds`` a key whose last change is a delete only loses its stored rows. A repeated call
     with the same ``commit`` publishes nothing again. Ten conflicts in a row raise
-    ``CommitConflictError``. Raise ``InvalidRequestError`` for rows that do not fit the table, and
-    for null or repeated keys. With ``commit.replaces`` raise it also if a later commit may have
-    changed rows with the same keys.
+    ``CommitConflictError``. Raise ``InvalidRequestError`` for rows that do not fit the table, for
+    null keys, and, without ``kinds``, for repeated keys. With ``commit.replaces`` raise it also if
+    a later commit may have changed rows with the same keys.
     """
     request = ChangeRequest(
         operation=RowOperation.UPSERT, commit=commit, properties=checked_properties(properties)

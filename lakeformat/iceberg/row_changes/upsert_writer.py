@@ -46,8 +46,9 @@ class UpsertWriter(PreparedWriter):
         counts.
 
         ``kinds`` is the name of a column, or has one kind for each row, as in ``Table.upsert``.
-        Raise ``InvalidRequestError`` for kinds, or for rows without kinds, that do not fit; then
-        the writer is aborted. Rows with kinds are checked by ``prepare``.
+        ``checked`` has no effect. Raise ``InvalidRequestError`` for kinds, or for rows without
+        kinds, that do not fit; then the writer is aborted. Rows with kinds are checked by
+        ``prepare``.
         """
         if kinds is None:
             super().write(data, checked=checked)

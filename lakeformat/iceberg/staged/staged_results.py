@@ -2,8 +2,8 @@
 """The files of staged results: ``staged/<uuid>/staged-<name>`` among the branch's files in
 ``_lake``.
 
-``<uuid>`` is the UUID of the table. So the results of a dropped table that had the same directory
-are not found.
+``<uuid>`` is the UUID of the table, if it has one. So the results of a dropped table that had the
+same directory are not found.
 """
 
 from __future__ import annotations

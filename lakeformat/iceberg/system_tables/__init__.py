@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""System tables: the metadata of a table as rows, with the same columns as in Java."""
+"""System tables: the metadata of a table as rows, with the columns of Iceberg's Java library."""

@@ -32,7 +32,7 @@ class TableExpiry(TableHistory):
         retain_max: int | None = None,
         limit: int | None = None,
     ) -> IcebergExpireReport:
-        """Remove old snapshots and the files that only they need, by the rules of Java.
+        """Remove old snapshots and the files that only they need, as Iceberg's Java library does.
 
         Each branch keeps its ``retain_min`` newest snapshots, and those made since ``older_than``:
         a time, or an age such as ``"2 d"``. By default the table properties decide. Limits of a

@@ -54,7 +54,7 @@ class OrphanRemoval(Table):
         ``UnsupportedError`` for ``external_paths``, for an ``executor`` other than ``"threads"``
         and ``"serial"``, and if ``gc.enabled`` is false.
 
-        So if the removal of one store is refused, no file is deleted.
+        If the removal is refused for one store of a Mixed table, no file of either is deleted.
         """
         from lakeformat.iceberg.orphans.remove import OrphanOptions
 

@@ -33,9 +33,10 @@ class TableRowChanges(TableHistory):
         """Delete the rows that meet a condition, in one commit.
 
         A repeated call with the same ``commit`` publishes nothing again. Files whose rows all meet
-        the condition are removed. The positions of the rows are written: as deletion vectors in
-        version 3, as position delete files in version 2. In version 1, or if ``write.delete.mode``
-        is ``copy-on-write``, these files are read whole, and rewritten without the rows.
+        the condition are removed. For other files the positions of the rows are written: as
+        deletion vectors in version 3, as position delete files in version 2. In version 1, or if
+        ``write.delete.mode`` is ``copy-on-write``, these files are read whole, and rewritten
+        without the rows.
 
         If other commits change these files in the meantime, the rows are searched again; ten such
         conflicts in a row raise ``CommitConflictError``. Rows that other commits add in the
@@ -87,9 +88,10 @@ class TableRowChanges(TableHistory):
         """Add rows, and replace the stored rows that have the same key, in one commit.
 
         ``by`` names the columns of the key, by default the identifier fields of the schema. Raise
-        ``InvalidRequestError`` for a null in a key, or for two rows with the same key. A stored row
-        is replaced as a whole: a column that ``data`` lacks gets its default, or nulls. ``data``,
-        ``commit`` and ``properties`` are as in ``write``. The given rows are held in memory.
+        ``InvalidRequestError`` for a null in a key, or, without ``kinds``, for two rows with the
+        same key. A stored row is replaced as a whole: a column that ``data`` lacks gets its
+        default, or nulls. ``data``, ``commit`` and ``properties`` are as in ``write``. The given
+        rows are held in memory.
 
         With ``kinds`` the rows are changes in their order, and the last change of each key counts:
         ``+I`` and ``+U`` store the row, ``-D`` and ``-U`` delete the stored rows with its key.

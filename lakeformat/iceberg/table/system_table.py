@@ -35,7 +35,7 @@ class IcebergSystemTable:
         self._load = load
         self._branch = branch
         self._of_tables = of_tables
-        """The names of attributes that only the table itself has."""
+        """The names of the attributes of the table itself."""
 
     def __getattr__(self, name: str) -> NoReturn:
         """Raise ``UnsupportedError`` for an attribute of the table itself, else

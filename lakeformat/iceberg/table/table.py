@@ -79,7 +79,7 @@ class IcebergTable(
     TableOrphans,
     TableReferences,
 ):
-    """One branch of an Iceberg table; every call uses the newest metadata file."""
+    """One branch of an Iceberg table; calls use the newest metadata file, or the chosen one."""
 
     format = "iceberg"
     numbers_snapshots = False

@@ -142,8 +142,8 @@ class TableWrites(TableHistory):
         """Delete the files of messages that will not be committed.
 
         Return the URIs of files that could not be deleted. Raise ``InvalidRequestError`` if a
-        snapshot has one of the files; then no file is deleted. Call it only if no commit of these
-        messages is in progress, and not right after ``CommitOutcomeUnknownError``.
+        snapshot has one of the files; then no file is deleted. Call ``abort`` only if no commit of
+        these messages is in progress, and not right after ``CommitOutcomeUnknownError``.
         """
         from lakeformat.iceberg.write.commit_prepared import abort_messages
         from lakeformat.iceberg.write.message import check_messages

@@ -143,8 +143,8 @@ class PublishedOnce:
     def _newer(self, base: Base) -> tuple[list[Snapshot], bool]:
         """Return the snapshots made after the first writer began, and True if the list is complete.
 
-        False means that a snapshot on which a writer began has expired, and perhaps later ones,
-        too.
+        False means that the history lacks a snapshot on which a writer began, so later ones may
+        have expired.
         """
         found, waiting = list[Snapshot](), {*self.bases}
         head = None if base.parent is None else base.parent.snapshot_id

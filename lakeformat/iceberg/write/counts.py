@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts files and rows for the summary of a snapshot, with the keys that Java uses."""
+"""Counts files and rows for the summary of a snapshot, with the keys of Iceberg's Java library."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class GivenRows:
     """Converts batches to the columns of a table, in their order and with their types.
 
     A column that a batch lacks gets its write default, or nulls. ``is_decoded`` means that the rows
-    were read from data files, which has already checked texts and decimals.
+    were read from data files, whose reader has already checked texts and decimals.
     """
 
     def __init__(self, schema: Schema, *, is_decoded: bool = False) -> None:

@@ -30,7 +30,8 @@ class _WrittenManifest:
 
 
 class ManifestFiles:
-    """Writes ``<uuid>-m<n>.avro`` and ``snap-<id>-<attempt>-<uuid>.avro`` for one commit.
+    """Writes the manifests ``<uuid>-m<n>.avro`` and manifest lists
+    ``snap-<id>-<attempt>-<uuid>.avro`` of one commit.
 
     The UUID is new for each commit. ``delete_all_but`` deletes the files that no snapshot uses.
     """
@@ -56,7 +57,7 @@ class ManifestFiles:
         """Write the manifest ``key`` if this is its first use; return its row for the manifest
         list.
 
-        Each attempt of the commit uses the same file, because its entries inherit the sequence
+        Each attempt of the commit can use the same file, because its entries inherit the sequence
         number.
         """
         named = (writer.metadata.format_version, key)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merges small manifests of one partition spec in a commit, as appends of Java do.
+"""Merges small manifests of one partition spec in a commit, as Iceberg's Java library does.
 
 Manifests are put into groups up to the target size, beginning with the oldest. The group with the
 newest manifest is merged only if it has at least ``commit.manifest.min-count-to-merge`` manifests.

@@ -55,8 +55,8 @@ class IcebergCommitMessage:
     deleted_keys: pa.Table | None = None
     """The keys whose stored rows the commit deletes, with the columns of the key.
 
-    The rows in the files then replace the stored rows with the same key. None if the commit only
-    adds rows.
+    Unless this is None, the rows in the files also replace the stored rows with the same key. None
+    if the commit only adds rows.
     """
     version: int = _VERSION
     _members: ClassVar[Sequence[Member]] = _MEMBERS

@@ -113,9 +113,9 @@ def replacement(
 ) -> ChangedFiles:
     """Return the change of an overwrite.
 
-    Raise ``InvalidRequestError`` if a new row is outside of the overwritten partitions. With
-    ``is_recorded`` an overwrite that changes no file is published, too. Otherwise a repeated call
-    would remove rows that were added since.
+    Raise ``InvalidRequestError`` if a new row is outside of the overwritten partitions, or may not
+    meet the condition. ``is_recorded`` publishes a snapshot even if no file changes, so that a
+    repeated call does not remove rows that were added since.
     """
     if isinstance(overwritten, str) and overwritten in _OF_NEW_ROWS:
         spec = metadata.spec_of(metadata.default_spec_id)

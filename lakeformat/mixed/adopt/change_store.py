@@ -81,8 +81,8 @@ def with_required(fields: Sequence[Field], key: Sequence[str]) -> tuple[Field, .
 
 
 def first_free_number(base: LoadedMetadata, plan: FilePlan) -> int:
-    """Return the largest transaction in the names of the live files and in the snapshots, which an
-    earlier change store has left; 0 if there is none.
+    """Return the largest transaction that an earlier change store has left in the names of live
+    files and in snapshots; 0 if there is none.
 
     New changes need larger numbers.
     """

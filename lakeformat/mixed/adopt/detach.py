@@ -169,8 +169,8 @@ def require_no_rename(base: TableMetadata, name: str) -> None:
     """
     if (renamed := base.properties.get(RENAMED_TO)) not in (None, name):
         raise InvalidRequestError(
-            f"{name} is not detached, because a rename to {renamed!r} was interrupted: repeat it "
-            "first, with rename_table"
+            f"{name} is not detached, because a rename to {renamed!r} was interrupted: repeat the "
+            "rename first, with rename_table"
         )
 
 

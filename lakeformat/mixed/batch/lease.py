@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lease of the batch that runs on a table, which its process renews.
+"""The lease of the batch that runs on a table; the process of the batch renews the lease.
 
 A lease that was not renewed for ``LEASE_MILLIS`` is stale: the next holder takes it over. The lease
 is a row of a SQL catalog, or a file for other catalogs.

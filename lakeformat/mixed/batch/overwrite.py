@@ -271,7 +271,7 @@ class OverwriteChange:
         touched: set[str],
         changes: list[StoreFile],
     ) -> None:
-        """Check that all newer changes of the partitions still exist, to be merged again.
+        """Check that the partitions' changes since the batch began still exist, to be merged again.
 
         Raise ``SnapshotExpiredError`` if some were deleted, and ``CommitConflictError`` if an older
         batch has changed the partitions meanwhile.

@@ -265,8 +265,8 @@ def _merged_alone(
     partitions with other changes are left out.
 
     A minor compaction records lone deletes as merged together with other work, or if there are
-    many. Otherwise they would use up the number of files that one optimizing merges, and would
-    never be removed.
+    many. Without this record they would use up the number of files that one optimizing merges, and
+    would never be removed.
     """
     is_due = plan.type is not None or strategy == "full"
     if not is_due and len(nodes.lone_deletes) < settings.minor_file_count:

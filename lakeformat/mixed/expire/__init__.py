@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expiry of a Mixed table: old snapshots of both stores, and changes that the base store has."""
+"""Expiry of a Mixed table: old snapshots of both stores, and changes that the base store has merged.
+"""

@@ -59,7 +59,7 @@ def find_merged_changes(
     ago.
 
     An open batch may overwrite rows of the base store as of its begin. The changes since then must
-    then be merged again, so they are kept.
+    be merged again, so they are kept. Files of partitions that share a path are kept, too.
     """
     merged = [state.merged, _settled(pair, state, now_millis - _SETTLED_MILLIS)]
     files = [*change_files(state.change, plan_files(state.change))]
