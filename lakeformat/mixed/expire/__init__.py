@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expiry of a Mixed table: old snapshots of both stores, and changes that the base store has merged.
-"""
+"""Expiry of a Mixed table: old snapshots of both stores, and merged changes."""

@@ -43,7 +43,7 @@ class NodeFilter:
     @classmethod
     def of(cls, key: Sequence[Field], conditions: Conjunction) -> NodeFilter:
         """Return the filter for conditions; any key may be read if they do not list values of all
-        key columns.
+        key columns, or list too many keys.
         """
         listed = [_values(field, conditions) for field in key]
         values = [each for each in listed if each is not None]

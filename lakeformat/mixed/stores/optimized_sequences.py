@@ -2,7 +2,7 @@
 """The record of the base store about each partition: which changes are merged, and the time of the
 merge.
 
-The record has the sequence number of the change store up to which its rows are merged. A base
+The record has the sequence number of the change store up to which changes are merged. A base
 snapshot that changes the record has a mark in its summary, and a statistics file with the record;
 later snapshots inherit the record.
 """
