@@ -147,6 +147,11 @@ def change_reason(request: ChangeRequest, rows: int | None, snapshot_id: int | N
     some = "the rows of whole files" if rows is None else counted(rows, "row")
     if request.dry_run:
         return f"{some} would be {done}; nothing was changed"
+    if request.operation == RowOperation.UPSERT:
+        if snapshot_id is None:
+            return "no rows to add or to remove, so no snapshot was published"
+        replaced = counted(rows or 0, "stored row")
+        return f"{replaced} replaced or deleted, published as snapshot {snapshot_id}"
     if snapshot_id is None:
         return "no row meets the condition, so no snapshot was made"
     if rows == 0:

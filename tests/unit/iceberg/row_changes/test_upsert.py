@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 import pyarrow as pa
@@ -46,6 +47,17 @@ def with_new(*ids: int) -> list[tuple[int, str]]:
     """The rows of the table after an upsert of these keys."""
     old = {n: f"k{n % 2}" for n in range(10)}
     return sorted((old | dict.fromkeys(ids, "new")).items())
+
+
+def test_the_log_counts_the_stored_rows_that_were_replaced(storage, caplog):
+    handle = changed_table(storage, 2, MERGE)
+    with caplog.at_level(logging.INFO):
+        found = [upsert(handle, *ids).snapshot_id for ids in [(20,), (3, 21)]]
+    logged = [each.getMessage() for each in caplog.records if "UPSERT" in each.getMessage()]
+    assert [each.rpartition(": ")[2] for each in logged] == [
+        f"0 stored rows replaced or deleted, published as snapshot {found[0]}",
+        f"1 stored row replaced or deleted, published as snapshot {found[1]}",
+    ]
 
 
 @METHODS
