@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.read.where import row_filter
 from lakeformat.iceberg.write.append import earlier_commit, publish_rows
@@ -23,6 +24,7 @@ from lakeformat.iceberg.write.file_choice import (
     FilesWhere,
     files_where,
 )
+from lakeformat.iceberg.write.partitioned_rows import Splitter
 from lakeformat.iceberg.write.publish import Base, FileChange, PublishedChange, publish_change
 from lakeformat.iceberg.write.report import WriteReport, write_report
 from lakeformat.rows.conditions.predicate import Predicate
@@ -114,8 +116,8 @@ def replacement(
     """Return the change of an overwrite.
 
     Raise ``InvalidRequestError`` if a new row is outside of the overwritten partitions, or may not
-    meet the condition. ``is_recorded`` publishes a snapshot even if no file changes, so that a
-    repeated call does not remove rows that were added since.
+    meet the condition. With ``is_recorded`` a snapshot is published even if no file changes, if a
+    repeated call could remove rows that were added since.
     """
     if isinstance(overwritten, str) and overwritten in _OF_NEW_ROWS:
         spec = metadata.spec_of(metadata.default_spec_id)
@@ -129,9 +131,13 @@ def replacement(
         spec = metadata.spec_of(entries.column("spec_id")[0].as_py())
         inside = choice.mask(metadata, spec, entries)
         if not pc.all(inside).as_py():
-            path = entries.filter(pc.invert(inside)).column("partition")[0].as_py()
+            first = (
+                entries.filter(pc.invert(inside)).column("partition").combine_chunks().slice(0, 1)
+            )
+            splitter = Splitter(spec, metadata.schema, partition_type(metadata, spec))
+            path = splitter.directory(first).rstrip("/")
             raise InvalidRequestError(
-                f"some rows belong to the partition {path}, which is not among those of the "
+                f"some rows belong to the partition {path!r}, which is not among those of the "
                 f"overwrite, {overwritten!r}: leave them out, or overwrite that partition, too"
             )
     return ChangedFiles([entries], choice, is_recorded=is_recorded)
