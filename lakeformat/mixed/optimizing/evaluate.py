@@ -173,7 +173,7 @@ def evaluate(
     keyed: bool = True,
 ) -> PartitionDecision:
     """Return the decision about a partition with these files; ``keyed`` is False for a table
-    without key.
+    without a key.
     """
     rules = _Rules(settings, last, now_millis, keyed)
     counts = _Counts()
@@ -217,7 +217,7 @@ class _Rules:
 
     def sizes_are_uneven(self, counts: _Counts) -> bool:
         """Return True if undersized segments fill a file, and the root mean square of the bytes
-        that files lack reaches ``size_tolerance``.
+        that files lack to ``min_target_size`` reaches ``size_tolerance``.
         """
         least = self.settings.min_target_size
         squares = sum(max(least - each, 0) ** 2 for each in counts.sizes)
@@ -301,14 +301,15 @@ class _Rules:
 
     def minor_reason(self, counts: _Counts) -> str | None:
         small = counts.fragments + counts.equality_deletes
+        found = counted(small, "fragment or delete", "fragments and deletes")
         due = self._reached(self.settings.minor_interval, self.last.minor)
         least = self.settings.minor_file_count
         if self.keyed:
             buckets = self.settings.base_buckets
             if small >= max(buckets + 1, least):
-                return f"{small} fragments and deletes"
+                return found
             if due and (small > buckets or counts.changes):
-                return f"{small} fragments and deletes, and the minor interval has passed"
+                return f"{found}, and the minor interval has passed"
             refresh = self._reached(self.settings.base_refresh_interval, self.last.base_optimized)
             return (
                 "the refresh interval of the base store has passed"
@@ -316,9 +317,9 @@ class _Rules:
                 else None
             )
         if small >= least:
-            return f"{small} fragments and deletes"
+            return found
         if due and small > 1:
-            return f"{small} fragments and deletes, and the minor interval has passed"
+            return f"{found}, and the minor interval has passed"
         return "files with several position deletes" if counts.several_positions else None
 
     def cost(self, counts: _Counts) -> int:

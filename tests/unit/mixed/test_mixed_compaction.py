@@ -257,6 +257,14 @@ def test_arguments_that_do_not_fit_are_refused(table, tmp_path):
         lake.open_table(str(tmp_path / "db/t")).compact()
 
 
+def test_the_reason_of_a_single_insert_is_in_the_singular(table, tmp_path):
+    edit(tmp_path / "db/t", properties={"write.upsert.enabled": "false"})
+    table = lake.open_table(str(tmp_path / "db/t"))
+    table.write(rows((1, "x", "a")))
+    [partition] = table.plan_optimizing().partitions
+    assert partition.decision.reason == "1 fragment or delete, and the minor interval has passed"
+
+
 def test_the_command_compacts_the_table_and_shows_its_plan(table, tmp_path):
     table.write(rows((1, "x", "a"), (2, "x", "b")))
 
