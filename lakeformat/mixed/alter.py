@@ -48,7 +48,7 @@ _ATTEMPTS = 5
 
 
 class _AlteredMeanwhile(Exception):
-    """Another program has altered the table since the plan of an alter."""
+    """Another program has altered the table since an alter was planned."""
 
 
 def alter_pair(pair: StorePair, alteration: Alteration) -> None:
@@ -134,7 +134,7 @@ def _with_uses_of_both(loaded: LoadedPair) -> TableMetadata:
 
 
 def _is_as_planned(plan: LoadedPair, base: LoadedMetadata, change: LoadedMetadata) -> bool:
-    """Return True if the stores have the columns and the newest alter of the plan."""
+    """Return True if both stores still have the columns and the newest alter of the plan."""
     return all(
         (now.metadata.schema.fields, now.metadata.properties.get(ALTERED))
         == (then.metadata.schema.fields, then.metadata.properties.get(ALTERED))

@@ -20,7 +20,7 @@ __all__ = ["FileKind", "FileName", "name_columns", "parse_file_name"]
 
 
 class FileKind(StrEnum):
-    """The kinds of files, as names have them."""
+    """The kinds of files, as in file names."""
 
     BASE = "B"
     INSERT = "I"

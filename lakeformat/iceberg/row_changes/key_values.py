@@ -15,11 +15,11 @@ __all__ = ["KeyValues"]
 _TIME = PrimitiveType("time")
 """Values of this type are not listed, and have no bounds in the condition."""
 _MOST_LISTED = 100
-"""With more values than this, the condition has only their bounds."""
+"""With more distinct values, the condition has only their bounds."""
 
 
 class KeyValues:
-    """Collects the values of a key column: all of them if they are few, else only their bounds."""
+    """Collects the distinct values of a key column: all if they are few, else only their bounds."""
 
     def __init__(self, field: Field) -> None:
         self._field = field

@@ -70,11 +70,11 @@ class MatchedFile:
     positions: DeletionVector
     """The positions of live rows that meet the condition."""
     deleted: DeletionVector | None
-    """The positions of rows that were deleted before; None if there are none."""
+    """The positions of rows that earlier commits deleted; None if there are none."""
 
     @property
     def all_deleted(self) -> DeletionVector:
-        """The positions to delete, and the positions of rows that were deleted before."""
+        """The positions to delete, and those of rows that earlier commits deleted."""
         return self.positions if self.deleted is None else self.positions.merged(self.deleted)
 
     @property

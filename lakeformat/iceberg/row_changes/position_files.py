@@ -43,11 +43,11 @@ Its arguments are the first data file of the delete file, the id of the operatio
 the delete file.
 """
 _GROUP_ROWS = 1 << 20
-"""The largest number of rows of a row group; their paths are in memory."""
+"""The largest number of rows of a row group, because their paths are held in memory."""
 
 
 def is_by_file(properties: Mapping[str, str]) -> bool:
-    """Return True if each delete file is for one data file, the default of Spark.
+    """Return True if each delete file is for one data file, which is the default, as in Spark.
 
     Raise ``InvalidRequestError`` if ``write.delete.granularity`` is neither ``file`` nor
     ``partition``.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """UPSERT of files that other processes have written, and of keys to delete, in one commit.
 
-Only the keys of the new rows are read: once to check them, and by each worker that searches stored
-files. So memory does not depend on the number of new rows. After an error the new files are kept,
-because they belong to the caller.
+Only the keys of the new rows are read: first to check them, then by each worker that searches
+stored files. So memory does not depend on the number of new rows. After an error the new files are
+kept, because they belong to the caller.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class _NewFiles:
     deleted: Sequence[pa.Table]
     """Keys whose stored rows are deleted."""
     commit: CommitId | None
-    """The identity by which a repetition finds the commit."""
+    """The identity by which a repeated call finds the commit."""
     _conditions: dict[int, Predicate] = field(default_factory=dict)
     """The condition that the keys meet, by schema id."""
 

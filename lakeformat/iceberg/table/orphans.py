@@ -38,7 +38,7 @@ class OrphanRemoval(Table):
         """Remove orphan files, to which neither the current metadata, nor a file in its log, nor a
         staged result refers.
 
-        In a Mixed table this is the metadata of both stores. Dry run by default. A file is removed
+        In a Mixed table the metadata of both stores counts. Dry run by default. A file is removed
         only if it is in the table's directory and was last changed before ``older_than``. That is a
         time, or an age such as ``"2 d"``; by default three days. Files are kept if a name in their
         path begins with ``_`` or ``.``, except directories of partitions such as ``_day=1``.

@@ -61,7 +61,7 @@ class IcebergSystemTable:
         tag: str | None = None,
         as_of: Moment | None = None,
     ) -> Rows:
-        """Return the rows for the newest snapshot of the branch, or for a chosen one.
+        """Return the rows; of a single snapshot, for the newest one of the branch or a chosen one.
 
         Raise ``InvalidRequestError`` for an unknown column, or for a chosen snapshot if the system
         table describes the whole table. Raise ``NotFoundError`` if the chosen snapshot does not

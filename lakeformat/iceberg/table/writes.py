@@ -102,8 +102,9 @@ class TableWrites(TableHistory):
         """Publish prepared files, as ``write`` does; commit each message only once.
 
         ``upsert_by`` names the columns of a key: the new rows then replace the stored rows with the
-        same key, as in ``upsert``. Messages of a writer with ``upsert_by`` contain it. Only the
-        keys of the new rows are read, so memory does not limit their number. ``executor`` searches
+        same key, as in ``upsert``. Messages of a writer with ``upsert_by`` contain the key. Only
+        the keys of the new rows are read, so memory does not limit their number. ``executor``
+        searches
         the stored rows: ``"threads"`` (the default), ``"serial"``, or an object such as
         ``SparkExecutor``. In version 3 all new rows get new row ids.
 
@@ -169,8 +170,8 @@ class TableWrites(TableHistory):
         """Return the report of an earlier commit to this branch; None if it is not published.
 
         Raise ``CommitUndecidableError`` if it is not found and snapshots since its first attempt
-        have expired. Raise ``InvalidRequestError`` if it is not found, but a higher identifier of
-        its user is.
+        have expired. Raise ``InvalidRequestError`` if it is not found, but a commit of the same
+        user with a higher identifier is.
         """
         from lakeformat.iceberg.write.append import earlier_commit
         from lakeformat.iceberg.write.report import write_report

@@ -152,7 +152,8 @@ class FilesWhere:
     ) -> pa.Array:
         """Return a mask of the files whose rows all meet the condition.
 
-        A file is not selected if a column of the condition has nulls or no null count.
+        No file is selected without ``opposite`` or for a nested column, and no file in which a
+        column of the condition has nulls or no null count.
         """
         names = self.condition.columns
         # Writers may not count all nulls of a field inside of a struct.

@@ -31,7 +31,7 @@ class KeptEntries:
         return bool(self._tables)
 
     def keep(self, uri: str, entries: pa.Table) -> None:
-        """Keep the entries of a manifest that was written, unless they are too many."""
+        """Keep the entries of a manifest that was written, unless they are too large."""
         if entries.nbytes > self._most:
             return
         # Copied, because a part of a table holds the memory of the whole.

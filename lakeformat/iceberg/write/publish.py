@@ -153,7 +153,7 @@ class _Attempts:
         self.newest: Snapshot | None = None
         self.earlier: Snapshot | None = None
         self.own: Snapshot | None = None
-        """The snapshot of an attempt that was published although the answer was a conflict."""
+        """The snapshot of an attempt that was published although a conflict was reported."""
 
     def change(self, loaded: LoadedMetadata) -> TableMetadata | None:
         """Write the manifests of an attempt, and return metadata with its snapshot.

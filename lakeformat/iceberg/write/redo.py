@@ -95,10 +95,11 @@ def find_replaced(
 def find_earlier(
     loaded: LoadedMetadata, history: Sequence[Snapshot], commit: CommitId, uri: str
 ) -> Snapshot | None:
-    """Return the snapshot ``commit.replaces`` of the same user; None if it was rolled back.
+    """Return the snapshot whose rows ``commit`` replaces; None if it was rolled back.
 
-    ``history`` has the snapshots of the branch, newest first. Raise ``InvalidRequestError`` if the
-    snapshot has expired, or is not an earlier commit of this user.
+    It is the newest one of the same user with a lower identifier, which may be later than
+    ``commit.replaces``. ``history`` has the snapshots of the branch, newest first. Raise
+    ``InvalidRequestError`` if the snapshot has expired, or is not an earlier commit of this user.
     """
     assert commit.replaces is not None
     earlier = earlier_of_user(history, commit, _CHANGES_ROWS)

@@ -114,9 +114,9 @@ class Detachment:
 
 
 def plan_detachment(pair: StorePair, name: str, *, may_merge: bool = False) -> Detachment:
-    """Check that the change store has nothing that the table or its readers need.
+    """Check that neither the table nor its readers need the change store.
 
-    Raise ``InvalidRequestError``, which names the next step, if it has. With ``may_merge`` the
+    Otherwise raise ``InvalidRequestError``, which names the next step. With ``may_merge`` the
     change store may have changes that are not merged yet. ``name`` is the table in messages.
     """
     loaded, state, _ = newest_state(pair)
@@ -165,7 +165,7 @@ def release_base(base: TableHandle, checked: LoadedMetadata, name: str) -> None:
 def require_no_rename(base: TableMetadata, name: str) -> None:
     """Raise ``InvalidRequestError`` if a rename of the table was interrupted.
 
-    If the table already has the new name, only the record of the rename is left.
+    A table that already has the new name is accepted: only the record of the rename is left.
     """
     if (renamed := base.properties.get(RENAMED_TO)) not in (None, name):
         raise InvalidRequestError(

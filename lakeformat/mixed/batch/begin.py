@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Begins a batch, which takes the lease of the table and a transaction, and ends batches."""
+"""Begins and ends batches: a begin takes the lease of the table and a transaction."""
 
 from __future__ import annotations
 

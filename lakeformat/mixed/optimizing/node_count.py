@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides into how many nodes an optimizing divides the base files of a partition.
 
-A number of nodes is doubled or halved at most once for each run. No file is rewritten only because
-the number has changed: files of the old and the new number are read together.
+The number of nodes is doubled or halved at most once for each run. No file is rewritten only
+because the number has changed: files written with the old and the new number are read together.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def node_count(
 def stored_node_count(files: Iterable[StoreFile], settings: OptimizingSettings) -> int:
     """Return the number of nodes that a partition with these files has now.
 
-    With ``lake.auto-buckets`` it is that of its base files; otherwise, and without base files, that
-    of the table property ``base.file-index.hash-bucket``.
+    With ``lake.auto-buckets`` its base files show the number. Otherwise, or without base files, the
+    table property ``base.file-index.hash-bucket`` sets the number.
     """
     masks = [each.node.mask for each in files if settings.auto_buckets and not each.in_change]
     return min(max(masks) + 1, _MOST) if masks else settings.base_buckets

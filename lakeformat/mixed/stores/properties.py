@@ -40,8 +40,8 @@ TABLE_FORMAT = "table-format"
 CLONING = "lake.cloning"
 """The source of an unfinished clone, in both of its stores; no table is opened with it."""
 UPSERT = "write.upsert.enabled"
-"""With false, a written row does not delete older rows of its key; default: true, and false in
-Amoro."""
+"""With false, a written row does not delete older rows of its key; default: true (false in
+Amoro)."""
 VERSION_FIELD = "lake.version-field"
 """The column whose larger value makes a row of a key the newer one; a property of this library,
 which Amoro does not know."""

@@ -98,7 +98,7 @@ class MixedSnapshot:
 
     @property
     def schema_id(self) -> int | None:
-        """The id of the schema that the commit used."""
+        """The id of the schema that the commit used; None if the snapshot does not store it."""
         return self.of_store.schema_id
 
     @property

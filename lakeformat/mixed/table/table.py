@@ -263,10 +263,10 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         commit: CommitId | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> WriteReport:
-        """Store rows as ``write`` does, and replace the rows of their keys.
+        """Store rows as ``write`` does, and always replace the rows of their keys.
 
-        They are replaced also if the table property ``write.upsert.enabled`` is false. ``by`` must
-        be the key of the table; otherwise raise ``InvalidRequestError``.
+        The table property ``write.upsert.enabled`` has no effect. ``by`` must be the key of the
+        table; otherwise raise ``InvalidRequestError``.
         """
         from lakeformat.mixed.write.write_changes import write_changes
 
@@ -280,8 +280,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         """Return the report of an earlier write with this identity; None if it is not found.
 
         Raise ``CommitUndecidableError`` if it is not found and snapshots since its first attempt
-        have expired. Raise ``InvalidRequestError`` if it is not found, but a higher identifier of
-        its user is.
+        have expired. Raise ``InvalidRequestError`` if it is not found, but a commit of the same
+        user with a higher identifier is.
         """
         from lakeformat.mixed.batch.batch import find_write
 

@@ -31,8 +31,8 @@ class TableBatches(TableUpkeep):
     def begin(self) -> MixedBatch:
         """Begin a batch, which reads the table as it is now and commits later.
 
-        In the order of transactions, its changes come before all commits after ``begin``. A row
-        that a stream changes in the meantime remains, although the batch commits last. Use the
+        In the order of transactions, its changes come before all commits after ``begin``. A change
+        that a stream makes in the meantime remains, although the batch commits last. Use the
         batch as a context manager, or call ``abort``. While it runs, optimizing merges only changes
         before it, and another ``begin`` raises ``LockUnavailableError``. The lease of a batch that
         died is stale after 60 seconds.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns rows and their kinds into the rows of the change store: inserts and deletes with offsets.
 
-Each row has the next offset, and an ``-U`` row shares it with the ``+U`` row that follows. A delete
+Each row has the next offset, and a ``-U`` row shares it with the ``+U`` row that follows. A delete
 removes only rows with a smaller offset, so an insert and a delete of one offset are an update.
 """
 
