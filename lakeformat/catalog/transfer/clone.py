@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.leftovers import has_leftovers, refuse_another_kind
 from lakeformat.catalog.transfer.contents import Contents, contents_of_snapshot, contents_of_table
-from lakeformat.catalog.transfer.transfer_reports import CloneReport, drop_advice, shown_mark
+from lakeformat.catalog.transfer.transfer_reports import CloneReport, drop_advice
 from lakeformat.deprecation import renamed_argument
 from lakeformat.errors import (
     AlreadyExistsError,
@@ -44,6 +44,7 @@ from lakeformat.paimon.read.time_travel import find_snapshot
 from lakeformat.paimon.table import ReadOnlyTable, Table
 from lakeformat.storage import Storage
 from lakeformat.storage.digest import content_digest
+from lakeformat.tables.clone_mark import shown_mark
 from lakeformat.tables.table import Table as AnyTable
 from lakeformat.tables.table import offering_arguments
 from lakeformat.types.count_text import counted

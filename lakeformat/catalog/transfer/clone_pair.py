@@ -24,7 +24,7 @@ from lakeformat.catalog.iceberg.metastore import Describe
 from lakeformat.catalog.iceberg.new_pair import make_pair
 from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
 from lakeformat.catalog.names import TableName
-from lakeformat.catalog.transfer.transfer_reports import CloneReport, drop_advice, shown_mark
+from lakeformat.catalog.transfer.transfer_reports import CloneReport, drop_advice
 from lakeformat.environment import Environment
 from lakeformat.errors import AlreadyExistsError, CorruptTableError, InvalidRequestError
 from lakeformat.iceberg.commit.commit import commit_metadata
@@ -47,6 +47,7 @@ from lakeformat.mixed.stores.properties import (
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.mixed.table import MixedTable
 from lakeformat.rows.row_hashes import row_hashes
+from lakeformat.tables.clone_mark import shown_mark
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.position import AnyPosition
 from lakeformat.types.count_text import counted

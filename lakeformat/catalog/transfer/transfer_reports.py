@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reports of clones and migrations, and the mark of an unfinished clone as text."""
+"""The reports of clones and migrations, and the advice to drop an unfinished clone."""
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import dataclass
 
 from lakeformat.tables.report import Report
 
-__all__ = ["CloneReport", "MigrateReport", "MigratedFile", "drop_advice", "shown_mark"]
+__all__ = ["CloneReport", "MigrateReport", "MigratedFile", "drop_advice"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,15 +69,6 @@ class MigrateReport(Report):
     replayed: bool
     reason: str
     """The outcome in one sentence, for the log."""
-
-
-def shown_mark(mark: bytes | str) -> str:
-    """Return " (<part> of <source>)" for the mark of an unfinished clone; "" for a damaged mark."""
-    try:
-        found = json.loads(mark)
-        return f" ({found['what']} of {found['source']})"
-    except (ValueError, TypeError, LookupError):
-        return ""
 
 
 def drop_advice(warehouse: str, table: object, *, is_iceberg: bool = False) -> str:

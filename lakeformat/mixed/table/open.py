@@ -19,6 +19,7 @@ from lakeformat.mixed.stores.properties import (
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.mixed.table.read_only import read_only_store
 from lakeformat.mixed.table.table import MixedTable
+from lakeformat.tables.clone_mark import shown_mark
 from lakeformat.tables.position import MAIN_BRANCH
 
 __all__ = ["open_stored"]
@@ -49,8 +50,8 @@ def open_stored(
     database = change_store_database(properties)
     if CLONING in properties:
         raise UnsupportedError(
-            f"{handle.uri} is an unfinished clone, {properties[CLONING]}: repeat the clone, which "
-            "completes it, or drop the table"
+            f"{handle.uri} is an unfinished clone{shown_mark(properties[CLONING])}: repeat the "
+            "clone, which completes it, or drop the table"
         )
     table = MixedTable(StorePair(handle, beside(name, database)))
     table.snapshots()

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mark of an unfinished clone, as text for messages."""
+
+from __future__ import annotations
+
+import json
+
+__all__ = ["shown_mark"]
+
+
+def shown_mark(mark: bytes | str) -> str:
+    """Return " (<part> of <source>)" for the mark of an unfinished clone; "" for a damaged mark."""
+    try:
+        found = json.loads(mark)
+        return f" ({found['what']} of {found['source']})"
+    except (ValueError, TypeError, LookupError):
+        return ""
