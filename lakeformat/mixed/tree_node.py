@@ -19,7 +19,7 @@ _MOST = 2**31
 
 @dataclass(frozen=True, slots=True, order=True)
 class TreeNode:
-    """A node of the tree: ``mask`` is a power of two less 1, and ``index`` is within the mask."""
+    """A node of the tree: ``mask`` is a power of two minus 1, and ``index`` is within the mask."""
 
     mask: int
     index: int
@@ -28,7 +28,7 @@ class TreeNode:
         if self.mask < 0 or self.mask & (self.mask + 1) or not 0 <= self.index <= self.mask:
             raise InvalidRequestError(
                 f"({self.mask}, {self.index}) is no tree node: the mask must be a power of two "
-                "less 1, and the index between 0 and the mask"
+                "minus 1, and the index between 0 and the mask"
             )
 
     @classmethod

@@ -40,9 +40,10 @@ class TableReferences(TableHistory):
     ) -> CherryPickReport:
         """Publish a staged snapshot, or a snapshot of another branch, on this branch.
 
-        ``snapshot`` is its id; ``wap_id`` is the ``wap.id`` with which its writer staged it. If its
-        parent is the newest snapshot, the branch moves to it. Otherwise the files that it appended
-        are added in a new snapshot. A repeated call changes nothing.
+        ``snapshot`` is its id or position; ``wap_id`` is the ``wap.id`` with which its writer
+        staged it. If the parent of the snapshot is the newest snapshot of the branch, the branch
+        moves to the snapshot. Otherwise the files that the snapshot appended are added in a new
+        snapshot. A repeated call changes nothing.
 
         Raise ``NotFoundError`` if the snapshot does not exist, and ``InvalidRequestError`` if the
         branch already has another snapshot with its ``wap.id``. Raise ``UnsupportedError`` if the

@@ -56,8 +56,9 @@ class Redo:
     added: Sequence[pa.Table]
 
     def __call__(self, base: Base) -> FileChange | None:
-        """Return the change for the newest snapshot; raise ``InvalidRequestError`` if the earlier
-        rows cannot be removed.
+        """Return the change for the newest snapshot; None if nothing changes.
+
+        Raise ``InvalidRequestError`` if the earlier rows cannot be removed.
         """
         paths = find_replaced(base.loaded, self.handle.branch, self.commit, self.handle.uri)
         choice = None if paths is None else FilesNamed(pa.array(sorted(paths), pa.string()))

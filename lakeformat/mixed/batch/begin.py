@@ -181,8 +181,8 @@ class BegunBatch:
 
 
 def begin_batch(pair: StorePair) -> BegunBatch:
-    """Begin a batch: commit an empty snapshot to the change store, whose sequence number is the
-    transaction.
+    """Begin a batch: commit an empty snapshot to the change store; the sequence number of the
+    snapshot is the transaction.
 
     Batches whose lease is stale are ended. Raise ``LockUnavailableError`` while another batch runs.
     """

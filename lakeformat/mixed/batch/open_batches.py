@@ -200,7 +200,7 @@ def _numbers(text: str) -> set[int]:
 
 
 def _main(store: TableMetadata) -> Iterator[Snapshot]:
-    """Return the current snapshot of a store and its ancestors that have not expired."""
+    """Yield the current snapshot of a store and its ancestors that have not expired."""
     return store.ancestry(store.current_snapshot_id)
 
 

@@ -88,7 +88,7 @@ class MixedSnapshot:
 
     @property
     def operation(self) -> str | None:
-        """The operation in Iceberg's words."""
+        """The operation in Iceberg's words; None if the snapshot does not store it."""
         return self.of_store.operation
 
     @property
@@ -103,7 +103,7 @@ class MixedSnapshot:
 
     @property
     def delta_record_count(self) -> int:
-        """The number of rows that the commit added to its store, less the rows that it removed
+        """The number of rows that the commit added to its store, minus the rows that it removed
         there.
 
         A delete in the change store adds a row to that store.

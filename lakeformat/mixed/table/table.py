@@ -180,8 +180,9 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         files of other nodes are skipped, too.
 
         ``snapshot`` is a position, or the id of a snapshot of either store; ``newest`` has no
-        effect. Raise ``NotFoundError`` if the chosen state has expired or never existed, and
-        ``UnsupportedError`` for a ``tag`` or a ``watermark``.
+        effect. Raise ``NotFoundError`` if the chosen state has expired or never existed,
+        ``InvalidRequestError`` for both ``snapshot`` and ``as_of``, and ``UnsupportedError`` for a
+        ``tag`` or a ``watermark``.
         """
         from lakeformat.iceberg.read.where import row_filter
         from lakeformat.mixed.read.scan import MixedScan
@@ -235,7 +236,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         ``kinds`` is the name of a column, or has one kind for each row: ``+I`` and ``+U`` store the
         row, ``-U`` and ``-D`` delete the row of its key. The rows are changes in their order, so
         the last row of a key counts. Rows of a key are replaced within their partition. If the
-        table property ``write.upsert.enabled`` is false, a stored row replaces none: a second row
+        table property ``write.upsert.enabled`` is false, a new row replaces none: a second row
         of a key is then a duplicate.
 
         With ``overwrite`` the rows replace the rows of whole partitions in the base store, by a
@@ -337,8 +338,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         )
 
     def __getattr__(self, name: str) -> Any:
-        """Raise ``UnsupportedError``, with advice, for an operation of Iceberg tables that this
-        table lacks.
+        """Raise ``UnsupportedError``, with advice, for an operation that only tables of other
+        formats have, else ``AttributeError``.
         """
         if not name.startswith("_") and (name in self.instead or hasattr(IcebergTable, name)):
             raise refuse_operation(self, name)

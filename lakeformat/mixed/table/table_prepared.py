@@ -39,7 +39,7 @@ class TablePrepared(TableUpkeep):
         process.
 
         One writer must get all rows of a node, in their order; ``writer_buckets`` finds the node of
-        a key. With ``upsert_by``, which must be the key of the table, a stored row always replaces
+        a key. With ``upsert_by``, which must be the key of the table, a new row always replaces
         the row of its key. Otherwise the table property ``write.upsert.enabled`` decides. For a
         commit of a batch, pass its ``transaction`` here. If that commit has ``overwrite``, pass the
         same ``overwrite`` here. Raise ``InvalidRequestError`` for a transaction that no batch can

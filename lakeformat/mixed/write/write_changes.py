@@ -85,7 +85,7 @@ def write_changes(
 ) -> WriteReport:
     """Store rows by their key, and delete the rows whose kind is ``-U`` or ``-D``, in one commit.
 
-    With ``replaces=None`` the table property decides if a stored row replaces the row of its key. A
+    With ``replaces=None`` the table property decides if a new row replaces the row of its key. A
     repeated call with the same ``commit`` publishes nothing again. After an error nothing is
     published and no file is left, except after ``CommitOutcomeUnknownError``.
     """
@@ -183,8 +183,9 @@ def require_changeable(pair: LoadedPair) -> None:
 def added_changes(
     base: Base, entries: pa.Table, batch: BatchPlace | None = None
 ) -> FileChange | None:
-    """Return the change that adds files to the change store; the files of a ``batch`` also
-    end it.
+    """Return the change that adds files to the change store; the files of a ``batch`` also end it.
+
+    None if there are no files and no ``batch``.
     """
     require_not_detaching(base.loaded.metadata)
     if batch is None:

@@ -33,7 +33,7 @@ class AnalyzeReport(Report):
     """One sentence for the log: the work done, or the reason why none was done."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the report as a dict, ready for JSON."""
         found = self.statistics
         return {
             "table": self.table,

@@ -38,10 +38,10 @@ def create(
     exist_ok: bool = False,
     dry_run: bool = False,
 ) -> BranchReport:
-    """Create a branch that begins at the snapshot ``origin`` of main, or without rows if it is
-    None.
+    """Create a branch that begins at ``origin``, a snapshot of main; with None it has no rows.
 
     Raise AlreadyExistsError if the branch exists; with ``exist_ok`` it is kept and reported. Raise
+    AlreadyExistsError also if another call is creating or deleting the branch. Raise
     CommitConflictError if the snapshot is deleted meanwhile. After an interruption, repeat the call
     to finish the branch.
     """
@@ -166,7 +166,7 @@ def _write(handle: TableHandle, target: TableLayout, work: Creation, origin: Ori
 def put(handle: TableHandle, path: str, content: bytes) -> None:
     """Write a file, or keep an existing file with the same content.
 
-    Raise CommitConflictError if it has other content.
+    Raise CommitConflictError if the existing file has other content.
     """
     storage = handle.storage
     if not create_or_find(storage, path, content) and storage.read(path, LARGE_FILE) != content:
