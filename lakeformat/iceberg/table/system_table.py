@@ -17,6 +17,7 @@ from lakeformat.iceberg.system_tables.registry import SystemTableDeclaration
 from lakeformat.tables.moment import Moment
 from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.results import Rows
+from lakeformat.types.closest import closest
 
 __all__ = ["IcebergSystemTable"]
 
@@ -90,6 +91,7 @@ def _project(found: pa.Table, columns: Sequence[str] | None, name: str) -> pa.Ta
     if unknown:
         raise InvalidRequestError(
             f"${name} has no column {unknown[0]!r}; its columns are {', '.join(found.column_names)}"
+            f"{closest(unknown[0], found.column_names)}"
         )
     return found.select(list(columns))
 

@@ -269,6 +269,8 @@ def test_a_system_table_shows_the_chosen_snapshot_and_columns():
     assert files.scan().count() == 6
     with pytest.raises(lake.InvalidRequestError, match=r"\$files has no column 'level'"):
         files.scan(["level"])
+    with pytest.raises(lake.InvalidRequestError, match="did you mean 'file_path'"):
+        files.scan(["file_paths"])
 
 
 def test_a_system_table_of_the_whole_table_takes_no_snapshot():
