@@ -340,8 +340,8 @@ class _FirstRows:
     def __call__(self, base: Base) -> FileChange | None:
         if base.parent is not None:
             raise CommitConflictError(
-                f"the change of rows of {self.table} was planned when the table was empty, but "
-                "another commit has added rows since. Repeat the call, which plans again"
+                f"the change of rows of {self.table} was planned before the first snapshot, but "
+                "another commit was published since. Repeat the call, which plans again"
             )
         return ChangedFiles(() if self.entries is None else [self.entries], is_recorded=True)(base)
 

@@ -90,8 +90,8 @@ class ChangeStream(PositionStream[BranchSnapshot]):
         first = "" if self._consumer is None else f"First delete the consumer: {delete}. "
         raise NotFoundError(
             f"the commits that follow position {after} of {self._handle.uri} {why}. {first}Start "
-            "the stream again with a full read. For a slow reader keep snapshots "
-            "longer: 'history.expire.max-snapshot-age-ms'"
+            "the stream again with a full read. For a slow reader keep snapshots longer, with the "
+            "table property 'history.expire.max-snapshot-age-ms'"
         )
 
     def _state(self, snapshot: Snapshot) -> TableState:

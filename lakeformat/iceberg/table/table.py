@@ -109,7 +109,7 @@ class IcebergTable(
     @property
     def why_changes_delete(self) -> str:
         """The reason why changes of the table may delete rows."""
-        return "is an Iceberg table, of which each commit may delete rows"
+        return "is an Iceberg table, whose commits may delete rows"
 
     def contradictions(self, wanted: WantedTable) -> list[str]:
         """Return the differences between this table and the description of a new one, one text

@@ -65,7 +65,7 @@ def checked_entries(
     found = [pa.concat_tables(tables) for _, tables in sorted(by_spec.items())]
     paths = [one_spelling(each) for some in found for each in some["file_path"].to_pylist()]
     if len(set(paths)) < len(paths):
-        raise _damaged(uri, "two of them name the same file: commit each message only once")
+        raise _damaged(uri, "two of them name the same file")
     return found
 
 
@@ -138,7 +138,7 @@ def _checked(loaded: LoadedMetadata, uri: str, spec_id: object, entries: pa.Tabl
         raise _damaged(uri, str(reason)) from None
     for name, value in _FIXED.items():
         if not pc.all(pc.equal(found[name], value)).as_py():
-            raise _damaged(uri, f"a file has another {name} than {value}")
+            raise _damaged(uri, f"a file has a {name} other than {value}")
     for name in _OF_NEW_FILES:
         if found[name].null_count < len(found):
             raise _damaged(uri, f"a new file has a value for {name}")
@@ -167,5 +167,5 @@ def _require_inside(loaded: LoadedMetadata, uri: str, address: str) -> None:
 def _damaged(uri: str, reason: str) -> InvalidRequestError:
     return InvalidRequestError(
         f"these messages cannot be used with {uri}: {reason}. Nothing was done: pass messages that "
-        "a writer of this table prepared, unchanged"
+        "a writer of this table prepared, each once and unchanged"
     )

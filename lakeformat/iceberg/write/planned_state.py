@@ -43,7 +43,7 @@ class PlannedState:
         head = None if base.parent is None else base.parent.snapshot_id
         ids = (each.snapshot_id for each in metadata.ancestry(head))
         if self.snapshot.snapshot_id not in ids:
-            raise self.conflict("the branch was moved to another history, or its snapshot expired")
+            raise self.conflict("the branch was moved to another history, or that snapshot expired")
         if metadata.format_version != self.version:
             raise self.conflict(f"the table was upgraded to version {metadata.format_version}")
 

@@ -18,7 +18,7 @@ def require_transaction_order(table: str, conflict: object) -> None:
         return
     if conflict not in CONFLICTS:
         raise InvalidRequestError(
-            f"{table} is a Mixed table, which takes only conflict='transaction-order', or none; "
+            f"{table} is a Mixed table, which takes only conflict='transaction-order' or None; "
             f"got {conflict!r}{closest(str(conflict), [TRANSACTION_ORDER])}"
         )
     raise UnsupportedError(

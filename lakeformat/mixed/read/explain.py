@@ -68,7 +68,7 @@ class MixedScanPlan:
                 f"{self.left_out_by_statistics} by statistics, {self.left_out_by_node} by node; "
                 f"{self.merged_changes} of the change store are merged already",
                 f"nodes: {self.nodes} ({plain} read as stored, {self.merged_nodes} merged by key, "
-                f"the deletes of one node have at most {size(self.largest_node_deletes_bytes)})",
+                f"the deletes of one node take at most {size(self.largest_node_deletes_bytes)})",
                 *([compared] if self.version_files else []),
             )
         )

@@ -217,7 +217,7 @@ def _require_one_path(state: MixedState, files: Iterable[StoreFile]) -> None:
             raise UnsupportedError(
                 f"{state.base.places.uri} has the partition {other!r} also as {each.partition!r}, "
                 "because a partition field was renamed. Amoro records the merged changes of each "
-                "name, so it cannot be optimized: read the table, and write the rows to a new one"
+                "name, so the table cannot be optimized: read it, and write the rows to a new one"
             )
 
 
