@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """UPSERT: given rows replace the stored rows with the same keys, or are added, in one commit.
 
-If rows have kinds, only the last change of each key is used; this change may also delete the stored
-rows of the key. Stored rows are deleted as by ``delete``, but in the mode of ``write.merge.mode``.
-If another commit may have added one of the keys in the meantime, that is a conflict, and the stored
-rows are searched again.
+If rows have kinds, such as ``-D``, only the last change of each key is used; this change may also
+delete the stored rows of the key. Stored rows are deleted as by ``delete``, but in the mode of
+``write.merge.mode``. If another commit may have added one of the keys in the meantime, that is a
+conflict, and the stored rows are searched again.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class EndedBatches:
 
 def end_batch(pair: StorePair, *, dry_run: bool) -> EndedBatches:
     """End all batches of this library on a table, also a batch that still runs: its commit is
-    refused.
+    refused. A dry run only reports the batches.
 
     An empty commit to each store ends a batch. If the batch has already checked its lease, its
     commit meets a conflict, checks the lease again, and is refused.

@@ -65,7 +65,8 @@ def new_version_properties(
 ) -> dict[str, str]:
     """Return the properties that a new table with ``properties`` needs in addition.
 
-    Raise ``InvalidRequestError`` if its version field cannot order changes.
+    Raise ``InvalidRequestError`` if its version field cannot order changes, or if another property
+    contradicts it.
     """
     if _OF_PAIMON in properties:
         raise InvalidRequestError(

@@ -141,7 +141,8 @@ class MixedHistory:
         return self.snapshots[-1].position if self.snapshots else self.beginning
 
     def parse(self, position: AnyPosition) -> Position:
-        """Return a position of this table; a number is the id of a snapshot of either store.
+        """Return a position of this table; a number is the id of a snapshot of either store, and 0
+        is the beginning.
 
         Raise ``InvalidRequestError`` for a position of another table or branch, and
         ``NotFoundError`` for an unknown id.

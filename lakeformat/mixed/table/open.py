@@ -33,8 +33,8 @@ def open_stored(
 
     ``beside`` finds the change store by its name and its database, which is "" if the base store
     does not name it. A change store alone is read-only. A Mixed table without a key has no change
-    store: it is a plain Iceberg table. Raise ``UnsupportedError`` for a branch other than main, and
-    for an unfinished clone.
+    store: it is a plain Iceberg table. Raise ``UnsupportedError`` for a branch of a Mixed table
+    other than main, and for an unfinished clone.
     """
     properties = handle.load().metadata.properties
     if properties.get(TABLE_STORE) == CHANGE:

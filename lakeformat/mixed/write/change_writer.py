@@ -73,7 +73,7 @@ class ChangeWriter(NodeWriter):
 
         ``kinds=None`` stores all rows. With ``of_stored`` the rows to delete are rows of the table,
         which may lack a version. Raise ``InvalidRequestError`` for a row that does not fit the
-        table, or has no key.
+        table, has no key, or deletes without a version.
         """
         numbers = range(self.changed_rows, self.changed_rows + batch.num_rows)
         if kinds is None:

@@ -153,7 +153,7 @@ def earlier_write(
 
 
 def fill_given(writer: ChangeWriter, data: Any, kinds: Any) -> None:
-    """Give the rows of a caller to the writer, with one kind for each row."""
+    """Give the rows of a caller to the writer, with their kinds if ``kinds`` is given."""
     reader = None if kinds is None else GivenKinds(writer.schema.column_names, kinds)
     for batch in to_batches(data):
         found, stored = None, batch
