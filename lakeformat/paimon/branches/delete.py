@@ -115,7 +115,7 @@ def refuse_read_through(handle: TableHandle, name: str, what: str) -> None:
 
 
 def _lost(handle: TableHandle, target: TableLayout) -> Deletion:
-    """Return the snapshots, tags and changelogs whose files the deletion of the branch may delete."""
+    """Return the snapshots, tags and changelogs whose files the deletion may delete."""
     storage = handle.storage
     found = (read_snapshot_if_present(storage, target, n) for n in snapshot_ids(storage, target))
     snapshots = [snapshot for snapshot in found if snapshot is not None]
