@@ -43,7 +43,7 @@ Its arguments are the first data file of the delete file, the id of the operatio
 the delete file.
 """
 _GROUP_ROWS = 1 << 20
-"""The largest number of rows of a row group, because their paths are held in memory."""
+"""The largest number of rows of a row group, whose paths are held in memory."""
 
 
 def is_by_file(properties: Mapping[str, str]) -> bool:

@@ -62,11 +62,11 @@ class IcebergSystemTable:
         tag: str | None = None,
         as_of: Moment | None = None,
     ) -> Rows:
-        """Return the rows; of a single snapshot, for the newest one of the branch or a chosen one.
+        """Return the rows of the system table.
 
-        Raise ``InvalidRequestError`` for an unknown column, or for a chosen snapshot if the system
-        table describes the whole table. Raise ``NotFoundError`` if the chosen snapshot does not
-        exist.
+        If it shows a single snapshot, this is the newest one of the branch or the chosen one. Raise
+        ``InvalidRequestError`` for an unknown column, or for a chosen snapshot if the system table
+        describes the whole table. Raise ``NotFoundError`` if the chosen snapshot does not exist.
         """
         is_asked = any(each is not None for each in (snapshot, tag, as_of))
         if is_asked and not self._declaration.of_snapshot:

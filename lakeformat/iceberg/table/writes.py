@@ -104,8 +104,7 @@ class TableWrites(TableHistory):
         ``upsert_by`` names the columns of a key: the new rows then replace the stored rows with the
         same key, as in ``upsert``. Messages of a writer with ``upsert_by`` contain the key. Only
         the keys of the new rows are read, so memory does not limit their number. ``executor``
-        searches
-        the stored rows: ``"threads"`` (the default), ``"serial"``, or an object such as
+        searches the stored rows: ``"threads"`` (the default), ``"serial"``, or an object such as
         ``SparkExecutor``. In version 3 all new rows get new row ids.
 
         Raise ``InvalidRequestError`` if a message belongs to another table, or names a file that is

@@ -116,8 +116,8 @@ def replacement(
     """Return the change of an overwrite.
 
     Raise ``InvalidRequestError`` if a new row is outside of the overwritten partitions, or may not
-    meet the condition. With ``is_recorded`` a snapshot is published even if no file changes, if a
-    repeated call could remove rows that were added since.
+    meet the condition. With ``is_recorded`` a change of no file is published, too, if a repeated
+    call could remove rows that were added since.
     """
     if isinstance(overwritten, str) and overwritten in _OF_NEW_ROWS:
         spec = metadata.spec_of(metadata.default_spec_id)
@@ -131,11 +131,9 @@ def replacement(
         spec = metadata.spec_of(entries.column("spec_id")[0].as_py())
         inside = choice.mask(metadata, spec, entries)
         if not pc.all(inside).as_py():
-            first = (
-                entries.filter(pc.invert(inside)).column("partition").combine_chunks().slice(0, 1)
-            )
+            outside = entries.filter(pc.invert(inside)).column("partition").combine_chunks()
             splitter = Splitter(spec, metadata.schema, partition_type(metadata, spec))
-            path = splitter.directory(first).rstrip("/")
+            path = splitter.directory(outside.slice(0, 1)).rstrip("/")
             raise InvalidRequestError(
                 f"some rows belong to the partition {path!r}, which is not among those of the "
                 f"overwrite, {overwritten!r}: leave them out, or overwrite that partition, too"

@@ -60,7 +60,7 @@ class Lease:
         threading.Thread(target=self._renew_in_turns, name="lake-lease", daemon=True).start()
 
     def require(self, work: str) -> None:
-        """Renew the lease; raise ``LockUnavailableError`` if another holder has taken it over.
+        """Renew the lease; raise ``LockUnavailableError`` if it was released or taken over.
 
         ``work`` names the commit that needs the lease.
         """

@@ -71,8 +71,8 @@ class LeaseFiles:
     def renew(self, lease: StoredLease) -> bool:
         """Write the file of a lease again.
 
-        Return False if there is a newer lease, or if the table was created again and another holder
-        has this number.
+        Return False if this is no longer the newest lease, or if the table was created again and
+        another holder has this number.
         """
         newest = self.newest()
         if newest is None or newest.number != lease.number:

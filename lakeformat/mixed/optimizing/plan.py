@@ -139,7 +139,10 @@ def plan_optimizing(
 
 
 def _upto(most_files: int, before: int | None, changes: Sequence[StoreFile]) -> int | None:
-    """Return the sequence number up to which changes keep the order of transactions, or None."""
+    """Return the sequence number up to which changes keep the order of transactions.
+
+    None if no change may be merged.
+    """
     files = Counter((each.sequence, each.transaction) for each in changes)
     groups = (ChangeGroup(*numbers, count) for numbers, count in files.items())
     return ordered_sequence(groups, most_files, before)

@@ -60,8 +60,8 @@ class _Nodes:
     def together(self, rows: pa.Table) -> pa.Table:
         """Return the rows by node.
 
-        Columns with only nulls are not copied. A column of the previous call is not copied
-        again: the deletes of an upsert share keys and offsets with its inserts.
+        Columns with only nulls are not copied. A column of the previous call is not copied again:
+        the deletes of an upsert share keys and offsets with its inserts.
         """
         order, columns = array_of(self.order), []
         for column in rows.columns:
