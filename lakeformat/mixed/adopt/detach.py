@@ -256,8 +256,9 @@ def _require_own_files(pair: LoadedPair, name: str) -> None:
         raise InvalidRequestError(
             f"{name} is not detached, because snapshots of its base store name "
             f"{counted(len(shared), 'file')} of the change store, such as "
-            f"{base[shared[0]].address}: run `lake compact {name} --strategy full`, then `lake "
-            f"expire {name}`, until no snapshot needs them"
+            f"{base[shared[0]].address}: run `lake --format iceberg compact {name} "
+            f"--strategy full`, then `lake --format iceberg expire {name}`, until no snapshot "
+            "needs them"
         )
 
 
