@@ -41,7 +41,7 @@ class TableExpiry(TableHistory):
         partition specs that no kept snapshot uses. With ``delete_files=False`` no file is deleted.
 
         Files outside of the table are deleted only in directories that the caller allows. A
-        ``dry_run`` deletes nothing. Its report lists each file with the reason, unless
+        ``dry_run`` changes nothing. Its report lists each file with the reason, unless
         ``on_progress`` is given, which then gets the files. Raise ``UnsupportedError`` for
         ``retain_max`` and ``limit``, and if ``gc.enabled`` is false. Raise ``InvalidRequestError``
         if a branch or tag is at one of ``snapshots``.

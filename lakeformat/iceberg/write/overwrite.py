@@ -73,7 +73,7 @@ def delete_partitions(
 ) -> WriteReport:
     """Delete the rows of partitions in one commit; None deletes all rows.
 
-    Raise ``InvalidRequestError`` for a column that is not a partition column, and
+    Raise ``InvalidRequestError`` for a column that is not an identity partition, and
     ``UnsupportedError`` if a file also has other rows.
     """
     found = delete_chosen(handle, lambda metadata: _chosen(metadata, partitions), commit=commit)

@@ -75,7 +75,7 @@ class FileChange:
     partitions: int = 0
     """The number of partitions with changed files."""
     more: Mapping[str, str] = field(default_factory=dict)
-    """More members for the summary."""
+    """Further members of the snapshot summary."""
     removed_files: Sequence[pa.Table] = ()
     """The manifest entries of the removed files, in tables that each have one partition spec.
 

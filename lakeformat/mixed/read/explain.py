@@ -24,9 +24,9 @@ class MixedScanPlan:
     base_files: int
     """The number of files of the base store to read."""
     insert_files: int
-    """The number of files of the change store to read that hold inserted rows."""
+    """The number of files with inserted rows to read in the change store."""
     delete_files: int
-    """The number of files of the change store to read that hold deleted keys."""
+    """The number of files with deleted keys to read in the change store."""
     merged_changes: int
     """The number of files of the change store that are skipped, because their changes are merged.
     """
