@@ -50,9 +50,9 @@ class OrphanRemoval(Table):
 
         Except in a dry run, the same error is raised for more than 100 orphan files that are more
         than the share ``max_share`` of the table's files or bytes, and for a table without
-        snapshots; ``max_share=1`` allows both. ``on_progress`` is called with every orphan file. Raise
-        ``UnsupportedError`` for ``external_paths``, for an ``executor`` other than ``"threads"``
-        and ``"serial"``, and if ``gc.enabled`` is false.
+        snapshots; ``max_share=1`` allows both. ``on_progress`` is called with every orphan file.
+        Raise ``UnsupportedError`` for ``external_paths``, for an ``executor`` other than
+        ``"threads"`` and ``"serial"``, and if ``gc.enabled`` is false.
 
         If the removal is refused for one store of a Mixed table, no file of either is deleted.
         """

@@ -84,7 +84,7 @@ class BaseWriter(NodeWriter):
     def finish(self) -> pa.Table:
         """Write the remaining rows, and return the manifest entries of all files.
 
-        Raise ``RepeatedKeysError`` if two rows have one key.
+        Raise ``RepeatedKeysError`` if two rows share a key.
         """
         self._require_unique_keys()
         return super().finish()

@@ -154,7 +154,7 @@ class MixedBatch:
         Give ``partitions`` as for ``table.write(overwrite=…)``, or as a list of dicts of partition
         values. Or give ``where``, a condition on partition columns. Rows that other commits have
         changed since the batch began are kept with these changes. Raise ``InvalidRequestError`` if
-        two new rows have one key.
+        two new rows share a key.
         """
         replaced = Replaced(partitions=partitions, where=where)
         return self._commit(

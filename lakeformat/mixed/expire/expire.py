@@ -137,7 +137,7 @@ def plan_expiry(
 
 
 def without_changes(state: MixedState, expired: Collection[int]) -> MixedState:
-    """Return the state after the expiry of these snapshots of the change store.
+    """Return the state after an expiry of the snapshots ``expired`` of the change store.
 
     The base store is expired after the change store, and then needs fewer snapshots.
     """

@@ -2,8 +2,8 @@
 """Finds the snapshots of a store that an expiry must keep, although they are old.
 
 A store of a Mixed table is more than its newest snapshot: the record of merged changes is often in
-an older one, and so is the beginning of a batch. A reader finds both by the parents of snapshots,
-so all snapshots from there on are kept, too.
+an older one, and so is the beginning of a batch. A reader follows the parents of snapshots to find
+both, so all snapshots from there on are kept, too.
 """
 
 from __future__ import annotations

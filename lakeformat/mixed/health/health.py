@@ -132,9 +132,9 @@ def check_mixed_health(
 def score_of_partitions(pending: Sequence[PendingFiles], settings: OptimizingSettings) -> Score:
     """Return Amoro's score; ``pending`` has the files that need attention, by partition.
 
-    Two table properties define the worst score of a partition:
-    ``self-optimizing.minor.trigger.file-count`` is its number of files, and
-    ``self-optimizing.major.trigger.duplicate-ratio`` its share of deletes.
+    Two table properties define when a partition gets the worst score:
+    ``self-optimizing.minor.trigger.file-count`` by its number of files, and
+    ``self-optimizing.major.trigger.duplicate-ratio`` by its share of deletes.
     """
 
     def column(name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -119,7 +119,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
     @property
     def base(self) -> IcebergTable:
-        """The base store: the rows up to the newest optimizing, as a read-only Iceberg table."""
+        """The base store: the rows of optimizing and overwrites, as a read-only Iceberg table."""
         return read_only_store(self._pair.base, BASE)
 
     @property
