@@ -87,11 +87,11 @@ def require_present(loaded: LoadedMetadata, uri: str, entries: Iterable[pa.Table
     paths = files_of(entries)
     there = in_parallel(is_there, paths)
     if not all(there):
-        missing = paths[there.index(False)]
+        missing, count = paths[there.index(False)], there.count(False)
         raise InvalidRequestError(
-            f"{there.count(False)} of {len(paths)} files to commit to {uri} do not exist, such as "
-            f"{missing}: their message was aborted, or an orphan removal has deleted them. Nothing "
-            "was published: write the rows again"
+            f"{count} of {len(paths)} files to commit to {uri} {'does' if count == 1 else 'do'} "
+            f"not exist, such as {missing}: an abort of the message or an orphan removal has "
+            "deleted it. Nothing was published: write the rows again"
         )
 
 

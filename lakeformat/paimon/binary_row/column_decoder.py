@@ -217,9 +217,9 @@ class FramedRows:
         lost &= ~nulls
         if lost.any():
             raise UnsupportedError(
-                f"binary row {int(np.argmax(lost))} of {len(lost)}: {self._name(position)} "
-                f"does not fit {column_type(data_type)}, the Arrow type that this version uses: "
-                "read the column with another engine"
+                f"binary row {int(np.argmax(lost))} of {len(lost)}, counted from 0: "
+                f"{self._name(position)} does not fit {column_type(data_type)}, the Arrow type "
+                "that this version uses. Read the column with another engine"
             )
         return _array(data_type, nulls, pa.py_buffer(counts))
 
@@ -255,7 +255,7 @@ class FramedRows:
                 content = whole[start : start + size]
                 values.append(decode_field(content, len(self._types), position, data_type))
             except CorruptTableError as reason:
-                raise CorruptTableError(f"row {row}: {reason}") from None
+                raise CorruptTableError(f"row {row}, counted from 0: {reason}") from None
         try:
             return values_to_arrow(values, data_type)
         except InvalidRequestError as reason:
