@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commits changed rows: new delete files and data files.
 
-Each attempt compares the newest snapshot with the planned snapshot. It is a conflict if a planned
-file was removed or got deletes that the change would undo. With serializable isolation, a new file
-that may have rows of the change is a conflict, too. After a conflict nothing is changed: plan
-again.
+Each attempt compares the newest snapshot with the planned snapshot. The change conflicts if a
+planned file was removed or got deletes that the change would undo. With serializable isolation, a
+new file that may have rows of the change is a conflict, too. After a conflict nothing is changed:
+plan again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commits merged tasks to the base store, with the record of merged changes in the same commit.
 
-It is a conflict if another commit has merged changes of one of the partitions, added rows to it, or
-changed the files of a task, or if the change store was rolled back. A rollback between this check
-and the commit is not noticed, as the stores have no commit in common.
+The commit conflicts if another one has merged changes of one of the partitions, added rows to it,
+or changed the files of a task, or if the change store was rolled back. A rollback between this
+check and the commit is not noticed, as the stores have no commit in common.
 """
 
 from __future__ import annotations

@@ -242,7 +242,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         With ``overwrite`` the rows replace the rows of whole partitions in the base store, by a
         batch of ``begin`` that takes no ``kinds``. Changes that are committed meanwhile remain.
         With ``conflict="transaction-order"`` such a batch writes the rows, too: it begins before
-        ``data`` is read. Both raise ``LockUnavailableError`` while another batch runs.
+        ``data`` is read. With either argument raise ``LockUnavailableError`` while another batch
+        runs.
 
         A repeated call with the same ``commit`` publishes nothing again. If this raises a
         ``LakeError``, nothing was published and no file is left, except after

@@ -56,7 +56,7 @@ class TableFollowing(TableUpkeep):
         ``mode`` is ``"auto"`` or ``"changelog"``, which are the same. ``keys`` must be None or the
         key of the table. Rows are read with the current columns. ``NotFoundError`` means that
         changes have expired, ``UnsupportedError`` that a batch has overwritten rows of the base
-        store. Then read all rows, and the changes after their position.
+        store. In both cases read all rows, then the changes after their position.
         """
         from lakeformat.mixed.table.change_stream import changes_between
 
