@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Begins and ends batches: a begin takes the lease of the table and a transaction."""
+"""Begins and ends batches; each takes the lease of the table and a transaction."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class BegunBatch:
     def require_history(self, change: LoadedMetadata) -> list[Snapshot]:
         """Return the snapshots of the change store since this batch began, newest first.
 
-        Raise ``CommitConflictError`` if the snapshot of the begin is no longer in the history.
+        Raise ``CommitConflictError`` if the snapshot with which it began is not in the history.
         """
         newer: list[Snapshot] = []
         for each in change.metadata.ancestry(change.metadata.current_snapshot_id):
@@ -241,9 +241,9 @@ def _empty_change(base: Base, more: dict[str, str]) -> FileChange:
 
 
 def _base_at(base: LoadedMetadata, begin: Snapshot) -> Snapshot | None:
-    """Return the newest base snapshot whose merged changes are all older than the begin of a batch.
+    """Return the newest base snapshot whose merged changes are all older than the start of a batch.
 
-    An expiry keeps this snapshot, because it keeps the base snapshots from the begin on. None if
+    An expiry keeps this snapshot, because it keeps the base snapshots from the start on. None if
     the store has no such snapshot.
     """
     for each in base.metadata.ancestry(base.metadata.current_snapshot_id):

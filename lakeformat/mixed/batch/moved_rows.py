@@ -47,7 +47,7 @@ class MovedRows:
 
     def require_unchanged(self, change: LoadedMetadata) -> None:
         """Raise ``CommitConflictError`` if another commit has changed the key of a moved row since
-        the begin.
+        the batch began.
 
         Changes outside of the old partition of the row are ignored.
         """

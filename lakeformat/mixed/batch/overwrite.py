@@ -259,7 +259,7 @@ class OverwriteChange:
         head = None if base.parent is None else base.parent.snapshot_id
         if not self.batch.require_no_other_overwrite(base.loaded, head):
             raise CommitConflictError(
-                f"{self.batch} was not published: base snapshots since its begin have expired or "
+                f"{self.batch} was not published: base snapshots since its start have expired or "
                 "were rolled back, so a later batch may have overwritten the same rows. Begin a "
                 "new batch, and keep snapshots longer than batches run ('snapshot.keep.duration')"
             )

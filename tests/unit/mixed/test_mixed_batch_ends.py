@@ -290,15 +290,15 @@ def test_an_overwrite_whose_base_snapshots_have_expired_is_refused(table, tmp_pa
     kept = json.loads(newest_metadata(tmp_path / "db/t").read_text())
     edit(tmp_path / "db/t", snapshots=kept["snapshots"][-1:])
     table = lake.open_table(table.location)
-    with pytest.raises(lake.CommitConflictError, match="base snapshots since its begin"):
+    with pytest.raises(lake.CommitConflictError, match="base snapshots since its start"):
         replaced_pair(batch, table).overwrite(names(_1="b"), "table")
 
 
 @pytest.mark.parametrize("is_amoro", [False, True], ids=["lake", "amoro"])
 def test_a_batch_reads_the_base_snapshot_that_an_expiry_keeps(tmp_path, monkeypatch, is_amoro):
-    """An optimizing is published after the batch has read the metadata, and before its begin.
+    """An optimizing is published after the batch has read the metadata, and before its start.
 
-    Amoro's optimizer, which does not wait for the batch, publishes another one after the begin.
+    Amoro's optimizer, which does not wait for the batch, publishes another one after the start.
     """
     aged = AgedTable(tmp_path)
     aged.write((1, "x", "a"))

@@ -1,4 +1,4 @@
-"""Batches of Mixed tables: changes have the place of their begin, although they commit late."""
+"""Batches of Mixed tables: changes have the place of their start, although they commit late."""
 
 from __future__ import annotations
 
