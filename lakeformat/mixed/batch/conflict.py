@@ -23,6 +23,6 @@ def require_transaction_order(table: str, conflict: object) -> None:
         )
     raise UnsupportedError(
         f"{table} is a Mixed table, whose batches keep what other commits change since their "
-        "begin, so conflict='optimistic' is not possible: leave it out, or pass "
+        "start, so conflict='optimistic' is not possible: leave it out, or pass "
         "'transaction-order'"
     )
