@@ -2,7 +2,7 @@
 """Alters both stores of a Mixed table: the change store first, then the base store.
 
 The commit of the change store decides. If a process dies before the commit of the base store,
-readers show the altered table, and the next write or alter commits the base store.
+readers show the altered table, and the next write or alteration commits the base store.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ _ATTEMPTS = 5
 
 
 class _AlteredMeanwhile(Exception):
-    """Another program has altered the table since an alter was planned."""
+    """Another program has altered the table since an alteration was planned."""
 
 
 def alter_pair(pair: StorePair, alteration: Alteration) -> None:
     """Make all changes in both stores, or none if one of them is refused.
 
-    A repeated call completes an alter that was interrupted between the two commits. Raise
+    A repeated call completes an alteration that was interrupted between the two commits. Raise
     ``InvalidRequestError`` for a column or property that cannot be changed, and
     ``CommitConflictError`` if other programs alter the table again and again.
     """
@@ -134,7 +134,7 @@ def _with_uses_of_both(loaded: LoadedPair) -> TableMetadata:
 
 
 def _is_as_planned(plan: LoadedPair, base: LoadedMetadata, change: LoadedMetadata) -> bool:
-    """Return True if both stores still have the columns and the newest alter of the plan."""
+    """Return True if both stores still have the columns and the newest alteration of the plan."""
     return all(
         (now.metadata.schema.fields, now.metadata.properties.get(ALTERED))
         == (then.metadata.schema.fields, then.metadata.properties.get(ALTERED))
@@ -232,5 +232,5 @@ def _require_not_named(table: str, metadata: TableMetadata, path: Path) -> None:
             raise InvalidRequestError(
                 f"column {'.'.join(path)!r} of {table} cannot be dropped or renamed, because the "
                 f"property {name!r} names it: set that property to another column, or remove it, "
-                "in an alter before this one"
+                "in an alteration before this one"
             )

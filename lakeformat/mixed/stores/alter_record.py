@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of the newest alter in the properties of both stores, and the state between its two
-commits.
+"""The record of the newest alteration of both stores, and the state between its two commits.
 
-The commit of the change store decides that an alter happens; the commit of the base store follows.
-Between both, readers already use the new columns and properties of the base store.
+The record is in the properties of the stores. The commit of the change store decides that an
+alteration happens; the commit of the base store follows. Between the two commits, readers already
+use the new columns and properties of the base store.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = [
 ]
 
 ALTERED = "lake.altered"
-"""The property with the record of the newest alter.
+"""The property with the record of the newest alteration.
 
-If both stores have the same record, or none, no alter is pending.
+If both stores have the same record, or none, no alteration is pending.
 """
 
 
@@ -39,11 +39,11 @@ class AlterRecord:
     """One alter, as the stores record it."""
 
     id: str
-    """A random text, which no other alter has."""
+    """A random text, which no other alteration has."""
     base_schema_id: int
-    """The id of the schema of the base store before the alter."""
+    """The id of the schema of the base store before the alteration."""
     properties: tuple[str, ...]
-    """The names of the properties that the alter sets or removes."""
+    """The names of the properties that the alteration sets or removes."""
     digest: str
     """A digest of all requested changes."""
 
@@ -79,14 +79,14 @@ class AlterRecord:
         except (ValueError, TypeError, LookupError):
             pass
         raise CorruptTableError(
-            f"the property {ALTERED!r} of {store} is {text!r}, which is no record of an alter: "
-            "with the program that changed it, give it the value of the other store of the Mixed "
-            "table, or remove it from both"
+            f"the property {ALTERED!r} of {store} is {text!r}, which is no record of an "
+            "alteration: with the program that changed it, give it the value of the other store of "
+            "the Mixed table, or remove it from both"
         )
 
 
 def altered_base(base: TableMetadata, change: TableMetadata) -> TableMetadata | None:
-    """Return the base store as it is after an alter that only the change store has made.
+    """Return the base store as it is after an alteration that only the change store has made.
 
     None if there is no such alter, or if another program has altered the base store in between.
     """

@@ -38,8 +38,8 @@ class LoadedPair:
     base: LoadedMetadata
     change: LoadedMetadata
     has_pending_alter: bool = False
-    """True if only one store has made the newest alter. ``base`` and ``change`` are already as
-    after the alter.
+    """True if only one store has made the newest alteration. ``base`` and ``change`` are already as
+    after the alteration.
     """
 
     @property
@@ -83,13 +83,13 @@ class StorePair:
         was detached from its change store.
         """
         found = self._load()
-        if _first_difference(found) is not None:  # perhaps an alter ended between both reads
+        if _first_difference(found) is not None:  # perhaps an alteration ended between both reads
             found = self._load()
             self._require_same_columns(found)
         return found
 
     def load_to_change(self) -> LoadedPair:
-        """Return the result of ``load`` for a writer; an alter that another process left is
+        """Return the result of ``load`` for a writer; an alteration that another process left is
         completed first.
         """
         found = self.load()
@@ -99,7 +99,7 @@ class StorePair:
         return self.load()
 
     def complete_alter(self) -> None:
-        """Apply the newest alter also to the store that lacks it."""
+        """Apply the newest alteration also to the store that lacks it."""
         change = replace(self.base, pointer=self.change)
         commit_metadata(self.base, lambda base: altered_base(base.metadata, change.load().metadata))
         commit_metadata(
