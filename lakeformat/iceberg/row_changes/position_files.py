@@ -119,7 +119,7 @@ class _PositionDeleteWriter:
         self.uris: list[str] = []
 
     def write(self, group: _Group) -> tuple[FileWithDeletes, NewFile]:
-        """Write one delete file; return it with a data file of the same partition."""
+        """Write one delete file; return a data file of its partition, and the delete file."""
         first = group[0][0]
         name = self._name_of(first, self._operation, len(self.uris) + 1)
         uri = f"{self._directory_of(first)}{name}"

@@ -141,7 +141,7 @@ def publish_changes(
 def earlier_write(
     pair: StorePair, loaded: LoadedPair, commit: CommitId | None
 ) -> tuple[LoadedMetadata, PublishedChange] | None:
-    """Return an earlier write with the same identity and its store; None if there is none.
+    """Return the store with an earlier write of the same identity, and this write; or None.
 
     The base store is searched, too: it has the overwrites, and the writes before the table was
     adopted.

@@ -175,7 +175,8 @@ def test_a_timestamp_that_arrow_cannot_hold_is_refused_and_not_wrapped_around(ye
     row = encode_row([nanos], types)
     assert decode_row(row, types) == (nanos,)
     with pytest.raises(
-        UnsupportedError, match=r"row 0 of 1, counted from 0: field 0 .* does not fit timestamp\[ns\]"
+        UnsupportedError,
+        match=r"row 0 of 1, counted from 0: field 0 .* does not fit timestamp\[ns\]",
     ):
         decode_columns(pa.array([frame_row(row, 1)]), types)
 
