@@ -125,7 +125,9 @@ class ChangesOf:
     def _in_whole_pairs(
         self, rows: pa.RecordBatch, kinds: Kinds, numbers: range, *, is_end: bool
     ) -> tuple[pa.RecordBatch, Kinds, range]:
-        """Return the rows with the row that was held back; hold back a last ``-U`` row."""
+        """Return the arguments with the row that was held back; hold back a last ``-U`` row, unless
+        ``is_end``.
+        """
         if self._held is not None:
             rows = pa.concat_batches([self._held, rows])
             kinds = np.concatenate([np.array([UPDATE_BEFORE], np.int8), kinds])
