@@ -64,8 +64,8 @@ def catalog_options_page() -> str:
     lines += [
         "Give options to `open_catalog(..., options={...})`, or before the command of `lake`, as",
         "in `lake --catalog-option KEY=VALUE tables`. An option that is not on this page is",
-        "refused. In the table, all but the first three options apply to the jdbc metastore only.",
-        "Besides the options of the table, a catalog takes:",
+        "refused. In the table below, all but the first three options apply only to the jdbc",
+        "metastore. Besides the options of that table, a catalog takes:",
         "",
         "- `format`: `paimon` (the default) or `iceberg`, which has [options of its",
         "  own](#catalogs-of-iceberg-tables)",

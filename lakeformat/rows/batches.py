@@ -46,9 +46,8 @@ def check_names(names: Sequence[str], known: Sequence[str]) -> None:
     has = set(known)
     unknown = [name for name in names if name not in has]
     if unknown:
-        noun = "column" if len(unknown) == 1 else "columns"
         raise InvalidRequestError(
-            f"the table has no {noun} {', '.join(map(repr, unknown))}; "
+            f"the table has no column {' or '.join(map(repr, unknown))}; "
             f"its columns are {', '.join(known)}"
             f"{closest(unknown[0], known)}"
         )

@@ -133,9 +133,7 @@ class Table(ABC):
     refused_arguments: ClassVar[RefusedArguments] = MappingProxyType({})
     """For each operation: each argument that the format lacks, with advice for the caller."""
     is_skipped_by_arguments: ClassVar[bool] = False
-    """True if a run over many tables skips a table that lacks an argument, False if the table
-    fails.
-    """
+    """True if a run over many tables skips a table that lacks an argument, else the table fails."""
 
     cloned_into: ClassVar[str | None] = None
     """The ``format`` of catalogs into which ``clone_table`` copies the table; None if it cannot
@@ -341,10 +339,9 @@ class Table(ABC):
         are not referenced afterwards. Commits in progress retry on the remaining history.
 
         With ``commit`` a repeated rollback finds the first one and does nothing, so rows committed
-        in between are kept. In an Iceberg table this needs ``first_try_millis`` in ``commit``,
-        and outside of main also ``first_try_head``. In a Paimon table such a rollback publishes a
-        snapshot even if the rows are equal already. A repeated rollback that cut the history is
-        recognised for 7 days.
+        in between are kept. In an Iceberg table this needs ``first_try_millis`` in ``commit``, and
+        outside of main ``first_try_head``. In a Paimon table such a rollback publishes a snapshot
+        even if the rows are equal. A rollback that cut the history is recognised for 7 days.
         """
         from lakeformat.tables.rollback_request import RollbackRequest
 

@@ -212,9 +212,7 @@ class IngestRequest(BatchRequest):
     ``on_schema_change`` allows. Values are not checked.
     """
     stage: bool = False
-    """Only write the data files; the job ``commit`` publishes them later, by the address
-    ``staged`` in the result.
-    """
+    """Only write data files; the job ``commit`` takes their address, ``staged`` in the result."""
 
     def __post_init__(self) -> None:
         BatchRequest.__post_init__(self)
@@ -229,9 +227,8 @@ class IngestRequest(BatchRequest):
             )
         for name in _ONLY_TO_CREATE:
             if getattr(self, name) is not None and not self.create:
-                raise refusal(
-                    f"key {name!r} needs create=True for a new table: add it, or leave out {name!r}"
-                )
+                needs = f"key {name!r} needs create=True for a new table"
+                raise refusal(f"{needs}: add it, or leave out {name!r}")
         for name, option in (("primary_key", "primary-key"), ("partition_by", "partition")):
             if getattr(self, name) and option in (self.table_options or {}):
                 raise refusal(f"key {name!r} and option {option!r} are the same: give only one")

@@ -317,9 +317,7 @@ class _Clone:
         self._finish()
 
     def report(self, head: Snapshot | None, *, full: bool, dry_run: bool) -> CloneReport:
-        """Return the report; ``head`` is the newest snapshot of the clone, None for an empty
-        table.
-        """
+        """Return the report; ``head`` is the clone's newest snapshot, None for an empty table."""
         contents = self.contents
         what = f"snapshot {head.id}" if head is not None else "the schema of an empty table"
         would = "would be copied" if dry_run else f"complete, {self.copied} copied now"
