@@ -18,8 +18,9 @@ KeyRuns: TypeAlias = Callable[[int], Iterator[Numbers]]
 
 
 def scattered(runs: int, *, again: float) -> KeyRuns:
-    """Return runs with random keys, as updates make them. ``again`` is the part of the keys of each
-    run but the first that earlier runs have, too.
+    """Return runs with random keys, as updates make them.
+
+    ``again`` is the share of the keys of each later run that an earlier run has, too.
     """
 
     def keys(rows: int) -> Iterator[Numbers]:
@@ -39,8 +40,9 @@ def scattered(runs: int, *, again: float) -> KeyRuns:
 
 
 def ranges(runs: int, *, again: float) -> KeyRuns:
-    """Return runs with ranges of keys, as keys that grow with time have. ``again`` is the part of
-    each range but the first that is also in the range before.
+    """Return runs that each have one range of keys, as in a table whose keys grow with time.
+
+    ``again`` is the share of each later range that is also in the range before it.
     """
 
     def keys(rows: int) -> Iterator[Numbers]:

@@ -43,7 +43,7 @@ class CheckedArguments:
 
         @property
         def output(self) -> Any:
-            """The result of the task, which can be passed to any argument of another task."""
+            """The result of the task, for a templated argument of another task."""
 
     _tables_named: ClassVar[tuple[str, ...]] = ("table",)
     """The arguments that name a table of the lake."""

@@ -152,8 +152,8 @@ class LakeHook(BaseHook):
         return None if head is None else head.identity
 
     def test_connection(self) -> tuple[bool, str]:
-        """Return True and a sentence for the user if this machine can list the databases and, in a
-        local directory, write to the warehouse. Return False and the reason otherwise.
+        """Return True and a sentence for the user if this machine can list the databases and, if
+        the warehouse is a local directory, write to it. Return False and the reason otherwise.
 
         Never raises.
         """

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -77,6 +77,20 @@ class PreparedJob:
         return open_place(self.result_uri, self.options)
 
 
+def _refusal_of(private: Collection[str]) -> str:
+    """Return the reason why a driver in deploy mode 'cluster' cannot get these keys."""
+    words = {
+        "catalog_options": "the options in the lake connection",
+        "source_options": "source_options and the login of jdbc_conn_id",
+    }
+    moved = "configure them on the cluster and remove them from the connection, or "
+    return (
+        f"{' and '.join(words[key] for key in private)} can be passed to a driver only in its "
+        "environment, which deploy mode 'cluster' does not pass: "
+        f"{'' if 'source_options' in private else moved}use deploy_mode='client'"
+    )
+
+
 def prepare_job(
     job: str,
     request: JobRequest,
@@ -96,10 +110,7 @@ def prepare_job(
     given = given_keys(request)
     private = {key: given[key] for key in _TRAVELS if given.get(key)}
     if private and is_driver_elsewhere:
-        raise AirflowFailException(
-            f"{' and '.join(private)} can be passed to a driver only in its environment: in "
-            "deploy mode 'cluster' configure them on the cluster, or use deploy_mode='client'"
-        )
+        raise AirflowFailException(_refusal_of(private))
     result_uri = f"{(result_folder or folder).rstrip('/')}/{name}.json"
     text = open_text(request)
     if len(text.encode()) > _LONGEST_ARGUMENT:

@@ -71,7 +71,8 @@ def check_watched(table: str, lake_conn_id: str, poll_interval: float) -> None:
 def _as_given(value: object) -> object:
     """Return the value unchanged, but as ``object`` for the type checker.
 
-    A DAG's author may pass a value of any type, and the type checker would call a check needless.
+    A DAG's author may pass a value of any type. With the declared type, the type checker would call
+    the check of the value needless.
     """
     return value
 

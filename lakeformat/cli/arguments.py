@@ -11,7 +11,10 @@ __all__ = ["DryRun", "MainTableArgument", "PartitionsWhereOption", "TableArgumen
 
 TableArgument = Annotated[
     str,
-    typer.Argument(metavar="TABLE", help="database.table, a branch of it, or its directory"),
+    typer.Argument(
+        metavar="TABLE",
+        help="database.table, a branch as 'database.table$branch_dev', or the table's directory",
+    ),
 ]
 MainTableArgument = Annotated[
     str, typer.Argument(metavar="TABLE", help="database.table, or the table's directory")

@@ -36,7 +36,8 @@ NameArgument = Annotated[
     str,
     typer.Argument(
         metavar="TABLE|DATABASE",
-        help="database.table, a branch of it, its directory, or a database (all its tables)",
+        help="database.table, a branch as 'database.table$branch_dev', the table's directory, "
+        "or a database (all its tables)",
     ),
 ]
 

@@ -34,12 +34,14 @@ class IcebergPublication:
     """
 
     def __init__(self, open_targets: Callable[[], Targets] | None = None) -> None:
-        """``open_targets`` returns the catalogs that the connection of the tables can reach."""
+        """``open_targets`` opens the Iceberg catalogs that the options of the tables' own catalog
+        name.
+        """
         self._open_targets = open_targets
 
     @property
     def targets(self) -> Targets | None:
-        """The catalogs that the connection can reach; None without a connection."""
+        """The Iceberg catalogs; None if tables are opened without a catalog."""
         return None if self._open_targets is None else self._open_targets()
 
     def __reduce__(self) -> tuple[type[IcebergPublication], tuple[()]]:

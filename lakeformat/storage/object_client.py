@@ -56,7 +56,7 @@ class ObjectClient:
 
     address: ObjectAddress
     endpoint: str
-    """The endpoint in use, on Azure with the account; "" for the provider's default."""
+    """The endpoint, "" for the provider's default; for Azure also the account, after a space."""
     patient: Any = field(repr=False)
     once: Any = field(repr=False)
     api: ModuleType = field(repr=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls Paimon's procedures by name: ``call(spark, "sys.compact", table="shop.t")``."""
+"""Runs operations of this library by the names and arguments of Paimon's procedures."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-import lakeformat as lake
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.arguments import Partitions
 from lakeformat.tables.moment import Moment
@@ -50,11 +49,11 @@ def count_table(
         "watermark": watermark,
     }
     given = {name: value for name, value in asked.items() if value is not None}
-    # One column is enough to count rows; without a key, only columns of conditions are read.
-    columns = found.schema.column_names[:1] if isinstance(found, lake.Table) else None
-    scan: Any = found.scan(columns, **given)
+    scan: Any = found.scan(**given)
     if not has_splits(scan):
         return sum(batch.num_rows for batch in scan.to_batches())
+    # One column is enough to count rows; without a key, only columns of conditions are read.
+    scan = found.scan(scan.schema.names[:1], **given)
     splits: Sequence[Any] = scan.splits()
     known, unknown = 0, []
     for split in splits:

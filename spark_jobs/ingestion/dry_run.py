@@ -5,11 +5,12 @@ or change.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from lakeformat.types.count_text import counted
 from spark_jobs.ingestion.new_column_texts import column_texts
 from spark_jobs.ingestion.source_files import find_paths, find_states
+from spark_jobs.job_requests.ingest import MessageFormat
 from spark_jobs.runtime.job import Outcome
 
 if TYPE_CHECKING:
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["planned"]
 
 _EFFECTS = {
-    None: "would be added to",
-    "partitions": "would replace the partitions that get rows of",
-    "table": "would replace all rows of",
+    None: "would be added to {table}",
+    "partitions": "would replace those partitions of {table} that get rows",
+    "table": "would replace all rows of {table}",
 }
-_UPSERT = "would replace rows with the same keys in"
+_STAGE = "would be staged for {table}"
+_CHANGES = "would be applied to {table}"
+_UPSERT = "would replace rows with the same keys in {table}"
 
 
 def planned(table: lake.Table | None, wanted: IngestRequest, rows: Columns) -> Outcome:
@@ -38,9 +41,9 @@ def planned(table: lake.Table | None, wanted: IngestRequest, rows: Columns) -> O
     changes = [] if table is None else [str(each) for each in rows.changes_for(table)]
     how = f", which would be created with the columns {', '.join(columns)}" if columns else ""
     how = f"; the job would {', '.join(changes)}" if changes else how
-    effect = _EFFECTS[wanted.overwrite] if wanted.upsert_by is None else _UPSERT
+    effect = _effect(table, wanted).format(table=wanted.table)
     return Outcome(
-        reason=f"dry run: {what} {effect} {wanted.table}{how}",
+        reason=f"dry run: {what} {effect}{how}",
         report={
             "dry_run": True,
             "files": files,
@@ -48,6 +51,16 @@ def planned(table: lake.Table | None, wanted: IngestRequest, rows: Columns) -> O
             "schema_changes": changes,
         },
     )
+
+
+def _effect(table: lake.Table | None, wanted: IngestRequest) -> str:
+    if wanted.stage:
+        return _STAGE
+    if wanted.format in get_args(MessageFormat):
+        return _CHANGES
+    if table is None:
+        return _EFFECTS[None]
+    return _EFFECTS[wanted.overwrite] if wanted.upsert_by is None else _UPSERT
 
 
 def _files(table: lake.Table | None, wanted: IngestRequest) -> list[str]:

@@ -205,9 +205,11 @@ class RunFiles:
                 self._merge(names)
 
     def _newest_of_each_commit(self, found: Collection[str]) -> Iterable[_Record]:
-        """Return the last published record of each commit user. Records of killed attempts are
-        included only if they have a file of ``found`` that no other run has ingested. Raise
-        ``CommitUndecidableError`` if it is unknown which of several attempts was published.
+        """Return the record of the last published commit of each commit user.
+
+        The commit of a killed run is looked up only if it has a file of ``found`` that no other run
+        has ingested. Raise ``CommitUndecidableError`` if it is unknown whether that run committed,
+        or which of its attempts did.
         """
         done, pending = self._read()
         others = [record for record in done if record.run != self._run]
@@ -326,8 +328,9 @@ def _shown(paths: Sequence[str]) -> str:
 
 
 def _newest(records: Iterable[_Record]) -> list[_Record]:
-    """Return the last commit of each user, because a cleared run replaces the rows of its first
-    commit.
+    """Return the record of the last commit of each commit user.
+
+    A cleared run commits again as the same user, and replaces the rows of its earlier commit.
     """
     ordered = sorted(records, key=lambda record: record.commit.identifier)
     return [*{record.commit.user: record for record in ordered}.values()]

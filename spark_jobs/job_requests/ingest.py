@@ -234,8 +234,8 @@ class IngestRequest(BatchRequest):
                 raise refusal(f"key {name!r} and option {option!r} are the same: give only one")
         if "format" in (self.table_options or {}):
             raise refusal(
-                "key 'table_options' has 'format', which no table has as an option: the catalog "
-                "sets the format. `lake create-table --mixed` creates a Mixed table"
+                "key 'table_options' has 'format', which is no table option: leave it out, the "
+                "catalog sets it. `lake --format iceberg create-table --mixed` makes a Mixed table"
             )
         if self.jdbc_url is not None:
             self._require_address(self.jdbc_url, self.source_options or {})

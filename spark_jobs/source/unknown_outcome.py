@@ -58,9 +58,9 @@ def _directory() -> Path | None:
     if found is not None and _is_private(found):
         return path
     _log.warning(
-        "%s cannot hold the marks of commits with unknown outcome: %s. Files of failed writes are "
-        "kept as orphans: delete that path, or set TMPDIR to a directory of this user",
-        *(path, reason),
+        "%s cannot hold the marks of commits with unknown outcome: %s. So files of failed writes "
+        "are kept as orphans. Delete %s, or set TMPDIR to a directory of this user",
+        *(path, reason, path),
     )
     return None
 

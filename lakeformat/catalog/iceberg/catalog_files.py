@@ -23,6 +23,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import ExternalRoots, LocalStorage, Storage, open_storage
 from lakeformat.storage.location import SCHEME, Location, location_of
 from lakeformat.storage.object_address import OBJECT_SCHEMES
+from lakeformat.types.sentence import sentence
 
 __all__ = ["Answer", "CatalogFiles"]
 
@@ -92,8 +93,8 @@ class CatalogFiles:
             found = location_of(address)
         except InvalidRequestError as reason:
             raise CorruptTableError(
-                f"the catalog gives table {table} the address {address!r}: {reason}. Correct the "
-                "address in the catalog"
+                f"the catalog names {address!r} as the metadata of table {table}: "
+                f"{sentence(reason)} Correct the address in the catalog"
             ) from None
         walls = ExternalRoots((*self._warehouse(), *self.external_roots.locations))
         if not walls.allow(found):

@@ -186,5 +186,6 @@ def _unfit(file: MigratedFile, fields: Sequence[DataField]) -> str | None:
         if there != field.type:
             return f"column {field.name!r} is {there}, the table has {field.type}"
         if pa.types.is_timestamp(there) and (file.format is FileFormat.ORC or there.unit == "ns"):
-            return f"column {field.name!r} holds times in a form that differs between programs"
+            kind = "nanosecond timestamps" if there.unit == "ns" else "ORC timestamps"
+            return f"column {field.name!r} has {kind}, which programs write differently"
     return None

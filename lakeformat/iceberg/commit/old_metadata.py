@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from lakeformat.errors import LakeError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.properties import bool_property
+from lakeformat.types.sentence import sentence
 
 __all__ = ["delete_old_metadata"]
 
@@ -28,9 +29,9 @@ def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None
             base.places.storage.delete(path)
     except LakeError as error:
         _log.warning(
-            "could not delete an old metadata file of %s: %s. remove_orphans deletes it later",
+            "old metadata files of %s were not deleted: %s Later, remove_orphans() deletes them",
             base.places.uri,
-            error,
+            sentence(error),
         )
 
 

@@ -92,18 +92,23 @@ def z_order_fields(metadata: TableMetadata, names: Sequence[str]) -> tuple[Field
 def _ordered_field(schema: Schema, name: str) -> Field:
     field = schema.named(name)
     if field is None:
-        names = schema.column_names
+        names = [each.name for each in schema.fields if _kind(each) in _ORDERED]
         raise InvalidRequestError(
-            f"order_by names {name!r}, which is not a column; strategy 'zorder' takes plain "
-            f"columns, which are {', '.join(names)}{closest(name, names)}"
+            f"order_by names {name!r}, which is not a column; strategy 'zorder' takes names of "
+            f"columns without transform or direction, such as {', '.join(names)}"
+            f"{closest(name, names)}"
         )
-    kind = field.type.name if isinstance(field.type, PrimitiveType) else "nested"
+    kind = _kind(field)
     if kind not in _ORDERED:
         raise InvalidRequestError(
             f"order_by names {name!r} of type {kind}, by which strategy 'zorder' cannot sort: name "
             "columns of numbers, texts or times"
         )
     return field
+
+
+def _kind(field: Field) -> str:
+    return field.type.name if isinstance(field.type, PrimitiveType) else "nested"
 
 
 def z_bytes(values: pa.Array, field: Field, text_bytes: int) -> ByteRows:

@@ -57,7 +57,7 @@ class ExpiryRequest:
         """
         least = self.retain_min
         if least is not None and (not is_whole_number(least) or least < 1):
-            raise InvalidRequestError(f"retain_min must be at least 1, got {least!r}")
+            raise InvalidRequestError(f"retain_min must be a whole number from 1, got {least!r}")
         require_gc(loaded.metadata)
         oldest = None
         if self.older_than is not None:

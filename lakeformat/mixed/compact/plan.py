@@ -192,9 +192,9 @@ class MixedCompactPlan:
         if not self.blocked or self.waits_for is not None:
             return None
         return (
-            f"no change of {counted(self.blocked, 'file')} can be merged, because a merge in the "
-            f"order of transactions takes more than {self.settings.max_file_count:,} files: raise "
-            "'self-optimizing.max-file-count'"
+            f"{counted(self.blocked, 'file')} of changes cannot be merged, because a merge in the "
+            f"order of transactions takes more than {self.settings.max_file_count:,} files, those "
+            "of deletes included: raise 'self-optimizing.max-file-count'"
         )
 
     def to_dict(self) -> dict[str, Any]:

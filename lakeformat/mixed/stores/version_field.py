@@ -38,6 +38,7 @@ OPTIMIZED_BY_AMORO = "self-optimizing.enabled"
 """With false, Amoro does not optimize the table; default: true."""
 _NUMBERS = frozenset({"int", "long", "date", "timestamp", "timestamptz"})
 _MOST_DIGITS = 18
+_KINDS = f"{', '.join(sorted(_NUMBERS))}, or decimal of at most {_MOST_DIGITS} digits"
 _SMALLEST = np.iinfo(np.int64).min
 
 
@@ -52,11 +53,12 @@ def version_field(properties: Mapping[str, str], schema: Schema, uri: str) -> Fi
     for field in schema.fields:
         if field.name == name and _has_order(field):
             return field
-    columns = ", ".join(f"{each.name} {each.type}" for each in schema.fields)
+    columns = {each.name: each.type for each in schema.fields}
+    found = f"is {columns[name]}" if name in columns else "does not exist"
     raise CorruptTableError(
-        f"the property {VERSION_FIELD!r} of {uri} is {name!r}, which names no column that can hold "
-        f"versions, but the columns are {columns}: with the program that changed the column, give "
-        "it this name and its earlier type again in both stores"
+        f"the property {VERSION_FIELD!r} of {uri} names the column {name!r}, which {found}. The "
+        f"columns are {', '.join(columns)}, and a version must be of {_KINDS}: with the program "
+        "that renamed or changed the column, undo that in both stores"
     )
 
 
@@ -156,8 +158,7 @@ def _require_order(name: str, schema: Schema, key: Sequence[str]) -> None:
     if not _has_order(fields[name]):
         raise InvalidRequestError(
             f"{VERSION_FIELD!r} names {name!r} of type {fields[name].type}, but a version must be "
-            f"of {', '.join(sorted(_NUMBERS))}, or decimal of at most {_MOST_DIGITS} digits: name "
-            "another column"
+            f"of {_KINDS}: name another column"
         )
 
 

@@ -96,8 +96,8 @@ class MixedConsumers(PositionConsumers):
 def consumers_of_pair(pair: StorePair) -> ConsumersOfTable:
     """Return the readers for which an expiry keeps snapshots.
 
-    They are the consumers of a table, and the batches of streams, which are consumers of its change
-    store.
+    They are the consumers of the Mixed table, and those of its change store. A running
+    ``stream_batch`` has a consumer of the change store.
     """
 
     def groups() -> Iterator[PositionConsumers]:

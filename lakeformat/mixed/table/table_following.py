@@ -147,8 +147,8 @@ class TableFollowing(TableUpkeep):
         key = [each.name for each in pair.key]
         if keys is not None and (isinstance(keys, str) or {*keys} != {*key}):
             raise InvalidRequestError(
-                f"keys must be the key of the table, {' and '.join(key)}, got {keys!r}: leave out "
-                "keys"
+                f"keys must be a list of all key columns of the table, {key}, got {keys!r}: leave "
+                "out keys"
             )
         return asked_rows(
             pair.base.metadata, columns=columns, where=where, partitions=partitions, keys=key

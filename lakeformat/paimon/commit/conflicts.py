@@ -82,9 +82,10 @@ class ConflictCheck:
         return self._base.at(head)
 
     def _check_levels(self, head: Snapshot | None, left: ManifestColumns, is_new: Mask) -> None:
-        """Raise CommitConflictError if two files of a bucket share keys on one level above 0.
+        """Raise CommitConflictError if the key ranges of two files of one level above 0 overlap.
 
-        ``left`` are the entries after the commit; ``is_new`` masks the new ones.
+        Only levels of buckets that get a new file are compared. ``left`` are the entries after the
+        commit; ``is_new`` masks the new ones.
         """
         merged = left.level.numbers >= 1
         schema = self.who.handle.schema
@@ -94,9 +95,8 @@ class ConflictCheck:
         rows = np.flatnonzero(merged & np.isin(places, places[is_new & merged]))
         pair = first_overlap(left.take(rows), places[rows], schema)
         if pair is not None:
-            self._refuse(
-                head, left.take(rows[list(pair)]), "two files of one level would share keys"
-            )
+            why = "the key ranges of two files of one level would overlap"
+            self._refuse(head, left.take(rows[list(pair)]), why)
 
     def _refuse(self, head: Snapshot | None, files: ManifestColumns, why: str) -> NoReturn:
         sides = against_last_change(self.who, head, files.file_name.texts())

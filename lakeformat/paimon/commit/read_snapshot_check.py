@@ -150,10 +150,14 @@ class ReadSnapshotCheck:
         return "check these changes, then set the option to the number of a newer snapshot"
 
     def _expired(self) -> CommitConflictError:
+        advice = (
+            f"{self._advice}. Keep snapshots longer than the job takes ('snapshot.time-retained')"
+        )
+        if not self.was_read:
+            advice = "set the option to the number of a snapshot that has not expired"
         return CommitConflictError(
             f"{self._who}, and an expired later snapshot may have changed the same rows. "
-            f"Nothing was published; {self._advice}. Keep snapshots longer than the job takes "
-            "('snapshot.time-retained')"
+            f"Nothing was published; {advice}"
         )
 
     def _index_touches(self, found: Snapshot, touches: Touches) -> bool:

@@ -50,10 +50,11 @@ class CompactIdentity:
         return found
 
     def published(self, snapshot_id: int | None) -> None:
-        """Record the id of a snapshot that this attempt has published; None if the report names no
-        snapshot.
+        """Record the id of the snapshot that a commit of this attempt published; None if it
+        published none, because it had no changes.
 
-        This sends no request to the storage, so it cannot fail after the publication.
+        The next commit gets the next identifier. No request is sent to the storage, so this cannot
+        fail after the publication.
         """
         self._own.add(snapshot_id)
         self._next += 1

@@ -149,11 +149,11 @@ class RowByRow:
             self._remove(slots[removes], rows[removes])
         elif len(rows):
             raise InvalidRequestError(
-                "merge engine 'partial-update' cannot delete or update rows by the kinds -D and -U "
-                f"in this table, but a row of {self._key(int(rows[0]))} has one of them; to ignore "
-                "these kinds, set the table option 'ignore-delete' to 'true'. For deletes, create "
-                "the table with 'partial-update.remove-record-on-delete' = 'true' or with "
-                "'fields.<column>.sequence-group'"
+                "merge engine 'partial-update' takes no rows of the kinds -D and -U in this table, "
+                f"but a row of {self._key(int(rows[0]))} has one of them; to ignore such rows, set "
+                "the table option 'ignore-delete' to 'true'. To delete rows, create the table with "
+                "'partial-update.remove-record-on-delete' = 'true', or with sequence groups and "
+                "'partial-update.remove-record-on-sequence-group'"
             )
 
     def _retract_in_groups(self, slots: Positions, rows: Positions) -> None:

@@ -108,8 +108,8 @@ def _changed(handle: TableHandle, request: RowChangeRequest) -> RowChangeReport:
 
 
 def _until_done(handle: TableHandle, request: RowChangeRequest) -> RowChangeReport:
-    """Find and replace the rows and commit; start again if another commit changed the same
-    files.
+    """Find the rows, delete or update them, and commit; start again if another commit changed the
+    same files.
     """
     attempts: list[ChangeAttempt] = []
 

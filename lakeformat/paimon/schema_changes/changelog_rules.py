@@ -49,7 +49,10 @@ def check_changelog(schema: TableSchema) -> None:
 
 
 def check_without_changelog(schema: TableSchema) -> None:
-    """Raise InvalidRequestError if a table without a primary key asks for changes by key."""
+    """Raise InvalidRequestError if a table without a primary key has an option that needs one.
+
+    These are ``changelog-producer``, ``force-lookup`` and ``streaming-read-overwrite``.
+    """
     options = schema.table_options
     asked = {
         "changelog-producer": options.changelog_producer != "none" and options.changelog_producer,

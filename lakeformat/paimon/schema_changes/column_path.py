@@ -13,7 +13,16 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import ArrayType, DataField, DataType, MapType, RowType
 
-__all__ = ["Fields", "edit_siblings", "edit_type", "position_of", "put", "shown"]
+__all__ = [
+    "ELEMENT",
+    "VALUE",
+    "Fields",
+    "edit_siblings",
+    "edit_type",
+    "position_of",
+    "put",
+    "shown",
+]
 
 Fields = tuple[DataField, ...]
 Path = tuple[str, ...]

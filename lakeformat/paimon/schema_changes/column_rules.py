@@ -8,11 +8,19 @@ import pyarrow as pa
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.changes import ColumnPlace, ColumnPosition, Path
-from lakeformat.paimon.schema_changes.column_path import shown
+from lakeformat.paimon.schema_changes.column_path import ELEMENT, VALUE, shown
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.casts import can_cast, cast_array
 from lakeformat.types.type_text import type_to_sql
-from lakeformat.types.types import AtomicType, DataField, DataType, TypeName
+from lakeformat.types.types import (
+    ArrayType,
+    AtomicType,
+    DataField,
+    DataType,
+    MapType,
+    RowType,
+    TypeName,
+)
 
 __all__ = [
     "check_cast",
@@ -103,10 +111,23 @@ def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) ->
         raise InvalidRequestError(
             f"{change} without loss, and {option.key!r} is 'true'; set it to 'false' to allow loss"
         )
+    part = _first_part(old)
+    inside = f", or change one part of it, such as {shown((*path, part))}" if part else ""
     raise InvalidRequestError(
-        f"{change}: there is no such cast. Add a column of the new type, or change the fields of a "
-        "ROW, the element of an ARRAY or the value of a MAP one by one, by their path"
+        f"{change}: there is no such cast. Add a column of the new type{inside}"
     )
+
+
+def _first_part(of: DataType) -> str | None:
+    """Return the last step of a path to a part of the type; None if the type has no such part."""
+    match of:
+        case RowType(fields=(first, *_)):
+            return first.name
+        case ArrayType():
+            return ELEMENT
+        case MapType():
+            return VALUE
+    return None
 
 
 def _has_cast(old: DataType, new: DataType, *, explicit: bool) -> bool:

@@ -147,7 +147,10 @@ class CrossPartitionRows:
 
 @dataclass(frozen=True, slots=True)
 class _Moves:
-    """The place of each row and, if its key moved there, the old partition and place of the key."""
+    """The place of each row, and the partition that its key left; ``NOWHERE`` if it left none.
+
+    ``left_place`` has a meaning only for a key that left a partition.
+    """
 
     places: Places
     left_partition: Positions

@@ -221,7 +221,7 @@ def bind_predicate(where: Where, fields: Sequence[DataField]) -> PredicateFilter
     except RecursionError:
         raise InvalidRequestError(
             "the condition is nested too deep: write col(…).isin([…]) in place of many |, or "
-            "filter the rows that you read"
+            "divide it into several calls"
         ) from None
 
 

@@ -81,7 +81,7 @@ def parse_predicate(text: str) -> Predicate:
     except RecursionError:
         raise InvalidRequestError(
             f"the condition {text[:40]!r}… is nested too deep: write IN (…) in place of many "
-            "ORs, or filter the rows that you read"
+            "ORs, or divide it into several calls"
         ) from None
 
 

@@ -245,7 +245,7 @@ def test_an_empty_list_is_no_partition_and_an_empty_object_every_one(orders, par
     found = do(LakeCompactOperator, partitions=partitions, dry_run=True)
 
     assert found["skipped"] == (not units), found
-    assert found["reason"].startswith(f"{units} unit"), found
+    assert found["reason"].startswith(f"{units} bucket"), found
 
 
 def test_a_retry_of_a_compaction_finds_what_it_published(orders):

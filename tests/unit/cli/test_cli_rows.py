@@ -184,7 +184,7 @@ def test_rows_are_put_in_place_of_others(warehouse, what):
         (
             ["changes", "shop.orders", "--after", "5"],
             lake.NotFoundError,
-            "changes of snapshots 1 to",
+            "changes of snapshot 1, so",
         ),
         (["changes", "shop.orders", "--after", "v1"], lake.NotFoundError, "no tag 'v1'"),
         (["write", "shop.orders", "x.txt"], lake.InvalidRequestError, "use a name that ends in"),

@@ -68,7 +68,7 @@ def test_changes_have_their_kinds_and_their_order(aged):
     with pytest.raises(lake.UnsupportedError, match="read commit by commit: pass mode='changelog'"):
         aged.table.changes(begin, mode="diff")
     with pytest.raises(
-        lake.InvalidRequestError, match=r"keys must be the key of the table, .* leave out keys"
+        lake.InvalidRequestError, match=r"keys must be a list of all key columns .* leave out keys"
     ):
         aged.table.changes(begin, keys=["v"])
 

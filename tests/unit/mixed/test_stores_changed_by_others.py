@@ -89,7 +89,7 @@ def test_changes_that_no_run_can_merge_in_order_are_reported(aged, caplog):
     aged.write((1, "x", "a"))
     aged.set({"self-optimizing.max-file-count": "1"})
     report = aged.merge()
-    message = "no change of 1 file can be merged, because a merge in the order of transactions"
+    message = "1 file of changes cannot be merged, because a merge in the order of transactions"
     assert message in report.sentence
     assert message in caplog.text
     assert message in aged.table.health().reasons[0].finding

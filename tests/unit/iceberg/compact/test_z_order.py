@@ -123,7 +123,7 @@ def test_columns_that_cannot_be_on_a_curve_are_refused_by_name():
     empty = empty_metadata(version=3)
     metadata = replace(empty, schemas=(Schema(0, fields),), partition_specs=(spec,))
     for name, message in {
-        "i": "'i', which is not a column.*plain columns, which are id, tags, shape, p",
+        "i": "'i', which is not a column.*such as id, p; did you mean 'id'",
         "bucket(4, id)": "which is not a column",
         "tags": "'tags' of type nested, by which strategy 'zorder' cannot sort",
         "shape": "'shape' of type geometry",

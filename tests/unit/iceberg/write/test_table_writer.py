@@ -247,7 +247,7 @@ PROPERTIES = {
         InvalidRequestError,
         "have the codecs zstd.*: set it to one of them",
     ),
-    "write.metadata.metrics.default": ("most", InvalidRequestError, "none, counts, truncate"),
+    "write.metadata.metrics.default": ("most", InvalidRequestError, "counts, full or truncate"),
     "write.metadata.metrics.column.i": ("truncate(0)", InvalidRequestError, "truncate"),
     "write.target-file-size-bytes": ("1 MB", InvalidRequestError, "not a whole number"),
 }

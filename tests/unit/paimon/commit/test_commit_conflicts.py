@@ -50,7 +50,7 @@ def test_two_compactions_of_other_files_must_not_share_keys_on_one_level():
     orders = paper_table(keyed=True)
     commit(orders, message(orders, A, B))
     commit(orders, compaction(orders, [A], [file("x", level=5, keys=(0, 9))]))
-    with pytest.raises(lake.CommitConflictError, match=r"of one level would share keys: x, y \("):
+    with pytest.raises(lake.CommitConflictError, match=r"of one level would overlap: x, y \("):
         commit(orders, compaction(orders, [B], [file("y", level=5, keys=(9, 20))]))
     commit(orders, compaction(orders, [B], [file("y", level=5, keys=(10, 20))]))
     assert live(orders) == ["x@5", "y@5"]
