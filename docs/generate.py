@@ -314,11 +314,11 @@ def fault_matrix_page() -> str:
         "`bin/test crash --all` runs those below `tests/crash/`. Numbers 9, 13 and 14 are faults",
         "of callbacks, which this library does not have.",
         "",
-        "- A **retry** makes the same commit again, with the same commit user and identifier.",
+        "- A **retry** repeats the call; a commit keeps its commit user and identifier.",
         "- **Commit messages** name the files that tasks have written for a commit.",
         "- An **orphan** is a file that no snapshot needs.",
         "- The **hints** LATEST and EARLIEST are files with the numbers of the newest and oldest",
-        "  snapshot. They may be wrong.",
+        "  snapshot. A hint may be wrong.",
         "",
     ]
     return "\n".join(lines) + "\n" + fault_matrix.page()

@@ -74,7 +74,7 @@ ROWS = (
     Row(
         "56",
         "an expiry while a branch or consumer is created",
-        "the creation fails, or it is complete",
+        "the creation fails or is complete",
         (
             f"{_EXPIRY}test_a_consumer_set_while_its_snapshot_expires_is_refused_or_finds_all_it_has_not_read",
             f"{_MEETINGS}test_whoever_comes_second_is_refused_or_has_all_of_it",
