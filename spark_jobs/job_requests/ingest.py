@@ -234,7 +234,7 @@ class IngestRequest(BatchRequest):
                 raise refusal(f"key {name!r} and option {option!r} are the same: give only one")
         if "format" in (self.table_options or {}):
             raise refusal(
-                "key 'table_options' has 'format', which is no table option: leave it out, the "
+                "key 'table_options' has 'format', which is not an option: leave it out, the "
                 "catalog sets it. `lake --format iceberg create-table --mixed` makes a Mixed table"
             )
         if self.jdbc_url is not None:

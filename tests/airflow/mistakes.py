@@ -1234,7 +1234,7 @@ MISTAKES = [
         "a Mixed table by an option",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.new", lake_conn_id="iceberg", source="in/a.csv", create=True, table_options={"format": "mixed"})',
-        "task 't': argument 'table_options' has 'format', which is no table option: leave it out, the catalog sets it. `lake --format iceberg create-table --mixed` makes a Mixed table",
+        "task 't': argument 'table_options' has 'format', which is not an option: leave it out, the catalog sets it. `lake --format iceberg create-table --mixed` makes a Mixed table",
     ),
     Mistake(
         "a system table",
