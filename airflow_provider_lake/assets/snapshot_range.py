@@ -93,11 +93,12 @@ def snapshot_range(
     the one whose events started the run.
 
     The consumer is ``airflow.<dag_id>`` unless ``consumer`` names another. From the first run on,
-    snapshots that the consumer has not read do not expire. The first run starts at its first event,
-    without events at the oldest snapshot. If no event has started a run, or a rollback has removed
-    the snapshots of its events, the range ends at the newest snapshot. A retry gets the same range;
-    before Airflow 3.3 this holds only for a range that ends at an event. Set ``max_active_runs=1``
-    on the DAG: only one run at a time is supported.
+    snapshots that the consumer has not read do not expire. The first run starts at its first event.
+    Without events it starts at the first snapshot of the table, and fails if that has expired. If
+    no event has started a run, or a rollback has removed the snapshots of its events, the range
+    ends at the newest snapshot. A retry gets the same range; before Airflow 3.3 this holds only for
+    a range that ends at an event. Set ``max_active_runs=1`` on the DAG: only one run at a time is
+    supported.
 
     Raises ``LakeArgumentError`` for an invalid table name, and if ``table`` is None and the events
     are of no table or of several. Raises ``AirflowFailException`` if the table does not exist, or

@@ -130,8 +130,9 @@ def require_promotions(older: Schema, newer: Schema) -> None:
         if was != kind and not _is_promotion(was, kind):
             raise UnsupportedError(
                 f"column {newer.name_of(number)!r} changes from {was} to {kind} in schema "
-                f"{newer.schema_id}, which Iceberg readers cannot follow in older files. Add a "
-                "column of the new type instead, or set 'metadata.iceberg.storage' to 'disabled'"
+                f"{newer.schema_id}, which Iceberg readers cannot follow in older files. Before "
+                "such a change, add a column of the new type instead; after it, set "
+                "'metadata.iceberg.storage' to 'disabled'"
             )
 
 

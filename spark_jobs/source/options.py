@@ -118,7 +118,8 @@ OPTIONS = (
         "consumer-id",
         (Use.STREAM_READ,),
         "The name of a consumer, which stores the position of the stream in the table and keeps "
-        "unread snapshots from expiring.",
+        "unread snapshots from expiring. A new stream begins at its position, if there is one, and "
+        "ignores `scan.mode`.",
     ),
     SourceOption(
         "max-snapshots-per-batch",

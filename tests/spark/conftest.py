@@ -32,7 +32,7 @@ def spark(quick_java):
     if importlib.util.find_spec("pyspark.core") is None:
         pytest.skip("needs pyspark: pip install 'airflow-provider-lake[spark]'")
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
-        pytest.skip("needs Java 17 or 21 in JAVA_HOME or on the PATH; bin/test installs one")
+        pytest.skip("needs Java 17 to 21 in JAVA_HOME or on the PATH; bin/test installs one")
     conf = {
         "spark.python.daemon.module": "tests.spark.loaded_workers",
         "spark.sql.shuffle.partitions": 4,  # each has a task, which costs more than few rows

@@ -47,7 +47,7 @@ def airflow(place):
 @pytest.fixture(params=["python", "spark"])
 def engine(request):
     if request.param == "spark" and not (shutil.which("java") or "JAVA_HOME" in os.environ):
-        pytest.skip("needs Java 17 or 21 in JAVA_HOME or on the PATH; bin/test installs one")
+        pytest.skip("needs Java 17 to 21 in JAVA_HOME or on the PATH; bin/test installs one")
     return request.param
 
 

@@ -26,7 +26,7 @@ STORY = pytest.mark.sampled(1, among="tasks with a real Spark")
 @pytest.fixture(autouse=True)
 def _needs_spark(quick_java):
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.skip("needs Java 17 or 21 in JAVA_HOME or on the PATH; bin/test installs one")
+        pytest.skip("needs Java 17 to 21 in JAVA_HOME or on the PATH; bin/test installs one")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.sampled(1, among="tasks with a real Spark")
 @pytest.fixture(scope="module")
 def cluster(quick_java, tmp_path_factory):
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.skip("needs Java 17 or 21 in JAVA_HOME or on the PATH; bin/test installs one")
+        pytest.skip("needs Java 17 to 21 in JAVA_HOME or on the PATH; bin/test installs one")
     with standalone_cluster(tmp_path_factory.mktemp("cluster")) as started:
         yield started
 
