@@ -223,8 +223,8 @@ def _meaning() -> list[str]:
             for key, option in sorted(FOREIGN_OPTIONS.items())
             if option.kind is ForeignClass.MEANING
         ),
-        f"| any other with such a beginning | {UNKNOWN_MEANING.says} | {_values(UNKNOWN_MEANING)} "
-        f"| {_refused(UNKNOWN_MEANING)} |",
+        f"| any other that begins with one of these prefixes | {UNKNOWN_MEANING.says} "
+        f"| {_values(UNKNOWN_MEANING)} | {_refused(UNKNOWN_MEANING)} |",
     ]
 
 
@@ -241,7 +241,7 @@ def _values(option: ForeignOption) -> str:
 
 
 def _refused(option: ForeignOption) -> str:
-    where = f"; only of {option.only}" if option.only else ""
+    where = f"; refused only for {option.only}" if option.only else ""
     return ", ".join(each for each in Operation if each in option.refuses) + where
 
 

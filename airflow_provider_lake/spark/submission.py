@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["LakeSparkSubmission", "WaitForDriver"]
 
 WaitForDriver: TypeAlias = Callable[["Manager", float, str], NoReturn]
-"""Defers the task until a driver has ended: takes the manager, the interval in seconds, and the
-driver's id.
+"""Defers the task until a driver has ended. Takes the cluster manager (``yarn`` or ``kubernetes``),
+the seconds between two polls, and the driver's id.
 """
 
 # The same least intervals as in SparkSubmitOperator.

@@ -23,7 +23,7 @@ class Held(Protocol):
 
         Otherwise raise ``LockUnavailableError``: nothing was written, and the caller gives up the
         commit. ``seconds`` is the longest duration of the write, 0 if unknown. Raise
-        ``InvalidRequestError`` if the lock is never certainly held for that long.
+        ``InvalidRequestError`` if even a lock that was just taken expires too early for that.
         """
         ...
 

@@ -53,11 +53,12 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     """
     strategy: Strategy = "full"
     """``full`` compacts every bucket completely, ``minor`` only the files that the options of the
-    table select. In an Iceberg table ``full`` takes the files that are too small, too large or have
-    deletes, and ``minor`` those that are due. In a Mixed table ``full`` takes the partitions with
-    changes, deletes or too many small files, and ``minor`` those that are due. Only for Iceberg
-    tables: ``sort`` and ``zorder`` compact the same files as ``minor``, and sort the rows of the
-    new files.
+    table select. In an Iceberg table ``minor`` takes the files that are
+    [due](iceberg-compaction.md#files-that-are-due), ``full`` also smaller groups of such files and
+    all files with deletes. In a Mixed table ``minor`` takes the partitions that are
+    [due](mixed-optimizing.md#when-an-optimizing-is-due), ``full`` those with changes, deletes or
+    too many small files. Only for Iceberg tables: ``sort`` and ``zorder`` compact the same files as
+    ``minor``, and sort the rows of the new files.
     """
     idle: Duration | None = None
     """Only partitions whose newest file is older than this, such as ``"1 h"``; these are compacted
@@ -121,8 +122,8 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
     table select. In Iceberg and Mixed tables the strategies select as in the job ``compact``.
     """
     where: str | None = None
-    """A SQL condition on partition columns; for Iceberg tables on any columns. Mixed tables are
-    skipped.
+    """Compact only partitions that meet this SQL condition on partition columns; of Iceberg tables
+    only files that may have rows that meet it, on any columns. This key skips Mixed tables.
     """
     idle: Duration | None = None
     """Only partitions whose newest file is older than this, such as ``"1 h"``; these are compacted

@@ -190,7 +190,7 @@ class IngestRequest(BatchRequest):
     upsert_by: KeyColumns | None = None
     """For Iceberg and Mixed tables: the key columns, of a Mixed table its own key. Rows replace the
     stored rows with the same key, in the same commit. An Iceberg table refuses two rows with the
-    same key. For change messages, it needs ``upsert_by`` only if it has no identifier fields.
+    same key; for change messages such a table needs this key only without identifier fields.
     """
     on_schema_change: OnSchemaChange = "fail"
     """For files and SQL tables whose columns differ from the table's: ``fail`` refuses new columns

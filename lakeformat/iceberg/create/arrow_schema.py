@@ -91,8 +91,8 @@ def _identifier(field: Field) -> Field:
     """
     if not isinstance(field.type, PrimitiveType) or field.type.name in ("float", "double"):
         raise InvalidRequestError(
-            f"column {field.name!r} cannot identify rows, because its values are nested or "
-            "floating-point numbers: name other columns in primary_key"
+            f"column {field.name!r} cannot identify rows, because its type is nested or a "
+            "floating-point type: name other columns in primary_key"
         )
     return Field(field.id, field.name, field.type, required=True, doc=field.doc)
 

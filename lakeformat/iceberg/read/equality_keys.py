@@ -238,7 +238,7 @@ class _WordIndex:
         return rows[is_known], self._first[at[is_known]]
 
     def has_next(self, places: _Positions) -> Mask:
-        """Return a mask of the positions after which the same word follows again."""
+        """Return a mask of ``places``: True if the next position has the same word."""
         mask: Mask = ~self._is_last[places]
         return mask
 

@@ -106,7 +106,7 @@ class FilesWhere:
             raise UnsupportedError(
                 f"{counted(count, 'file')} of {metadata.location} may have both rows that meet the "
                 f"condition and rows that do not: the partition (spec {spec.spec_id}) and the "
-                f"bounds of {names} do not show which, and only whole files can be removed here. "
+                f"bounds of {names} do not exclude it, and only whole files can be removed here. "
                 "Choose whole partitions, or delete the rows with table.delete(where), and write "
                 "new rows after that, without overwrite"
             )

@@ -125,9 +125,9 @@ def require_version_of_deletes(column: pa.Array, deletes: NDArray[np.bool_], row
     if nulls is not None and (nulls & deletes).any():
         number = row + int(np.argmax(nulls & deletes))
         raise InvalidRequestError(
-            f"row {number} deletes a key without a version, so it would delete no row that has "
-            "one: give this row the version of the delete, or delete rows by a condition with "
-            "table.delete(where), which uses the version of each row"
+            f"row {number} is a delete whose version is null, so it would delete no stored row "
+            "with a version: give the row the version of the delete, or delete rows by a condition "
+            "with table.delete(where), which uses the version of each row"
         )
 
 

@@ -178,7 +178,9 @@ def put(handle: TableHandle, path: str, content: bytes) -> None:
 
 
 def _take_back(handle: TableHandle, name: str, work: Creation) -> None:
-    """Hide and delete a new branch whose first snapshot was deleted; a LakeError is ignored."""
+    """Hide and delete a new branch, because its origin on main was deleted; a LakeError is
+    ignored.
+    """
     with suppress(LakeError):
         mark(handle, name, work)
         handle.storage.delete_directory(handle.layout.on_branch(name).metadata_root)

@@ -80,8 +80,8 @@ def _check_named_columns(schema: TableSchema) -> None:
 def _check_without_key(schema: TableSchema) -> None:
     for key in _set_keys(schema, (*_NEEDS_KEY, *_OF_COLUMNS)):
         raise InvalidRequestError(
-            f"option {key!r} controls the merge of rows with one primary key, and the table has "
-            "no primary key; remove the option, or give the table a primary key"
+            f"option {key!r} controls how rows with the same primary key are merged, and the table "
+            "has no primary key; leave the option out, or create a table with a primary key"
         )
     check_without_changelog(schema)
 

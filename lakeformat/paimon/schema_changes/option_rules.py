@@ -19,9 +19,7 @@ IMMUTABLE = frozenset(
         "bucket-key",
         "bucket-function.type",
         "merge-engine",
-        "primary-key",
         "primary-key.nullable",
-        "partition",
         "rowkind.field",
         "sequence.snapshot-ordering",
         "aggregation.remove-record-on-delete",
@@ -41,7 +39,7 @@ IMMUTABLE = frozenset(
 )
 """Options that cannot change once the table has a snapshot."""
 
-NEVER = frozenset({"type", "path", PROFILE})
+NEVER = frozenset({"type", "path", "primary-key", "partition", PROFILE})
 """Options that can never change."""
 
 ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})

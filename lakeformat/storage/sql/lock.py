@@ -311,11 +311,11 @@ class LeasedRow:
                 # require_time() reports the loss to the holder, which may prepare its commit until
                 # then.
                 next_step = (
-                    "the next commit fails"
+                    "The next commit fails"
                     if self._loss is not None
-                    else "without a renewal before it expires, the next commit fails"
+                    else "If no later renewal succeeds before it expires, the next commit may fail"
                 )
-                logger.warning("%s was not renewed, so %s: %s", self, next_step, error)
+                logger.warning("%s was not renewed: %s %s", self, sentence(error), next_step)
 
     def _writing(
         self, doing: str, patience_seconds: float | None = None

@@ -66,7 +66,7 @@ LAYOUT = by_key(
 LAYOUT_PATTERNS = by_key(
     ForeignClass.LAYOUT,
     {
-        "another setting of Java's writer of that format; files written here do not have it": (
+        "other settings of Java's writers of Avro, ORC and Parquet; files written here lack them": (
             "avro.*",
             "orc.*",
             "parquet.*",

@@ -213,6 +213,8 @@ REFUSED = [
     (lake.set_option("bucket", "4"), "only a positive number can change"),
     (lake.set_option("type", "format-table"), "cannot be changed"),
     (lake.set_option("path", "/elsewhere"), "cannot be changed"),
+    (lake.set_option("primary-key", "note"), "cannot be changed"),
+    (lake.set_option("partition", "note"), "cannot be changed"),
     (lake.set_option("target-file-size", "big"), "must be a size"),
     (lake.set_option("bukcet", "1"), "did you mean 'bucket'"),
 ]
