@@ -72,7 +72,9 @@ def test_a_delete_removes_rows_up_to_its_version(catalog):
 def test_a_delete_needs_a_version_unless_it_is_by_a_condition(catalog):
     table = created(catalog)
     table.write(rows((1, "a", None), (2, "b", 2)))
-    with pytest.raises(lake.InvalidRequestError, match=r"row 1 deletes .*table.delete\(where\)"):
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"row 1 is a delete .*table.delete\(where\)"
+    ):
         table.write(rows((3, "c", None), (2, None, None)), kinds=["+I", "-D"])
     assert contents(table) == {1: "a", 2: "b"}
     assert table.delete("id < 3").rows == 2
