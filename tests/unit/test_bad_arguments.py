@@ -188,9 +188,7 @@ def test_a_text_that_is_no_utf8_is_refused_by_row_and_column(catalog, kind):
         texts = pa.MapArray.from_arrays([0, 1, 2], pa.array(["k", "k"]), texts)
     elif kind.startswith("ROW"):
         texts = pa.StructArray.from_arrays([texts], ["x"])
-    with pytest.raises(
-        lake.InvalidRequestError, match=r"column 'a'.*UTF.*the first is (in )?row 1"
-    ):
+    with pytest.raises(lake.InvalidRequestError, match=r"column 'a'.*UTF.*the first .*in row 1"):
         table.write(pa.table({"a": texts}))
 
 

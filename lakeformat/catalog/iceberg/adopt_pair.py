@@ -144,8 +144,10 @@ def _drop_unless_used(
 
 def _dropped(change: TableName) -> CommitConflictError:
     return CommitConflictError(
-        f"another process dropped the change store '{change}' meanwhile. The table to adopt is an "
-        "Iceberg table as before: repeat the call"
+        f"the change store '{change}' is missing: another process dropped it meanwhile, or the "
+        "catalog has its entry without its files. The table to adopt is an Iceberg table as "
+        "before. Repeat the call; if it fails again, first remove the entry with `lake --format "
+        f"iceberg drop-table {change}`"
     )
 
 

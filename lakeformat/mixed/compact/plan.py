@@ -150,9 +150,8 @@ class MixedCompactPlan:
 
     @property
     def recorded(self) -> str | None:
-        """A sentence about partitions in which changes are recorded as merged without any work.
-
-        None if there are no such partitions.
+        """A sentence about partitions whose only changes are deletes without a row to delete: these
+        are only recorded as merged. None if there are no such partitions.
         """
         if not self.merged_alone:
             return None

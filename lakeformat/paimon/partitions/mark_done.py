@@ -121,8 +121,8 @@ def _checked(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> list[P
         )
     if not partitions or not is_list(partitions):
         raise InvalidRequestError(
-            f"partitions must list the partitions that are done, as in [{{{keys[0]!r}: "
-            f"'2024-01-01'}}], got {partitions!r}"
+            "partitions must list the partitions that are done, each as a dict with a value for "
+            f"each of {', '.join(keys)}, got {partitions!r}"
         )
     for spec in partitions:
         some_partitions(handle.schema, [spec])  # this call refuses a spec that is not a partition

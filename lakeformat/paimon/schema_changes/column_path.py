@@ -66,7 +66,7 @@ def position_of(fields: Fields, name: str, path: Path) -> int:
     for position, field in enumerate(fields):
         if field.name == name:
             return position
-    names = ", ".join(field.name for field in fields)
+    names = ", ".join(".".join((*path[:-1], field.name)) for field in fields)
     raise InvalidRequestError(f"there is no column {shown(path)}; choose one of {names}")
 
 

@@ -104,8 +104,8 @@ class InputColumns:
             row = first_refused(given, lambda some: _is_refused(some, field, target))
             if row is None:
                 raise
-            place = "in row" if pa.types.is_nested(target.type) else "row"
-            raise InvalidRequestError(f"{reason}; the first is {place} {first_row + row}") from None
+            where = f"the first such value is in row {first_row + row}"
+            raise InvalidRequestError(f"{reason}; {where}") from None
         return values if default is None else pc.fill_null(values, default)
 
 

@@ -176,7 +176,7 @@ def test_a_key_without_a_hash_and_nodes_that_are_no_power_of_two_are_refused_by_
 
 def test_an_error_names_the_row_as_it_was_given(pair):
     bad = rows((1, "a")).set_column(0, "id", pa.array([None], pa.int32()))
-    with pytest.raises(lake.InvalidRequestError, match=r"'id' is required.* the first is row 2"):
+    with pytest.raises(lake.InvalidRequestError, match=r"'id' is required.* the first .*in row 2"):
         opened(pair).write([rows((1, "a"), (2, "b")), bad])
 
 

@@ -375,12 +375,12 @@ def test_rows_cannot_be_added_under_another_number_of_buckets(catalog, by_day, t
 REFUSED = {
     "a null in the key": (
         {"id": pa.array([1, None]), "price": [1, 1]},
-        r"'id' is NOT NULL, but 1 of 2 .* null .*; the first is row 1 \(rows count from 0\)",
+        r"'id' is NOT NULL, but 1 of 2 .* null .*; the first .*in row 1 \(rows count from 0\)",
     ),
     "no key": ({"price": [1]}, "'id' is NOT NULL, but the rows from row 0 on do not have"),
     "a number too large": (
         {"id": [1, 2, 3], "price": [1, 2, 1000]},
-        "'price' does not fit .*; the first is row 2",
+        "'price' does not fit .*; the first .*in row 2",
     ),
     "text for a number": ({"id": ["1"]}, "'id' has type string, but the table needs int64"),
     "a column too many": ({"id": [1], "nope": [2]}, "the table has no column 'nope'"),
@@ -400,7 +400,7 @@ def test_rows_that_do_not_fit_are_refused_by_column_and_row(catalog, tmp_path, c
 def test_a_row_is_counted_over_all_batches(catalog):
     good, bad = rows((1, "a"), (2, "b")), rows((3, "c"), (None, "d"))
     with pytest.raises(
-        lake.InvalidRequestError, match=r"the first is row 3 \(rows count from 0\)$"
+        lake.InvalidRequestError, match=r"the first .*in row 3 \(rows count from 0\)$"
     ):
         keyed(catalog).write([good, bad])
 

@@ -79,7 +79,7 @@ def test_a_text_in_a_dictionary_that_is_none_is_refused_with_its_row(make):
     broken = pa.array([b"fine", b"\xff"]).cast(pa.binary()).view(pa.string())
     notes = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1], pa.int32()), broken)
 
-    with pytest.raises(lake.InvalidRequestError, match=r"'note'.*the first is row 2"):
+    with pytest.raises(lake.InvalidRequestError, match=r"'note'.*the first .*in row 2"):
         conformed(make(), range(3), notes)
 
 
