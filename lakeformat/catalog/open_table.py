@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lakeformat.catalog.options import CatalogOptions
@@ -84,13 +85,23 @@ def _explained(storage: Storage, root: str, missing: NotFoundError) -> LakeError
     from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
 
     change = f"{root}{CHANGE_SUFFIX}"
-    if is_iceberg(within(storage, change), change):
+    if _is_change_store(within(storage, change), change):
         return NotFoundError(
             f"{missing}. The change store {storage.uri(change)} is there, so a process died while "
             "it created or dropped this Mixed table. Create it again in its catalog, which "
             "completes the pair, or delete the directory of the change store"
         )
     return explain_missing(within(storage, root), root, missing)
+
+
+def _is_change_store(storage: Storage, root: str) -> bool:
+    from lakeformat.iceberg.metadata.metadata_file import find_metadata_file, read_metadata_file
+    from lakeformat.mixed.stores.properties import CHANGE, TABLE_STORE
+
+    with suppress(LakeError):
+        metadata = read_metadata_file(storage, find_metadata_file(storage, root))
+        return metadata.properties.get(TABLE_STORE) == CHANGE
+    return False
 
 
 def _iceberg_table(

@@ -83,7 +83,7 @@ def reduce_statistics(exact: ColumnStatistics, mode: StatisticsMode) -> ColumnSt
     """Return the parts of exact statistics that ``mode`` keeps; bounds of texts and bytes are cut
     to its length.
 
-    Both bounds are left out if no text of the allowed length is above the maximum.
+    Both bounds are left out if the maximum is too long and no value of the length is above it.
     """
     if mode.detail is Detail.NONE:
         return NO_STATISTICS

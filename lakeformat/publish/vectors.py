@@ -37,7 +37,7 @@ class ChangedVector:
 
 
 def files_by_place(files: ManifestColumns) -> dict[Place, dict[str, int]]:
-    """Return the row number of each data file in ``files``, by its place and its name."""
+    """Return the index of each data file in the columns ``files``, by its place and its name."""
     found: dict[Place, dict[str, int]] = {}
     columns = (files.partition.to_arrow().to_pylist(), files.bucket.numbers.tolist())
     for row, (partition, bucket, name) in enumerate(

@@ -390,5 +390,5 @@ class IcebergCatalog(IcebergDatabases):
             near = closest(name.table, tables, inside=f"{name.database}.")
             raise NotFoundError(
                 f"table '{name}' does not exist in {self.location}: list_tables({name.database!r}) "
-                f"lists the tables there{about_half_a_pair(name, tables) or near}"
+                f"lists the tables there{about_half_a_pair(self._metastore, name, tables) or near}"
             )

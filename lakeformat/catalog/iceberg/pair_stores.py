@@ -106,22 +106,22 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     return [name]
 
 
-def about_half_a_pair(name: TableName, tables: Collection[str]) -> str:
+def about_half_a_pair(metastore: Metastore, name: TableName, tables: Collection[str]) -> str:
     """Return a hint for the message that table ``name`` does not exist.
 
     If the change store of ``name`` exists, the hint names the commands that complete or drop the
     Mixed table. Otherwise the hint is "".
     """
     change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
-    if change.table not in tables:
+    if change.table not in tables or _properties(metastore, change).get(TABLE_STORE) != CHANGE:
         return ""
     base, left = shlex.quote(str(name)), shlex.quote(str(change))
     return (
-        f". The change store '{change}' is there, so a process died while it created, dropped or "
-        f"renamed the Mixed table: after a rename, repeat it; or complete the table with "
-        f"create_table({str(name)!r}, …, format='mixed') or `lake --format iceberg create-table "
-        f"{base} --mixed …`; or drop the rest with drop_table({str(change)!r}, purge=True) or "
-        f"`lake --format iceberg drop-table {left} --purge`"
+        f". Its change store '{change}' is there: a process that creates, drops or renames the "
+        "Mixed table is still at work, or died. If it died, repeat the rename; or complete the "
+        f"table with create_table({str(name)!r}, …, format='mixed') or `lake --format iceberg "
+        f"create-table {base} --mixed …`; or drop the change store with drop_table("
+        f"{str(change)!r}, purge=True) or `lake --format iceberg drop-table {left} --purge`"
     )
 
 

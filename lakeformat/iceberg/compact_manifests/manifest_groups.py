@@ -62,9 +62,9 @@ class ManifestGroup:
 def due_groups(loaded: LoadedMetadata, manifests: pa.Table) -> Iterator[ManifestGroup]:
     """Yield the groups of manifests that should be rewritten.
 
-    A group is due for one of four reasons. Fewer manifests have room for its entries, or some
-    entries are of deleted files. Or several manifests share partitions, or a manifest is too large.
-    Partition specs with an unknown transform are left out.
+    A group is due for one of four reasons: its entries would fit into fewer manifests, some entries
+    are of deleted files, several manifests share partitions, or a manifest is too large. Partition
+    specs with an unknown transform are left out.
     """
     target = MergeSettings.of(loaded.metadata.properties).target_bytes
     known = with_counts(loaded, manifests)

@@ -125,7 +125,7 @@ def retention_text(options: TableOptions) -> str:
 def _undeleted_bytes(storage: StorageFacts, overdue: Overdue) -> int:
     """Return the bytes that only branches and overdue snapshots keep.
 
-    The bytes of overdue snapshots are left out if the reason about these snapshots has them.
+    The bytes of overdue snapshots are left out if another reason already reports them.
     """
     of_snapshots = 0 if overdue.snapshots.backlog else storage.overdue_bytes or 0
     return of_snapshots + (storage.branch_bytes or 0)

@@ -73,6 +73,15 @@ def test_an_adoption_of_a_table_without_its_change_store_names_the_way_out(catal
         catalog.adopt_table("db.t", primary_key=["id"])
 
 
+def test_a_plain_table_with_the_name_of_a_change_store_is_not_called_one(catalog, tmp_path):
+    catalog.create_table("db.t_change_", SCHEMA)
+    with pytest.raises(lake.NotFoundError, match="lists the tables there") as by_name:
+        catalog.table("db.t")
+    with pytest.raises(lake.LakeError) as by_directory:
+        lake.open_table(str(tmp_path / "db/t"))
+    assert "change store" not in f"{by_name.value} {by_directory.value}"
+
+
 def test_half_a_pair_is_named_by_its_directory_too(catalog, tmp_path):
     half_made(catalog, tmp_path)
     with pytest.raises(lake.NotFoundError, match=r"The change store .*/db/t_change_ is there, so"):
