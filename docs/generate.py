@@ -25,7 +25,8 @@ from lakeformat.paimon.options.foreign import (
 )
 from lakeformat.paimon.options.foreign.meaning import UNKNOWN_MEANING
 from lakeformat.paimon.options.operation import Operation
-from lakeformat.paimon.options.option import Group, Option
+from lakeformat.paimon.options.option import ColumnOption, Group, Option
+from lakeformat.paimon.schema_changes.option_rules import is_fixed
 from spark_jobs.frames.procedures import PROCEDURES
 from spark_jobs.source.options import OPTIONS, Use
 
@@ -63,13 +64,14 @@ def catalog_options_page() -> str:
     lines = ["# Catalog options", "", GENERATED, ""]
     lines += [
         "Give options to `open_catalog(..., options={...})`, or before the command of `lake`, as",
-        "in `lake --catalog-option KEY=VALUE tables`. An option that is not on this page is",
-        "refused. In the table below, all but the first three options apply only to the jdbc",
-        "metastore. Besides the options of that table, a catalog takes:",
+        "in `lake --catalog-option KEY=VALUE tables`. Any other option than the following is",
+        "refused. The first three options of the table below apply to each catalog of Paimon",
+        "tables; all further ones need the jdbc metastore. Besides the table, a catalog takes:",
         "",
         "- `format`: `paimon` (the default) or `iceberg`, which has [options of its",
         "  own](#catalogs-of-iceberg-tables)",
-        "- `jdbc.<property>` for the connection (`jdbc.user`, `jdbc.password` and so on)",
+        "- `jdbc.<property>`, with the jdbc metastore, for the connection (`jdbc.user`,",
+        "  `jdbc.password` and so on)",
         "- `table-default.<option>`: the default of a table option for new tables",
         "- `metadata.iceberg.<key>`: address and login of a catalog in which tables are",
         "  [published](../publish.md)",
@@ -93,7 +95,7 @@ def catalog_options_page() -> str:
         "With the format `iceberg`, the option `metastore` is `path` (the default), `sql`, `rest`,",
         "`hive` or `glue`. [Iceberg catalogs](../iceberg-catalogs.md) has examples. Also accepted:",
         "",
-        "- `uri`: the address of the metastore `sql`, `rest` or `hive`",
+        "- `uri`: the address of the metastore `sql`, `rest` or `hive`, which need it",
         "- `jdbc.<property>` for the connection of the sql metastore (`jdbc.user` and so on)",
         "- `header.<name>`: a header of each request of the rest metastore",
         "- the options of the [storage](../storage.md)",
@@ -115,7 +117,8 @@ def procedures_page() -> str:
         "`spark_jobs.call(spark, 'sys.compact', table='shop.orders')` works like `CALL` in",
         "Paimon's SQL, on Paimon tables, and returns the report. Procedures and arguments have",
         "Paimon's names; an argument that is not listed is refused. Write partitions as",
-        "`'dt=1,h=2;dt=3'`, and times as text in UTC or epoch milliseconds.",
+        "`'dt=1,h=2;dt=3'`, durations as `'7 d'`, and times as text in UTC such as",
+        "`'2024-01-31 10:00:00'`, or as milliseconds since 1970.",
         "",
         "`compact`, `rescale` and `remove_orphan_files` run in Spark's tasks; all other procedures",
         "run in the calling process. Without a session, give `None` in its place and a",
@@ -142,8 +145,8 @@ def spark_options_page() -> str:
     lines = ['# Options of `format("lake")`', "", GENERATED, ""]
     lines += [
         "Give these to a reader or writer of Spark as `option(name, value)`. An option that is not",
-        "listed, or has no effect where it is given, is refused. [Tables on Spark](../spark.md)",
-        "has examples.",
+        "listed, or has no effect where it is given, is refused, except Spark's own",
+        "`checkpointLocation` and `queryName`. [Tables on Spark](../spark.md) has examples.",
         "",
         "| option | for | meaning |",
         "|---|---|---|",
@@ -159,9 +162,20 @@ def options_page() -> str:
     lines = ["# Table options", "", GENERATED, ""]
     lines += [
         "This page has the options of Paimon tables. Give them as str to",
-        "`create_table(..., options={...})`; the table's schema stores them. A key that differs",
-        "from a listed one by a few letters is refused, and the error names the listed key. Any",
-        "other key is stored; see [options of other engines](options-of-other-engines.md).",
+        "`create_table(..., options={...})`; the table's schema stores them. `lake set-option`",
+        "changes them later, except those that are fixed after the first snapshot. A key that",
+        "differs from a known one by a few letters is refused, and the error names the known key.",
+        "Credentials and unknown keys that begin with `file-index.` are refused, too. For other",
+        "keys see [options of other engines](options-of-other-engines.md).",
+        "",
+        "- A row has a **kind**: `+I` (insert), `-U` and `+U` (an update: the row before and",
+        "  after) or `-D` (delete).",
+        "- Writers add the files of a primary-key table to **level** 0 of a bucket; compactions",
+        "  merge them to higher levels. A **sorted run** is one file of level 0, or all files of a",
+        "  higher level. A **full** compaction merges all sorted runs of a bucket; a **minor** one",
+        "  merges those that the options select.",
+        "- An **expiry** deletes old snapshots, changelogs or partitions. Writers of this library",
+        "  never do that; `lake expire`, `lake partition expire` and `lake maintain` do.",
     ]
     for group in Group:
         lines += ["", f"## {group.capitalize()}", ""]
@@ -175,8 +189,8 @@ def other_engines_page() -> str:
     lines = ["# Options of other engines", "", GENERATED, ""]
     lines += [
         "Flink, Java and Spark know options of Paimon tables that this library does not implement.",
-        "A table with such an option can usually be read and written. This page has the effect of",
-        "each option in this library.",
+        "This page has the effect of each such option in this library. Those of the last section",
+        "can prevent that a table is read or written.",
     ]
     return "\n".join([*lines, *_theirs(), *_layout(), *_meaning()]) + "\n"
 
@@ -184,12 +198,13 @@ def other_engines_page() -> str:
 def _theirs() -> list[str]:
     return [
         *("", "## Ignored, for other engines", ""),
-        "These affect neither the rows of a table nor its files. A key that is neither here nor",
-        "one of the [options of this library](options.md) is ignored, too, and `health` names it",
-        "in a note. Exceptions are the prefixes of the last section and misspellings of known",
-        "keys, which `create_table` and `alter_table` refuse. The rows of two options,",
-        "`deletion-vectors.modifiable` and `metadata.iceberg.hive-client-class`, name what this",
-        "library checks.",
+        "These affect neither the rows of a table nor its files. A key that is neither on this",
+        "page nor one of the [options of this library](options.md) is ignored, too, and `lake",
+        "health` names it in a note; but unknown keys with a prefix of the last section prevent",
+        "operations. `create_table` and `alter_table` refuse to set misspellings of known keys,",
+        "credentials, and unknown keys that begin with `file-index.`. Of two options, this library",
+        "checks the value: `deletion-vectors.modifiable` and",
+        "`metadata.iceberg.hive-client-class`.",
         *("", "| they concern | options |", "|---|---|"),
         *_foreign_rows(ForeignClass.THEIRS),
     ]
@@ -199,7 +214,7 @@ def _layout() -> list[str]:
     return [
         *("", "## Ignored, for files of another layout", ""),
         "These affect the layout of files, not the rows. Files written here follow the [options of",
-        "this library](options.md) instead, and `health` names the ignored ones in a note.",
+        "this library](options.md) instead, and `lake health` names the ignored ones in a note.",
         *("", "| they concern | options |", "|---|---|"),
         *_foreign_rows(ForeignClass.LAYOUT),
     ]
@@ -211,8 +226,10 @@ def _meaning() -> list[str]:
         *("", "## Refused, operation by operation", ""),
         "These affect rows or give a guarantee, and this version does not implement them. The",
         "operations of the last column are refused with the name of the option; all other",
-        "operations work. A *commit* publishes a snapshot without writing rows, such as to drop",
-        "partitions, roll back or analyze; *changes* are read between snapshots. An unlisted key",
+        "operations work. A *read* is one of the rows of a snapshot; *changes* are read between",
+        "snapshots. A *write* can also be an update or a delete of rows. A *commit* is here one",
+        "that writes no rows, such as to drop partitions, roll back or analyze. An *expire*",
+        "deletes snapshots, also in a rollback. An unlisted key",
         f"that begins with {prefixes}",
         "is treated like the last line. With an allowed value no operation is refused; for",
         "`metadata.iceberg.storage` see [publishing](../publish.md). `create_table` and",
@@ -247,7 +264,9 @@ def _refused(option: ForeignOption) -> str:
 
 def _option_row(option: Option[object]) -> str:
     default = f"`{option.default}`" if str(option.default) else ""
-    return f"| `{option.key}` | {option.kind.name} | {default} | {option.description} |"
+    fixed = is_fixed(option.key) and not isinstance(option, ColumnOption)
+    meaning = option.description + (" Fixed after the first snapshot." if fixed else "")
+    return f"| `{option.key}` | {option.kind.name} | {default} | {meaning} |"
 
 
 def command_line_page() -> str:
@@ -307,15 +326,20 @@ def fault_matrix_page() -> str:
     """Return the page of faults and their required outcomes."""
     lines = ["# What a table survives", "", GENERATED, ""]
     lines += [
-        "This page lists the faults that a Paimon or Mixed table survives, for example killed",
-        "processes and full disks. Iceberg tables have [their own page](iceberg-proofs.md).",
+        "This page lists the faults that a Paimon or [Mixed](mixed.md) table survives, for example",
+        "killed processes and full disks. Iceberg tables have [their own page](iceberg-proofs.md).",
         "",
         "The files `tests/crash/faults_*.py` name the tests of each fault by its number.",
         "`bin/test crash --all` runs those below `tests/crash/`. Numbers 9, 13 and 14 are faults",
         "of callbacks, which this library does not have.",
         "",
         "- A **retry** repeats the call; a commit keeps its commit user and identifier.",
-        "- **Commit messages** name the files that tasks have written for a commit.",
+        "- **Commit messages** name the files that tasks have written for a commit. A [**staged",
+        "  result**](ingest.md#staging) stores them in the table, so that a check can come before",
+        "  the publication.",
+        "- A **conditional PUT** creates an object only if no object has its name.",
+        "- A **lease** is the time for which a lock belongs to its holder.",
+        "- A **rescale** changes the number of buckets.",
         "- An **orphan** is a file that no snapshot needs.",
         "- The **hints** LATEST and EARLIEST are files with the numbers of the newest and oldest",
         "  snapshot. A hint may be wrong.",

@@ -47,10 +47,14 @@ class CatalogOptions:
         "metastore",
         one_of(FILESYSTEM, JDBC),
         FILESYSTEM,
-        "Keeps the list of databases and tables: as directories, or in a SQL database.",
+        "Place of the list of databases and tables: directories of the warehouse (filesystem), or "
+        "a SQL database (jdbc).",
     )
     uri = CatalogOption(
-        "uri", _TEXT, "", "Address of the SQL database, in SQLAlchemy's or Java's form."
+        "uri",
+        _TEXT,
+        "",
+        "Address of the SQL database, in SQLAlchemy's or Java's form. The jdbc metastore needs it.",
     )
     catalog_key = CatalogOption(
         "catalog-key",
@@ -103,8 +107,8 @@ class CatalogOptions:
         EXTERNAL_ROOTS,
         Kind("paths or URIs of directories, with commas between", _roots),
         "",
-        "Directories outside of tables where their files may be; files elsewhere are refused, even "
-        "if a table's metadata names them.",
+        "Directories outside of a table in which its files may be. Files elsewhere are refused, "
+        "even if a table's metadata names them.",
     )
 
     def __init__(self, raw: Mapping[str, str] | None = None) -> None:

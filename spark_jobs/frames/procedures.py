@@ -81,8 +81,9 @@ def _compact(
     order_by: str | None = None,
     partition_idle_time: str | None = None,
 ) -> Any:
-    """Merge files into fewer and larger ones. With ``order_strategy`` (``order``, ``zorder`` or
-    ``hilbert``) and ``order_by``, sort the rows of an append table.
+    """Merge files into fewer and larger ones: every bucket completely, or with
+    ``compact_strategy='minor'`` the files that the table's options select. With ``order_strategy``
+    (``order``, ``zorder`` or ``hilbert``) and ``order_by``, sort the rows of an append table.
     """
     is_sorted = order_strategy.lower() != "none"
     if order_by and not is_sorted:
@@ -136,7 +137,9 @@ def _expire_snapshots(
     older_than: str | int | None = None,
     max_deletes: int | None = None,
 ) -> Any:
-    """Delete old snapshots and the files that only they need."""
+    """Delete old snapshots and the files that only they need. Default: the table options
+    ``snapshot.*`` decide.
+    """
     return table.expire_snapshots(
         retain_max=retain_max, retain_min=retain_min, older_than=older_than, limit=max_deletes
     )
@@ -234,7 +237,9 @@ def _delete_tag(table: lake.Table, *, tag: str) -> Any:
 
 
 def _trigger_tag_automatic_creation(table: lake.Table) -> Any:
-    """Create the tags that ``tag.automatic-creation`` requires by now."""
+    """Create the tags whose time has come by the option ``tag.automatic-creation``, and delete the
+    oldest beyond ``tag.num-retained-max``.
+    """
     return table.tags.create_due()
 
 
@@ -245,8 +250,8 @@ def _rollback(
     snapshot: int | None = None,
     tag: str | None = None,
 ) -> Any:
-    """Delete all snapshots after ``snapshot`` or ``tag``, or after ``version``, which takes either.
-    Give one.
+    """Delete all snapshots after ``snapshot``, ``tag`` or ``version``: give one of them.
+    ``version`` is the number of a snapshot or the name of a tag.
     """
     if version is not None:
         if snapshot is not None or tag is not None:
@@ -263,8 +268,8 @@ def _rollback_to(
     tag: str | None = None,
     snapshot: int | None = None,
 ) -> Any:
-    """Delete all snapshots after ``snapshot_id`` (or ``snapshot``) or ``tag``; Flink's name for
-    ``rollback``.
+    """Delete all snapshots after ``snapshot_id`` or ``tag``. ``snapshot`` is another name of
+    ``snapshot_id``.
     """
     chosen = snapshot if snapshot_id is None else snapshot_id
     return table.rollback(snapshot=chosen, tag=tag, as_latest=False)
@@ -283,7 +288,7 @@ def _rollback_to_watermark(table: lake.Table, *, watermark: int) -> Any:
 def _rollback_to_as_latest(
     table: lake.Table, *, snapshot_id: int | None = None, tag: str | None = None
 ) -> Any:
-    """Publish the rows of an old snapshot as a new snapshot; all snapshots are kept."""
+    """Publish the rows of ``snapshot_id`` or ``tag`` as a new snapshot; all snapshots are kept."""
     return table.rollback(snapshot=snapshot_id, tag=tag)
 
 
@@ -338,12 +343,16 @@ def _drop_partition(table: lake.Table, *, partitions: str) -> Any:
 
 
 def _repair(catalog: lake.Catalog, *, database_or_table: str | None = None) -> Any:
-    """Finish interrupted changes, so that the catalog lists the tables that the storage has."""
+    """Finish changes of all tables, or those of one database or table, that a crash interrupted, so
+    that the catalog and the files agree.
+    """
     return catalog.repair(database_or_table)
 
 
 def _repair_earliest_snapshot(table: lake.Table) -> Any:
-    """Correct the numbers of the first and the last snapshot in ``EARLIEST`` and ``LATEST``."""
+    """Correct the files ``EARLIEST`` and ``LATEST``, which have the numbers of the oldest and the
+    newest snapshot.
+    """
     return table.repair()
 
 

@@ -78,7 +78,7 @@ OPTIONS = (
         "text such as `2024-01-31 10:00:00`, in UTC.",
     ),
     SourceOption(
-        "scan.timestamp-millis", _READS, "The same time, in milliseconds since 1970 (UTC)."
+        "scan.timestamp-millis", _READS, "Like `scan.timestamp`, in milliseconds since 1970 (UTC)."
     ),
     SourceOption(
         "scan.watermark",
@@ -110,22 +110,22 @@ OPTIONS = (
         (Use.STREAM_READ,),
         "The start of a stream. All rows of a snapshot, then later changes: `latest-full` "
         "(default; the newest snapshot), `compacted-full` (the newest compaction), "
-        "`from-snapshot-full` (`scan.snapshot-id`). Only changes: `latest` (from the next "
-        "snapshot on), `from-snapshot` and `from-timestamp` (from that snapshot or time on, "
-        "including it).",
+        "`from-snapshot-full` (`scan.snapshot-id`). Only changes: `latest` (from the next snapshot "
+        "on), `from-snapshot` (from `scan.snapshot-id` on, including it), `from-timestamp` (from "
+        "`scan.timestamp` or `scan.timestamp-millis` on).",
     ),
     SourceOption(
         "consumer-id",
         (Use.STREAM_READ,),
         "The name of a consumer, which stores the position of the stream in the table and keeps "
-        "unread snapshots from expiring. A new stream begins at its position, if there is one, and "
-        "ignores `scan.mode`.",
+        "unread snapshots from expiring. If the consumer exists, a new stream begins at its "
+        "position and ignores `scan.mode`.",
     ),
     SourceOption(
         "max-snapshots-per-batch",
         (Use.STREAM_READ,),
-        "The largest number of snapshots in a batch; the rows that a stream starts with do not "
-        "count.",
+        "The largest number of snapshots in a batch. Default: all new ones. The rows that a stream "
+        "starts with do not count.",
     ),
     SourceOption(
         "kinds",
@@ -149,13 +149,14 @@ OPTIONS = (
     SourceOption(
         "commit-user",
         (Use.WRITE,),
-        "A name of your run, such as `nightly-2024-01-31`. A retry with the same `commit-user` "
-        "and `commit-identifier` does not publish again.",
+        "A name of your run, such as `nightly-2024-01-31`; needs `commit-identifier`. A retry with "
+        "the same `commit-user` and `commit-identifier` does not publish again.",
     ),
     SourceOption(
         "commit-identifier",
         (Use.WRITE,),
-        "The number of the commit in that run, such as `1`. Give both options or neither.",
+        "The number of the commit in the run that `commit-user` names, such as `1`. Give both "
+        "options or neither.",
     ),
     SourceOption(
         "query",

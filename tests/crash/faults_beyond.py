@@ -99,7 +99,7 @@ ROWS = (
     ),
     Row(
         "98",
-        "killed while a batch as of a snapshot writes rows",
+        "killed while a batch with `read_snapshot` writes rows",
         "a retry publishes it once, and newer rows remain",
         (
             f"{_IN_ORDER}test_a_fault_at_any_storage_call_leaves_it_done_or_not_and_the_next_try_ends_it",
@@ -108,7 +108,7 @@ ROWS = (
     ),
     Row(
         "99",
-        "killed while a batch as of a snapshot updates or deletes rows",
+        "killed while a batch with `read_snapshot` updates or deletes rows",
         "a retry publishes it once, and newer rows remain",
         (
             f"{_ROWS_IN_ORDER}test_a_fault_at_any_storage_call_leaves_it_done_or_not_and_the_next_try_ends_it",

@@ -89,7 +89,7 @@ _WRITING = (
     Row(
         "8",
         "killed before the hint LATEST is written",
-        "the snapshot is found, and a retry does not repeat it",
+        "the snapshot is found, and a retry does not publish it again",
         (
             f"{_APPEND}test_repeating_an_interrupted_run_publishes_every_commit_once",
             f"{_EVERY}test_repeating_the_step_publishes_it_once",
@@ -321,7 +321,7 @@ _TOGETHER = (
     ),
     Row(
         "36",
-        "an append during an overwrite of the rows that it has read",
+        "an append during an overwrite that replaces the rows it has read",
         "the overwrite is planned again; the append is kept",
         (
             f"{_CONCURRENT}test_an_overwrite_of_what_it_has_read_is_planned_again_and_keeps_what_came_in",
@@ -344,7 +344,7 @@ _TOGETHER = (
     ),
     Row(
         "39",
-        "an append with the bucket count from before a rescale",
+        "an append with the number of buckets from before a rescale",
         "the append is refused",
         (f"{_CONFLICTS}TestBucketCounts::test_an_append_with_an_old_number_is_refused",),
     ),
@@ -394,7 +394,7 @@ _TOGETHER = (
 _RECOVERIES = (
     Row(
         "45",
-        "a retry while the last snapshot of its user exists",
+        "a retry while the last snapshot of its commit user exists",
         "it publishes exactly the missing commits",
         (
             f"{_APPEND}test_repeating_an_interrupted_run_publishes_every_commit_once",
@@ -403,7 +403,7 @@ _RECOVERIES = (
     ),
     Row(
         "46",
-        "a retry after the snapshots of its user have expired",
+        "a retry after the snapshots of its commit user have expired",
         "the commit is never added twice",
         (
             f"{_RECOVERY}test_files_that_were_compacted_away_are_not_committed_again",
@@ -428,7 +428,7 @@ _RECOVERIES = (
     ),
     Row(
         "49",
-        "one commit identity for different rows",
+        "one commit user and identifier for different rows",
         "the commit is refused",
         (f"{_MESSAGES}test_one_identity_for_other_rows_is_refused",),
     ),

@@ -237,7 +237,7 @@ ROWS = (
     Row(
         "72",
         "orphan removal during a very long write",
-        "the arguments `in_use` and `running_since` keep its files",
+        "the arguments `in_use` and `running_since` of the removal keep the files of the write",
         (
             f"{_ORPHANS}test_the_files_of_a_write_that_takes_days_stay_if_they_are_known",
             "tests/unit/paimon/orphans/test_orphans.py::test_a_writer_that_is_still_at_work_keeps_all_its_files",
@@ -259,7 +259,7 @@ ROWS = (
     Row(
         "75",
         "orphan removal is killed",
-        "the next run checks its plan again",
+        "the table is intact, and the next removal deletes the rest",
         (
             f"{_ORPHANS}test_a_removal_that_dies_at_any_call_harms_nobody_and_the_next_one_finishes",
             f"{_ORPHANS}test_exactly_what_nothing_leads_to_goes_whatever_has_died",

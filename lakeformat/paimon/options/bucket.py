@@ -38,8 +38,8 @@ class BucketOptions:
         "dynamic-bucket.target-row-num",
         whole_number(1, 2**63 - 1),
         "2000000",
-        "With 'bucket' = '-1' and a primary key: number of keys at which a bucket is full and new "
-        "keys get the next one.",
+        "With 'bucket' = '-1' and a primary key: number of keys at which a bucket is full, and new "
+        "keys get the next bucket.",
     )
     postpone_default_bucket_num = Option(
         "postpone.default-bucket-num",
@@ -68,7 +68,7 @@ class BucketOptions:
         BOOLEAN,
         "false",
         "With 'bucket' = '-2': batch reads include postponed rows, merged in memory partition by "
-        "partition; if false, only after a compaction.",
+        "partition. false: reads see these rows after a compaction.",
     )
     postpone_max_buckets = Option(
         "postpone.batch-write-fixed-bucket.max-parallelism",
@@ -88,14 +88,16 @@ class BucketOptions:
         "bucket",
         BUCKETS,
         "-1",
-        "Number of buckets; -1: one for an append table, and as many as needed for a primary-key "
-        "table; -2: rows of a primary-key table are postponed until a compaction.",
+        "Number of buckets. -1: one for an append table, as many as needed for a primary-key "
+        "table. -2: only for a primary-key table; new rows are postponed, and become visible when "
+        "a compaction gives them a bucket.",
     )
     bucket_key = Option(
         "bucket-key",
         COLUMN_NAMES,
         "",
-        "Columns that decide the bucket of a row; unset: the primary key.",
+        "Columns that decide the bucket of a row. Unset: the primary key without the partition "
+        "columns; append tables with a number of buckets need the option.",
         mutable=False,
     )
     bucket_function = Option(

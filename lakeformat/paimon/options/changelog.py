@@ -54,16 +54,17 @@ class ChangelogOptions:
         "force-lookup",
         BOOLEAN,
         "false",
-        "Every compaction takes all of level 0 and looks up its keys, even without a changelog.",
+        "Each compaction takes all files of level 0, and looks up their keys in higher levels, "
+        "even without a changelog.",
         mutable=False,
     )
     full_compaction_delta_commits = Option(
         "full-compaction.delta-commits",
         OPTIONAL_NUMBER,
         "",
-        "Number of commits after which writers of other engines compact a bucket in full. If it "
-        "is set, reads with scan.mode = compacted-full use only full compactions. Writers of this "
-        "library never compact: run compactions with strategy 'full' instead.",
+        "Number of commits after which writers of other engines compact a bucket in full. If it is "
+        "set, reads with scan.mode = compacted-full skip the other compactions of those writers. "
+        "Writers of this library never compact: run `lake compact` with --strategy full instead.",
         group=Group.PERFORMANCE,
     )
     deletion_vectors_bitmap64 = Option(

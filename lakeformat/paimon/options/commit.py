@@ -47,7 +47,7 @@ class CommittingOptions:
         "commit.max-retries",
         whole_number(0, 1_000_000),
         "10",
-        "Retries of a commit after another writer committed first; raise it for many writers.",
+        "Number of retries of a commit if other writers commit first; raise it for many writers.",
     )
     commit_min_retry_wait_millis = Option(
         "commit.min-retry-wait",
@@ -79,13 +79,13 @@ class CommittingOptions:
         "commit.force-create-snapshot",
         BOOLEAN,
         "false",
-        "An append without rows creates a snapshot nevertheless.",
+        "An append without rows creates a snapshot, too.",
     )
     snapshot_ignore_empty_commit = Option(
         "snapshot.ignore-empty-commit",
         BOOLEAN,
         "true",
-        "An append without rows creates no snapshot.",
+        "An append without rows creates no snapshot, unless commit.force-create-snapshot is true.",
     )
     commit_discard_duplicate_files = Option(
         "commit.discard-duplicate-files",
@@ -97,9 +97,9 @@ class CommittingOptions:
         "commit.strict-mode.last-safe-snapshot",
         OPTIONAL_SNAPSHOT,
         "",
-        "Refuse a commit if another user compacted or overwrote its partitions after this snapshot "
-        "(0: in the whole history), and an overwrite also if another user added rows to them; "
-        "empty: no check.",
+        "Refuse a commit if another commit user compacted or overwrote its partitions after this "
+        "snapshot (0: in the whole history). An overwrite is also refused if another commit user "
+        "added rows to its partitions. Empty: no check.",
     )
     manifest_compression = Option(
         "manifest.compression",
@@ -181,7 +181,8 @@ class PublicationOptions:
         TEXT,
         "",
         "Address of the Hive metastore in which `metadata.iceberg.storage` = `hive-catalog` makes "
-        "an entry. Empty: that of the connection, or of `metadata.iceberg.hive-conf-dir`.",
+        "an entry. Empty: the address in the catalog option of the same name, or in "
+        "`metadata.iceberg.hive-conf-dir`.",
     )
     iceberg_hive_conf_dir = Option(
         "metadata.iceberg.hive-conf-dir",
@@ -194,7 +195,8 @@ class PublicationOptions:
         TEXT,
         "",
         "Name of a catalog of Iceberg tables in a SQL database, which also gets an entry; the "
-        "connection names the database by `metadata.iceberg.sql.uri`. Other engines ignore it.",
+        "catalog option `metadata.iceberg.sql.uri` is the address of the database. Other engines "
+        "ignore it.",
     )
     iceberg_publish_history = Option(
         "iceberg.publish-history",
@@ -207,14 +209,15 @@ class PublicationOptions:
         "iceberg.publish-mode",
         one_of(INLINE, ASYNC),
         INLINE,
-        "When a commit is published as Iceberg metadata: `inline` after each commit, or `async` by "
-        "`lake publish`, its job or operator. Other engines ignore it.",
+        "When a commit is published as Iceberg metadata: `inline`: directly after the commit. "
+        "`async`: when `lake publish`, its job or its operator runs. Other engines ignore it.",
     )
     iceberg_on_unpublishable = Option(
         "iceberg.on-unpublishable",
         one_of(FAIL, REWRITE),
         FAIL,
-        "Types of new columns that not all readers of Iceberg read: `fail` refuses those that most "
-        "do not read, `rewrite` also creates `TIMESTAMP(0)` to `TIMESTAMP(3)` with 6 digits. Other "
-        "engines ignore it.",
+        "New columns of a published table with the types `TIMESTAMP` and `TIMESTAMP_LTZ` of at "
+        "most 3 digits, which some readers of Iceberg cannot read: `fail` creates them unchanged, "
+        "`rewrite` with 6 digits. With both values, types that cannot be published are refused. "
+        "Other engines ignore it.",
     )

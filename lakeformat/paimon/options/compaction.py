@@ -34,8 +34,8 @@ class CompactionOptions:
         "num-sorted-run.compaction-trigger",
         whole_number(1, 1_000_000),
         "5",
-        "Number of sorted runs of a bucket from which a compaction may be due, by their sizes; "
-        "more runs are always compacted. Fewer runs are faster to read.",
+        "Number of sorted runs of a bucket. With this number, a minor compaction merges runs if "
+        "their sizes fit; with more, it always merges some. Fewer runs are faster to read.",
         group=Group.PERFORMANCE,
     )
     stop_trigger = Option(
@@ -44,7 +44,7 @@ class CompactionOptions:
         "",
         "Number of sorted runs of a bucket at which writers of other engines wait for a "
         "compaction; empty: three more than the compaction trigger. Writers of this library never "
-        "wait, and health reports so many runs as unhealthy.",
+        "wait; `lake health` reports a bucket with as many runs as unhealthy.",
         group=Group.PERFORMANCE,
     )
     num_levels = Option(
@@ -58,24 +58,25 @@ class CompactionOptions:
         "compaction.max-size-amplification-percent",
         whole_number(0, 1_000_000),
         "200",
-        "All runs of a bucket are compacted into one if there are at least "
-        "num-sorted-run.compaction-trigger, and the runs before the last one together exceed this "
-        "percentage of the size of the last one.",
+        "All sorted runs of a bucket are compacted into one if there are at least "
+        "num-sorted-run.compaction-trigger, and all but the oldest together exceed this percentage "
+        "of the size of the oldest.",
         group=Group.PERFORMANCE,
     )
     compaction_size_ratio = Option(
         "compaction.size-ratio",
         whole_number(0, 1_000_000),
         "1",
-        "A compaction takes the next run, too, if it is at most this many percent larger than the "
-        "runs before it together.",
+        "A compaction takes the next older sorted run, too, if it is at most this many percent "
+        "larger than all newer runs together.",
         group=Group.PERFORMANCE,
     )
     compaction_offpeak_start_hour = Option(
         "compaction.offpeak.start.hour",
         whole_number(-1, 23),
         "-1",
-        "Hour at which off-peak begins, by the clock of the machine that plans; -1: never.",
+        "Hour at which off-peak begins, by the clock of the machine that plans a compaction; -1: "
+        "never.",
         group=Group.PERFORMANCE,
     )
     compaction_offpeak_end_hour = Option(
@@ -96,22 +97,23 @@ class CompactionOptions:
         "compaction.optimization-interval",
         OPTIONAL_DURATION,
         "",
-        "Time after the last full compaction of a bucket when the next one is due; empty: never.",
+        "A bucket is compacted in full if its last full compaction is older than this; empty: "
+        "never for this reason.",
         group=Group.PERFORMANCE,
     )
     compaction_total_size_threshold_bytes = Option(
         "compaction.total-size-threshold",
         OPTIONAL_SIZE,
         "",
-        "Buckets smaller than this are always compacted in full; empty: none.",
+        "Each compaction of a bucket smaller than this is a full one; empty: no such rule.",
         group=Group.PERFORMANCE,
     )
     compaction_incremental_size_threshold_bytes = Option(
         "compaction.incremental-size-threshold",
         OPTIONAL_SIZE,
         "",
-        "A bucket is compacted in full once this much of it is outside its highest level; empty: "
-        "never.",
+        "A bucket is compacted in full once more than this is outside its highest level; empty: "
+        "never for this reason.",
         group=Group.PERFORMANCE,
     )
     compaction_force_up_level_0 = Option(
@@ -140,16 +142,16 @@ class CompactionOptions:
         "compaction.min.file-num",
         whole_number(2, 1_000_000),
         "5",
-        "Number of small files of an append table that starts a compaction; without buckets, fewer "
-        "are enough if they fill a new file.",
+        "Number of small files of an append table from which a minor compaction merges them; "
+        "without buckets, fewer are enough if they fill a new file.",
         group=Group.PERFORMANCE,
     )
     compaction_file_num_limit = Option(
         "compaction.file-num-limit",
         whole_number(2, 100_000_000),
         "100000",
-        "Number of files of an append table after which a compaction takes no further bucket; the "
-        "rest is compacted next time.",
+        "Once a compaction has taken this many files of an append table, it takes no further "
+        "bucket; the next compaction takes the rest.",
         group=Group.PERFORMANCE,
     )
     compaction_delete_ratio_threshold = Option(

@@ -169,7 +169,7 @@ class FileOptions:
         "metadata.stats-dense-store",
         BOOLEAN,
         "true",
-        "Omit columns without statistics from manifests; false for readers before 0.9.",
+        "Omit columns without statistics from manifests; false for readers older than Paimon 0.9.",
         group=Group.PERFORMANCE,
     )
     column_statistics_mode = ColumnOption(

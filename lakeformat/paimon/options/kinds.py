@@ -167,7 +167,7 @@ OPTIONAL_MILLIS: Kind[int | None] = Kind(
     lambda text: whole_number(-(2**63), _MOST).parse(text) if text else None,
 )
 OPTIONAL_SNAPSHOT: Kind[int | None] = Kind(
-    "the number of a snapshot, 0 for none, or empty",
+    "the number of a snapshot, 0, or empty",
     lambda text: whole_number(0, 2**63 - 1).parse(text) if text else None,
 )
 TEXT: Kind[str] = Kind("a text", str)

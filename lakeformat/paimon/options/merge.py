@@ -25,7 +25,8 @@ class AggregateOptions:
         "fields.default-aggregate-function",
         TEXT,
         "",
-        "The aggregate function of columns without a function of their own.",
+        "The aggregate function of columns without a function of their own, with merge-engine = "
+        "aggregation and in the sequence groups of partial-update.",
         mutable=False,
     )
     aggregate_function = ColumnOption(
@@ -46,50 +47,52 @@ class AggregateOptions:
         "fields.<column>.list-agg-delimiter",
         TEXT,
         ",",
-        "Separator of the texts that listagg joins.",
+        "Separator of the texts that the aggregate function listagg joins.",
         mutable=False,
     )
     distinct = ColumnOption(
         "fields.<column>.distinct",
         BOOLEAN,
         "false",
-        "listagg and collect keep each value once.",
+        "The aggregate functions listagg and collect keep each value once.",
         mutable=False,
     )
     nested_key = ColumnOption(
         "fields.<column>.nested-key",
         COLUMN_NAMES,
         "",
-        "The members that identify an element for nested_update and nested_partial_update.",
+        "The members that identify an element, for the aggregate functions nested_update and "
+        "nested_partial_update.",
         mutable=False,
     )
     nested_key_null_strategy = ColumnOption(
         "fields.<column>.nested-key-null-strategy",
         one_of("merge", "ignore", "error"),
         "merge",
-        "Treatment of an element with a null in its nested key: count it as a value, skip it, or "
-        "fail.",
+        "Treatment of an element with a null in its `fields.<column>.nested-key`: merge treats "
+        "null as a value, ignore skips the element, error fails.",
         mutable=False,
     )
     nested_sequence_field = ColumnOption(
         "fields.<column>.nested-sequence-field",
         COLUMN_NAMES,
         "",
-        "The members that decide which of two elements with one nested key is newer.",
+        "For the aggregate function nested_update: the members that decide which of two elements "
+        "with one nested key is newer.",
         mutable=False,
     )
     count_limit = ColumnOption(
         "fields.<column>.count-limit",
         whole_number(1, (1 << 31) - 1),
         str((1 << 31) - 1),
-        "The most elements that nested_update keeps.",
+        "The most elements that the aggregate function nested_update keeps.",
         mutable=False,
     )
     ts_field = ColumnOption(
         "fields.<column>.ts-field",
         TEXT,
         "",
-        "The member with the time of an entry, for merge_map_with_keytime.",
+        "The member with the time of an entry, for the aggregate function merge_map_with_keytime.",
         mutable=False,
     )
 
@@ -151,29 +154,33 @@ class MergeOptions(AggregateOptions):
         "partial-update.remove-record-on-delete",
         BOOLEAN,
         "false",
-        "A delete removes the row of its key; if false, deletes are refused in tables with neither "
-        "a sequence group nor ignore-delete.",
+        "With merge-engine = partial-update: a delete removes the row of its key. false: deletes "
+        "are refused, unless the table has a sequence group or ignore-delete.",
         mutable=False,
     )
     remove_record_on_sequence_group = Option(
         "partial-update.remove-record-on-sequence-group",
         COLUMN_NAMES,
         "",
-        "Sequence columns of the groups whose newest delete removes the row of its key.",
+        "With merge-engine = partial-update: columns from the keys "
+        "`fields.<column>.sequence-group`; if a delete is the newest row by such a column, it "
+        "removes the row of its key.",
         mutable=False,
     )
     remove_record_on_delete_of_aggregation = Option(
         "aggregation.remove-record-on-delete",
         BOOLEAN,
         "false",
-        "A delete removes the row of its key; if false, its values are retracted column by column.",
+        "With merge-engine = aggregation: a delete removes the row of its key. false: the values "
+        "of the delete are retracted column by column.",
         mutable=False,
     )
     sequence_group = ColumnOption(
         "fields.<column>.sequence-group",
         COLUMN_NAMES,
         "",
-        "Columns that change only together with this column (or with these, separated by commas), "
-        "for partial-update.",
+        "With merge-engine = partial-update: columns that a row updates only if its `<column>` is "
+        "not smaller than that of earlier rows. `<column>` can be several names with commas "
+        "between.",
         mutable=False,
     )

@@ -41,8 +41,8 @@ class SchemaOptions:
         "alter-column-null-to-not-null.disabled",
         BOOLEAN,
         "true",
-        "Refuse to make a column NOT NULL; set it to false if you know that the column has no "
-        "null.",
+        "Refuse to make a column NOT NULL. false allows this; use it for columns of which you know "
+        "that they have no null.",
     )
     disable_explicit_type_casting = Option(
         "disable-explicit-type-casting",

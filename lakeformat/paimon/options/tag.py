@@ -54,20 +54,22 @@ class TagOptions:
         "tag.period-formatter",
         one_of("with_dashes", "without_dashes", "without_dashes_and_spaces"),
         "with_dashes",
-        "Format of the period in a tag's name: 2024-01-31 23, 20240131 23 or 2024013123.",
+        "Format of the period in a tag's name, for an hour: 2024-01-31 23, 20240131 23 or "
+        "2024013123.",
     )
     tag_automatic_completion = Option(
         "tag.automatic-completion",
         BOOLEAN,
         "false",
-        "Periods without a commit get their tag from the commits that follow, one each.",
+        "Periods without a commit get a tag, too: each later snapshot becomes the tag of one of "
+        "them, oldest first.",
     )
     tag_num_retained_max = Option(
         "tag.num-retained-max",
         OPTIONAL_NUMBER,
         "",
-        "Number of automatic tags that are kept; empty: all. With tag.automatic-creation = batch, "
-        "tags of any kind count.",
+        "The most automatic tags; `tags.create_due` deletes older ones. Empty: all are kept. With "
+        "tag.automatic-creation = batch, tags of any kind count, and are deleted.",
     )
     tag_default_time_retained_millis = Option(
         "tag.default-time-retained",
@@ -92,7 +94,8 @@ class TagOptions:
         "tag.create-success-file",
         BOOLEAN,
         "false",
-        "A tag gets a file tag/tag-success-file/<tag>_SUCCESS, for programs that wait for it.",
+        "A tag gets a file `tag/tag-success-file/<tag>_SUCCESS`, for programs that wait for the "
+        "tag.",
     )
     sink_process_time_zone = Option(
         "sink.process-time-zone",

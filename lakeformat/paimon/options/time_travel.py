@@ -34,62 +34,63 @@ class TimeTravelOptions:
             "incremental",
         ),
         "default",
-        "The state that a scan reads: the newest, that of the newest compaction, or the one that "
-        "another option names. For streams, the call gives the start.",
+        "The state that a scan reads by default: the newest, that of the newest compaction, or the "
+        "one that another option names. For streams, the call gives the start.",
         older_keys=("log.scan",),
     )
     scan_snapshot_id = Option(
         "scan.snapshot-id",
         OPTIONAL_NUMBER,
         "",
-        "A scan reads the snapshot with this number.",
+        "By default, a scan reads the snapshot with this number.",
     )
     scan_tag_name = Option(
         "scan.tag-name",
         TEXT,
         "",
-        "A scan reads the state of this tag.",
+        "By default, a scan reads the state of this tag.",
     )
     scan_version = Option(
         "scan.version",
         TEXT,
         "",
-        "A scan reads the tag with this name; if there is none, the snapshot with this number, or, "
-        "for watermark-1700000000000, the first one that has reached this watermark.",
+        "By default, a scan reads the tag with this name; if there is none, the snapshot with this "
+        "number, or, for watermark-1700000000000, the first one that has reached this watermark.",
     )
     scan_timestamp = Option(
         "scan.timestamp",
         TEXT,
         "",
-        "A scan reads the newest snapshot at or before this time, such as 2024-01-31 10:00:00, in "
-        "the time zone of the reading machine.",
+        "By default, a scan reads the newest snapshot at or before this time, such as 2024-01-31 "
+        "10:00:00, in the time zone of the reading machine.",
     )
     scan_timestamp_millis = Option(
         "scan.timestamp-millis",
         OPTIONAL_MILLIS,
         "",
-        "A scan reads the newest snapshot at or before this time, in milliseconds since 1970.",
+        "By default, a scan reads the newest snapshot at or before this time, in milliseconds "
+        "since 1970.",
         older_keys=("log.scan.timestamp-millis",),
     )
     scan_watermark = Option(
         "scan.watermark",
         OPTIONAL_MILLIS,
         "",
-        "A scan reads the oldest snapshot whose watermark is this or later.",
+        "By default, a scan reads the oldest snapshot whose watermark is this or later.",
     )
     scan_file_creation_time_millis = Option(
         "scan.file-creation-time-millis",
         OPTIONAL_MILLIS,
         "",
-        "A scan reads only the files of the newest snapshot that were written at this time or "
-        "later.",
+        "By default, a scan reads only the files of the newest snapshot that were written at this "
+        "time or later.",
     )
     scan_creation_time_millis = Option(
         "scan.creation-time-millis",
         OPTIONAL_MILLIS,
         "",
-        "A scan reads the oldest snapshot at or after this time; if the time is before or after "
-        "all snapshots, it works like scan.file-creation-time-millis.",
+        "By default, a scan reads the oldest snapshot at or after this time; if all snapshots are "
+        "before or after this time, it works like scan.file-creation-time-millis.",
     )
     incremental_between = Option(
         "incremental-between",

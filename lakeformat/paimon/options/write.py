@@ -31,10 +31,10 @@ class WriteOptions:
         "write.conflict",
         one_of("optimistic", "transaction-order"),
         "optimistic",
-        "Decides about a write with read_snapshot if other commits have changed the same "
-        "partitions since that snapshot. optimistic: the write fails with CommitConflictError. "
-        "transaction-order: it succeeds, and rows that were changed since then are kept. The "
-        "argument conflict of a write takes precedence.",
+        "Decides about a write with the argument read_snapshot if other commits have changed the "
+        "same partitions since that snapshot. optimistic: the write fails with "
+        "CommitConflictError. transaction-order: it succeeds, and rows that were changed since "
+        "then are kept. The argument conflict of a write takes precedence.",
     )
     write_buffer_size_bytes = Option(
         "write-buffer-size",
@@ -57,8 +57,8 @@ class WriteOptions:
         "write-buffer-spill.max-disk-size",
         _SIZE_OR_UNLIMITED,
         "",
-        "The most bytes of temporary files of a writer; beyond that, it writes files of the "
-        "table. Empty: limited only by the disk.",
+        "The most bytes of temporary files of a writer; further rows become files of the table. "
+        "Empty: limited only by the disk.",
         group=Group.PERFORMANCE,
     )
     write_buffer_for_append = Option(
@@ -96,8 +96,8 @@ class WriteOptions:
         "local-sort.max-num-file-handles",
         whole_number(2, 1_000_000),
         "128",
-        "Number of temporary files that are merged at once; a writer that needs more writes files "
-        "of the table.",
+        "The most temporary files of a writer, which merges all of them at once; further rows "
+        "become files of the table.",
         group=Group.PERFORMANCE,
     )
     write_only = Option(

@@ -11,7 +11,7 @@ from lakeformat.paimon.options.kinds import BOOLEAN, UNAWARE_BUCKET
 from lakeformat.paimon.options.option import Option
 from lakeformat.paimon.options.profile import PROFILE
 
-__all__ = ["check_removal", "check_setting"]
+__all__ = ["check_removal", "check_setting", "is_fixed"]
 
 IMMUTABLE = frozenset(
     {
@@ -97,9 +97,14 @@ def check_removal(options: Mapping[str, str], key: str, *, has_snapshots: bool) 
         _check_flag(options, newer, TableOptions(left).text(_FLAGS[newer]))
 
 
-def _check_immutable(key: str) -> None:
+def is_fixed(key: str) -> bool:
+    """Return True if the option cannot change once the table has a snapshot."""
     declared = {option.key for option in declared_options() if not option.mutable}
-    if key in IMMUTABLE | (declared - {"bucket", *_FLAGS}):
+    return key in IMMUTABLE | (declared - {"bucket", *_FLAGS})
+
+
+def _check_immutable(key: str) -> None:
+    if is_fixed(key):
         raise InvalidRequestError(
             f"option {key!r} cannot change once a table has a snapshot, because files depend on "
             "it; create a new table with the options you need and copy the rows"

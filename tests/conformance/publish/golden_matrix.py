@@ -39,13 +39,13 @@ _HEAD = """# Golden tables, published
 
 <!-- Written by `python -m tests.conformance.publish.golden_matrix`: a test compares it. -->
 
-The archives `format`, `format-java` and `foreign` in `tests/golden` have Paimon tables that
-pypaimon and Paimon's Java library have written. This page shows which of them can be [published as
-Iceberg tables](publish.md). A test tries to publish each one from scratch with its history, and
+Golden tables are test data that pypaimon and Paimon's Java library have written: the Paimon tables
+in the archives `format`, `format-java` and `foreign` in `tests/golden`. This page shows which of
+them can be [published as Iceberg tables](publish.md). A test tries to publish each one from scratch with its history, and
 reads it with PyIceberg.
 
 - `table`: the archive in `tests/golden` that has the table, and the name of the table.
-- `kind`: append, or primary key with its merge engine.
+- `kind`: append table, or primary-key table with its `merge-engine`.
 - `rows`: the number of rows that readers of Paimon see; empty if this library cannot read them.
 - `published`: the number of rows in the [published files](publish.md#the-rows-that-readers-see),
   without the rows that wait for a compaction; empty if the table is refused.

@@ -66,7 +66,7 @@ LAYOUT = by_key(
 LAYOUT_PATTERNS = by_key(
     ForeignClass.LAYOUT,
     {
-        "other settings of Java's writers of Avro, ORC and Parquet; files written here lack them": (
+        "other settings of Java's writers of Avro, ORC and Parquet; writers here ignore them": (
             "avro.*",
             "orc.*",
             "parquet.*",

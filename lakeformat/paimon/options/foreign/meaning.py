@@ -59,7 +59,7 @@ MEANING: dict[str, ForeignOption] = {
     ),
     "chain-table.enabled": _meaning(
         "merges the rows of the branches that scan.fallback-snapshot-branch and "
-        "scan.fallback-delta-branch name",
+        "scan.fallback-delta-branch name, if both are set",
         _EVERYTHING - {Op.TAG},
         apart=True,
     ),

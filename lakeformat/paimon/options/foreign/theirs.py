@@ -258,7 +258,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
     "whether deletion-vectors.enabled may change in a table with snapshots; checked here, too": (
         "deletion-vectors.modifiable",
     ),
-    "settings of format tables; what makes one is the option type": (
+    "settings of format tables, which the option type makes": (
         "format-table.commit-hive-sync-url",
         "format-table.file.compression",
         "format-table.implementation",
@@ -291,7 +291,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
     "the Java client of a Hive catalog; commits are refused if it is not a HiveMetaStoreClient": (
         "metadata.iceberg.hive-client-class",
     ),
-    "what a Hive metastore knows of the table; its own catalog keeps that up to date": (
+    "what a Hive metastore knows of the table; Paimon's Hive catalog keeps it up to date": (
         "metastore.partitioned-table",
         "metastore.tag-to-partition",
         "metastore.tag-to-partition.preview",
