@@ -36,8 +36,9 @@ def _page(package: str, generated: str, names: Sequence[str], more: Sequence[str
     lines = [f"# The API of `{package}`", "", generated, ""]
     lines += [
         "The documentation site shows each name below with its signature and docstring. To see the",
-        "site, run `bin/test site` in a clone once, then `.venv-site/bin/mkdocs serve`, which",
-        f'prints the address. In Python, call `help` with a name: `help("{names[0]}")`.',
+        "site, run `bin/test site` in a clone of the repository once, then",
+        "`.venv-site/bin/mkdocs serve`, which prints the address. Without the site, call `help` in",
+        f'Python with a name: `help("{names[0]}")`.',
         *more,
     ]
     lines += [f"\n::: {name}" for name in names]

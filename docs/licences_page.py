@@ -63,13 +63,13 @@ can have another licence.
 
 A wheel can bundle libraries with licences of their own. Look into its `.dist-info`: many wheels
 have these licences in the folder `licenses`; some, such as `obstore`, only list the libraries in
-`sboms`. Those of the Java libraries of `pyspark` are in `pyspark/licenses`. If a licence is "not
-stated", the metadata names none: see the pages of that project.
+`sboms`. The licences of the Java libraries in `pyspark` are in `pyspark/licenses`. If a licence is
+"not stated", the metadata of the package names none: see the pages of its project.
 
 ## What users install
 
-**Needed by** names the extras that install a package. `always` marks packages that the
-library itself needs.
+**Needed by** names the extras that install a package, such as `spark` in
+`pip install 'airflow-provider-lake[spark]'`; `always`: each installation has the package.
 """
 
 _DEVELOPMENT = """\

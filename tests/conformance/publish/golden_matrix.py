@@ -41,8 +41,8 @@ _HEAD = """# Golden tables, published
 
 Golden tables are test data that pypaimon and Paimon's Java library have written: the Paimon tables
 in the archives `format`, `format-java` and `foreign` in `tests/golden`. This page shows which of
-them can be [published as Iceberg tables](publish.md). A test tries to publish each one from scratch with its history, and
-reads it with PyIceberg.
+them can be [published as Iceberg tables](publish.md). A test tries to publish each one from scratch
+with its history, and reads it with PyIceberg.
 
 - `table`: the archive in `tests/golden` that has the table, and the name of the table.
 - `kind`: append table, or primary-key table with its `merge-engine`.
@@ -57,10 +57,10 @@ reads it with PyIceberg.
 
 {equal} of {all} tables have the outcome "equal"; the other tables are refused.
 
-The tests in `tests/readers` read the {equal} equal tables with other readers after a full
-compaction. DuckDB reads all of them correctly. Iceberg-Rust fails for the 4 tables with `TIMESTAMP`
-of 0 to 3 digits. ClickHouse has other values in 2 tables: it reads NULL in nested columns as empty
-values.
+The tests in `tests/readers` read the {equal} equal tables with other readers, those with a primary
+key and a fixed number of buckets after a full compaction. DuckDB reads all of them correctly.
+Iceberg-Rust fails for the 4 tables with `TIMESTAMP` of 0 to 3 digits. ClickHouse has other values
+in 2 tables: it reads NULL in nested columns as empty values.
 
 | table | kind | rows | published | compacted | outcome |
 |---|---|---|---|---|---|
