@@ -170,10 +170,10 @@ def options_page() -> str:
         "",
         "- A row has a **kind**: `+I` (insert), `-U` and `+U` (an update: the row before and",
         "  after) or `-D` (delete).",
-        "- Writers add the files of a primary-key table to **level** 0 of a bucket; compactions",
+        "- Writers add most files of a primary-key table to **level** 0 of a bucket; compactions",
         "  merge them to higher levels. A **sorted run** is one file of level 0, or all files of a",
-        "  higher level. A **full** compaction merges all sorted runs of a bucket; a **minor** one",
-        "  merges those that the options select.",
+        "  higher level. A **full** compaction compacts every bucket completely; a **minor** one",
+        "  (`lake compact` with `--strategy minor`) compacts the files that the options select.",
         "- An **expiry** deletes old snapshots, changelogs or partitions. Writers of this library",
         "  never do that; `lake expire`, `lake partition expire` and `lake maintain` do.",
     ]

@@ -53,8 +53,8 @@ OPTIONS = (
     SourceOption(
         "where",
         _READS,
-        "A SQL condition on rows. Files that cannot have such rows, by their partition, statistics "
-        "or file index, are not read.",
+        "A SQL condition on rows. Files whose partition, statistics or file index exclude such "
+        "rows are not read.",
     ),
     SourceOption(
         "rowkind",
@@ -101,7 +101,7 @@ OPTIONS = (
     SourceOption(
         "incremental-between-scan-mode",
         (Use.READ,),
-        "The source of changes: `auto`, `delta`, `changelog` or `diff` (see "
+        "The source of changes: `auto` (default), `delta`, `changelog` or `diff` (see "
         "[changelogs](../changelog.md)). Iceberg tables have `appends` in place of `delta`; Mixed "
         "tables have only `auto` and `changelog`.",
     ),
@@ -118,8 +118,8 @@ OPTIONS = (
         "consumer-id",
         (Use.STREAM_READ,),
         "The name of a consumer, which stores the position of the stream in the table and keeps "
-        "unread snapshots from expiring. If the consumer exists, a new stream begins at its "
-        "position and ignores `scan.mode`.",
+        "unread snapshots from expiring (in Iceberg tables, only from expiries of this library). "
+        "If the consumer exists, a new stream begins at its position and ignores `scan.mode`.",
     ),
     SourceOption(
         "max-snapshots-per-batch",

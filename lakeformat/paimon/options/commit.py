@@ -73,7 +73,7 @@ class CommittingOptions:
         "commit.user-prefix",
         TEXT,
         "",
-        "Prefix of the user of commits without an identity of their own, to distinguish jobs.",
+        "Prefix of the commit user of commits whose call names none, to distinguish jobs.",
     )
     commit_force_create_snapshot = Option(
         "commit.force-create-snapshot",
@@ -106,7 +106,7 @@ class CommittingOptions:
         one_of("zstd", "snappy", "deflate", "gzip", "zlib", "lz4", "none", "null", "uncompressed"),
         "zstd",
         "Compression of new manifests. If manifest.format lacks it, the most similar one is used: "
-        "in Avro none becomes null, and lz4 becomes snappy, where Java fails to commit.",
+        "in Avro, none becomes null, and lz4 becomes snappy (with lz4, Java fails to commit).",
         group=Group.PERFORMANCE,
     )
     manifest_format = Option(

@@ -233,6 +233,7 @@ class FileOptions:
         "partition.legacy-name",
         BOOLEAN,
         "true",
-        "Directory names contain dates and times as numbers, as in the first releases.",
+        "The directory names of partitions contain dates and times as numbers, as in the first "
+        "releases of Paimon.",
         mutable=False,
     )

@@ -40,7 +40,7 @@ class AggregateOptions:
         "fields.<column>.ignore-retract",
         BOOLEAN,
         "false",
-        "Rows of the kinds -D and -U do not change the column.",
+        "Rows of the kinds -D and -U do not change the column, which has an aggregate function.",
         mutable=False,
     )
     list_agg_delimiter = ColumnOption(

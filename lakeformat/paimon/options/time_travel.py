@@ -96,20 +96,21 @@ class TimeTravelOptions:
         "incremental-between",
         TEXT,
         "",
-        "Selects changes, not rows: a scan is refused unless the call names a snapshot. Read the "
-        "changes with Table.changes.",
+        "Makes scans return the changes between two snapshots or tags. This library refuses such "
+        "scans, unless the call names a snapshot: read changes with Table.changes.",
     )
     incremental_between_timestamp = Option(
         "incremental-between-timestamp",
         TEXT,
         "",
-        "Selects changes, not rows: a scan is refused unless the call names a snapshot. Read the "
-        "changes with Table.changes.",
+        "Makes scans return the changes between two times. This library refuses such scans, "
+        "unless the call names a snapshot: read changes with Table.changes.",
     )
     incremental_to_auto_tag = Option(
         "incremental-to-auto-tag",
         TEXT,
         "",
-        "Selects changes, not rows: a scan is refused unless the call names a snapshot. Read the "
-        "changes with Table.changes.",
+        "Makes scans return the changes between an automatic tag and the tag before it. This "
+        "library refuses such scans, unless the call names a snapshot: read changes with "
+        "Table.changes.",
     )
