@@ -368,7 +368,7 @@ _TOGETHER = (
     Row(
         "42",
         "more conflicting writers than retries",
-        "the commit fails, and the next attempt publishes it once",
+        "the commit fails, and a retry publishes it once",
         (
             f"{_RECOVERY}test_whoever_ran_out_of_attempts_publishes_once_when_it_is_run_again",
             f"{_RACING}test_a_commit_that_always_loses_leaves_nothing_behind",

@@ -83,7 +83,7 @@ ROWS = (
     Row(
         "57",
         "an expiry during a long read",
-        "an error that advises a retry, and no wrong rows",
+        "the read returns the right rows, or an error that advises a retry",
         (
             f"{_INTERLEAVED}test_every_snapshot_of_a_keyed_table_holds_what_the_dict_holds",
             f"{_EXPIRE}test_a_reader_whose_snapshot_expires_is_told_to_scan_again_and_gets_no_wrong_rows",
@@ -277,13 +277,13 @@ ROWS = (
     Row(
         "77",
         "expiry of partitions is killed",
-        "the next run deletes the rest",
+        "the next expiry deletes the rest",
         (f"{_PARTITIONS}test_a_fault_at_any_call_of_an_expiry_leaves_partitions_whole_or_gone",),
     ),
     Row(
         "78",
         "a partition is marked done twice, or only in part",
-        "the next run completes the mark",
+        "the next call completes the mark",
         (f"{_PARTITIONS}test_a_fault_at_any_call_of_a_mark_is_made_good_by_the_next",),
     ),
     Row(
@@ -298,7 +298,7 @@ ROWS = (
     Row(
         "80",
         "killed between the files of a table and its rows in the SQL database",
-        "`repair` makes both agree",
+        "`lake repair` makes both agree",
         (
             f"{_SQL}test_after_a_power_cut_at_any_storage_call_repair_leaves_all_or_nothing",
             f"{_SQL}test_killed_between_schema_file_and_row_the_table_is_listed_by_repair",

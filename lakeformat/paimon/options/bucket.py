@@ -90,7 +90,8 @@ class BucketOptions:
         "-1",
         "Number of buckets. -1: one for an append table, as many as needed for a primary-key "
         "table. -2: only for a primary-key table; new rows are postponed, and become visible when "
-        "a compaction gives them a bucket.",
+        "a compaction gives them a bucket. After the first snapshot, only a positive number can "
+        "change, to another positive number.",
     )
     bucket_key = Option(
         "bucket-key",

@@ -136,7 +136,7 @@ class MergeOptions(AggregateOptions):
         "false",
         "Rows of the kinds -D and -U are ignored, when written and when merged; tables of older "
         "releases set it as deduplicate.ignore-delete, first-row.ignore-delete or "
-        "partial-update.ignore-delete.",
+        "partial-update.ignore-delete. After the first snapshot, true cannot become false.",
         mutable=False,
         older_keys=(
             "deduplicate.ignore-delete",
@@ -148,7 +148,8 @@ class MergeOptions(AggregateOptions):
         "ignore-update-before",
         BOOLEAN,
         "false",
-        "Rows of the kind -U (before an update) are ignored when written.",
+        "Rows of the kind -U (before an update) are ignored when written. After the first "
+        "snapshot, true cannot become false.",
     )
     remove_record_on_delete_of_partial_update = Option(
         "partial-update.remove-record-on-delete",

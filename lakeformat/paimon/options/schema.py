@@ -21,7 +21,8 @@ class SchemaOptions:
         "false",
         "In a primary-key table a compaction marks replaced rows, so that reads need no merge; "
         "rows that are not compacted yet are then invisible. In an append table deletes and "
-        "updates mark rows, and do not rewrite their files.",
+        "updates mark rows, and do not rewrite their files. Fixed after the first snapshot, unless "
+        "deletion-vectors.modifiable is true.",
         mutable=False,
     )
     deletion_vectors_merge_on_read = Option(
