@@ -268,9 +268,9 @@ def _rollback_to(
     tag: str | None = None,
     snapshot: int | None = None,
 ) -> Any:
-    """Delete all snapshots after ``snapshot_id`` or ``tag``. ``snapshot`` is another name of
-    ``snapshot_id``.
-    """
+    """Delete all snapshots after ``snapshot_id`` (also named ``snapshot``) or ``tag``."""
+    if snapshot_id is not None and snapshot is not None:
+        raise lake.InvalidRequestError("give only one of 'snapshot_id' and 'snapshot'")
     chosen = snapshot if snapshot_id is None else snapshot_id
     return table.rollback(snapshot=chosen, tag=tag, as_latest=False)
 

@@ -126,6 +126,7 @@ def test_the_catalog_is_repaired(warehouse, days, tmp_path):
         ("sys.compact", {"table": None}, "it needs 'table'"),
         ("sys.compact", {"partitions": "2024"}, "partitions must be values such as"),
         ("sys.rollback", {"version": 1, "tag": "x"}, "give only one of"),
+        ("sys.rollback_to", {"snapshot_id": 1, "snapshot": 2}, "give only one of"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_there_is(do, procedure, arguments, words):
