@@ -43,7 +43,9 @@ OPTIONS = (
         "table.",
     ),
     SourceOption("table", (*Use,), "The table, if `load`, `save` or `start` has no argument."),
-    SourceOption("warehouse", (*Use,), "The warehouse. Default: the session's."),
+    SourceOption(
+        "warehouse", (*Use,), "The warehouse. Default: that of `spark_jobs.session` or `register`."
+    ),
     SourceOption(
         "columns",
         _READS,

@@ -137,8 +137,8 @@ def _checked(loaded: LoadedMetadata, uri: str, spec_id: object, entries: pa.Tabl
     except (pa.ArrowException, KeyError, ValueError) as reason:
         raise _damaged(uri, str(reason)) from None
     for name, value in _FIXED.items():
-        if not pc.all(pc.equal(found[name], value)).as_py():
-            raise _damaged(uri, f"a file has a {name} other than {value}")
+        if len(wrong := found[name].filter(pc.not_equal(found[name], value))):
+            raise _damaged(uri, f"an entry has the {name} {wrong[0]}, but must have {value}")
     for name in _OF_NEW_FILES:
         if found[name].null_count < len(found):
             raise _damaged(uri, f"a new file has a value for {name}")

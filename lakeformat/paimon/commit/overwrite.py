@@ -52,8 +52,8 @@ class Overwrite:
     _base: BaseFiles | None = None
 
     def __call__(self, head: Snapshot | None) -> SnapshotDelta:
-        """Return the changes if the overwrite builds on the snapshot ``head``; None is an empty
-        table.
+        """Return the changes of the overwrite on top of the snapshot ``head``; a ``head`` of None
+        stands for an empty table.
         """
         if head is None:
             return replace(self.new, changelog=SnapshotDelta().changelog)

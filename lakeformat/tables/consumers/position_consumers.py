@@ -68,8 +68,8 @@ class PositionConsumers(AnyTableConsumers[Position]):
     def _require_number(self, next_snapshot: object) -> int:
         if type(next_snapshot) is not int or next_snapshot < 1:
             raise InvalidRequestError(
-                f"next_snapshot must be {self._next_snapshot} that the consumer reads next, from 1 "
-                f"on, got {next_snapshot!r}"
+                f"next_snapshot must be {self._next_snapshot} that the consumer reads next, at "
+                f"least 1, got {next_snapshot!r}"
             )
         return next_snapshot
 

@@ -212,7 +212,9 @@ class ListColumn:
         return rows
 
     def compact(self) -> ListColumn:
-        """Return a copy of these lists without the other items; byte strings share the buffer."""
+        """Return a copy whose ``items`` has only the items of these lists; byte strings share the
+        buffer.
+        """
         starts = np.cumsum(self.counts) - self.counts
         return ListColumn(self.items.take(self.item_rows()), starts, self.counts, self.present)
 
