@@ -237,10 +237,13 @@ def compact_database(
         str, typer.Argument(metavar="DATABASE", help="A regular expression for the whole name.")
     ],
     including: Annotated[
-        str, typer.Option(metavar="REGEX", help="Only tables whose 'database.table' matches.")
+        str, typer.Option(metavar="REGEX", help="Only tables whose whole 'database.table' matches.")
     ] = ".*",
     excluding: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="Leave out tables that match.")
+        str | None,
+        typer.Option(
+            metavar="REGEX", help="Leave out tables whose whole 'database.table' matches."
+        ),
     ] = None,
     strategy: DatabaseStrategyOption = "full",
     where: WhereOption = None,

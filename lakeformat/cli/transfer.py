@@ -191,10 +191,13 @@ def clone_database(
         ),
     ] = None,
     including: Annotated[
-        str, typer.Option(metavar="REGEX", help="Only tables whose name matches.")
+        str,
+        typer.Option(
+            metavar="REGEX", help="Only tables whose whole name, without the database, matches."
+        ),
     ] = ".*",
     excluding: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="Leave out tables whose name matches.")
+        str | None, typer.Option(metavar="REGEX", help="Leave out tables whose whole name matches.")
     ] = None,
     full: FullOption = False,
     dry_run: DryRun = False,

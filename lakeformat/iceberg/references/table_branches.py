@@ -194,8 +194,9 @@ def _ahead_of_main(loaded: LoadedMetadata, name: str) -> list[int]:
         return ahead[::-1]
     raise CommitConflictError(
         f"main of {loaded.places.uri} is at snapshot {metadata.current_snapshot_id}, which is not "
-        f"in the history of branch {name!r}: main has other commits since the branch began, and "
-        "would lose them, or a snapshot between both has expired. Nothing was changed. "
+        f"in the history of branch {name!r}: either main has commits since the branch began, which "
+        "a fast-forward would lose, or an older snapshot of the branch has expired. Nothing was "
+        "changed. "
         "cherry_pick(snapshot) publishes single appends of the branch on main"
     )
 

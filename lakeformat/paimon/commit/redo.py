@@ -29,9 +29,10 @@ __all__ = ["Redo", "files_taken_out"]
 
 @dataclass(frozen=True, slots=True)
 class Redo:
-    """Returns the changes of a commit with ``CommitId.replaces``.
+    """Returns the changes of a commit that replaces the rows of an earlier one.
 
-    Raises InvalidRequestError if the earlier rows cannot be replaced exactly.
+    ``CommitId.replaces`` names the earlier commit. Raises InvalidRequestError if its rows cannot be
+    replaced exactly.
     """
 
     handle: TableHandle
@@ -39,8 +40,8 @@ class Redo:
     new: SnapshotDelta = field(default_factory=SnapshotDelta)
 
     def __call__(self, head: Snapshot | None) -> SnapshotDelta:
-        """Return the changes if the commit builds on the snapshot ``head``; None is an empty
-        table.
+        """Return the changes of the commit on top of the snapshot ``head``; a ``head`` of None
+        stands for an empty table.
         """
         earlier, later = self._find(head)
         if head is None or earlier is None:

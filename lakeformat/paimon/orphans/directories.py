@@ -185,7 +185,8 @@ def find_directories(
 ) -> TableDirectories:
     """Return the directories of a table and all its branches; external paths only on request.
 
-    Raise InvalidRequestError if another table stores files at an external path.
+    Raise InvalidRequestError if an external path is in the directory of another table. Other tables
+    that store files at the path are not noticed.
     """
     storage, layout = handle.storage, handle.layout
     data_paths = {layout.data_path: None}

@@ -70,8 +70,8 @@ def _is_visible(schema: TableSchema, entry: ManifestEntry, level_zero: bool) -> 
     if entry.bucket < 0:
         raise CorruptTableError(
             f"data file {entry.file.file_name} is in bucket {entry.bucket}, which is not valid; "
-            "restore the manifest that names the file from a backup or roll the table back to an "
-            "earlier snapshot"
+            "roll the table back to an earlier snapshot, or restore the manifest with its entry "
+            "from a backup"
         )
     return level_zero or not (entry.file.level == 0 and skips_level_zero(schema))
 
