@@ -56,7 +56,7 @@ def run(request: MaintainRequest | JsonObject, spark: SparkSession | None = None
 def main(arguments: list[str] | None = None) -> int:
     """Run the job with the arguments of a command line; return the exit code.
 
-    None takes the arguments of this process.
+    ``arguments=None`` means the arguments of this process.
     """
     return run_command(JOB, run, arguments)
 

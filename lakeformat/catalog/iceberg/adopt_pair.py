@@ -146,8 +146,8 @@ def _dropped(change: TableName) -> CommitConflictError:
     return CommitConflictError(
         f"the change store '{change}' is missing: another process dropped it meanwhile, or the "
         "catalog has its entry without its files. The table to adopt is an Iceberg table as "
-        "before. Repeat the call; if it fails again, first remove the entry with `lake --format "
-        f"iceberg drop-table {change}`"
+        "before: repeat the call, and if it fails again, first remove the entry with `lake "
+        f"--format iceberg drop-table {change}`"
     )
 
 
