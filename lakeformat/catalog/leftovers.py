@@ -74,7 +74,7 @@ def refuse_leftovers(storage: Storage, layout: TableLayout, name: TableName) -> 
     found = _leftover(storage, layout)
     if found is not None and not table_exists(storage, layout):
         raise AlreadyExistsError(
-            f"the directory of '{name}' holds files of another table, whose schema is missing: "
+            f"the directory of '{name}' holds files of a former table, whose schema is missing: "
             f"{storage.uri(found)}. Delete them with catalog.drop_table('{name}'), or choose "
             "another name"
         )

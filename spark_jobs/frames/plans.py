@@ -75,7 +75,10 @@ def plan_splits(
 
 
 def pack_splits(scan: AnyScan, splits: Sequence[Any], at_once: int) -> list[list[Any]]:
-    """Group splits into parts, one for each task, with the sizes in the table's options."""
+    """Group splits into parts, one for each task.
+
+    Options of the table set the target size of a part, and the least size that a split counts with.
+    """
     if isinstance(scan, lake.Scan):
         options = scan.table_schema.table_options
         target = options.source_split_target_size_bytes

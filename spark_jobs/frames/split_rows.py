@@ -139,8 +139,9 @@ class _Splitter:
         self._bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Hold the rows of a batch; yield pieces of all held rows once they have
-        ``_HELD_BYTES``.
+        """Hold the rows of a batch; yield pieces of all held rows once they have ``_HELD_BYTES``.
+
+        Also yield pieces before the batch is held, if it has another schema or too many bytes.
         """
         with rows_count_from(0):
             rows = self._checked.add(batch)

@@ -287,7 +287,7 @@ class _Clone:
         refuse_another_kind(self.storage, self.layout, str(self.name))
         if has_leftovers(self.storage, self.layout):
             raise AlreadyExistsError(
-                f"{uri} holds files of another table, whose schema is missing: delete them with "
+                f"{uri} holds files of a former table, whose schema is missing: delete them with "
                 f"{self._drop}, or choose another name"
             )
 

@@ -173,8 +173,8 @@ def remove_snapshots(metadata: TableMetadata, snapshot_ids: Iterable[int]) -> Ta
 def following(
     metadata: TableMetadata, base: TableMetadata, base_file: str, now_millis: int
 ) -> TableMetadata:
-    """Return changed metadata with a new time, and with the metadata file of its base in the
-    metadata log.
+    """Return ``metadata``, which was changed from ``base``, with a new time, and with ``base_file``
+    added to the metadata log.
 
     Raise ``InvalidRequestError`` if the property for the length of the log is not a number.
     """

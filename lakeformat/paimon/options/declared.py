@@ -56,7 +56,7 @@ def declared_options() -> tuple[Option[Any], ...]:
 
 @lru_cache(maxsize=4096)
 def find_option(key: str) -> Option[Any] | None:
-    """Return the declaration of a key or of its older name; None if it is not declared."""
+    """Return the declaration of the option with this key or older name; None if there is none."""
     return next((option for option in declared_options() if option.sets(key)), None)
 
 

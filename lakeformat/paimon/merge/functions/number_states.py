@@ -65,7 +65,9 @@ class NumberState(ABC):
 
     @abstractmethod
     def take_from_null(self, incoming: Numbers) -> Step | None:
-        """Return the states after retracts of these numbers from NULL; None if they remain NULL."""
+        """Return the states after these numbers are retracted from NULL states; None if the states
+        remain NULL.
+        """
 
     def add(self, keys: Positions, rows: Positions) -> None:
         keys, rows = self._with_value(keys, rows)

@@ -272,7 +272,7 @@ def test_a_table_or_another_clone_in_the_place_is_left_alone(catalog, other):
     (target / CLONE_MARK).unlink()
     (target / "manifest").mkdir()
     (target / "manifest" / "manifest-x").write_text("")
-    with pytest.raises(lake.AlreadyExistsError, match=f"files of another table.*{drop}"):
+    with pytest.raises(lake.AlreadyExistsError, match=f"files of a former table.*{drop}"):
         lake.clone_table(table, other, "shop.half")
 
 
