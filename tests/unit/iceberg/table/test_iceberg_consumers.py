@@ -86,7 +86,7 @@ def test_consumers_are_chosen_by_their_names_and_their_age(made):
     [
         ({}, "pass either next_snapshot="),
         ({"next_snapshot": 1, "after": 1}, "pass either next_snapshot="),
-        ({"next_snapshot": 0}, "from 1 on, got 0"),
+        ({"next_snapshot": 0}, "at least 1, got 0"),
         ({"next_snapshot": 9}, "the newest position is main/3@"),
         ({"after": "main/2@5"}, "a rollback may have removed later ones"),
         ({"after": "x"}, "is not a position"),
