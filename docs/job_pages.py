@@ -51,9 +51,10 @@ variable, so that no argument shows a secret |
 | `--watch-parent`, or `LAKE_WATCH_PARENT=1` | ends the job when its parent process dies |
 
 During the work the command prints lines `LAKE_PROGRESS {"done": …, "total": …, "unit": …}` to
-standard output. At its end it prints one line `LAKE_REPORT {…}` with the result, which `run`
-returns. After a failure the error is on standard error, and this line is printed only if a part of
-the work was done. The result has these members:
+standard output; `unit` names what is counted, such as `files`. At its end the command prints one
+line `LAKE_REPORT {…}` with the result, which `run` returns. After a failure the error is on
+standard error, and the line `LAKE_REPORT` is printed only if a part of the work was done. The
+result has these members:
 
 | member | meaning |
 |---|---|
@@ -80,8 +81,8 @@ table that the next run reads first |
 |---|---|
 | 0 | done, now or by an earlier attempt |
 | 10 | nothing to do |
-| 20 | conflicts with other writers: run it again; with `read_snapshot`, first compute the rows \
-again |
+| 20 | conflicts with other writers: run the job again; with `read_snapshot`, first compute the \
+rows again |
 | 30 | wrong request: a retry cannot help |
 | 1 | any other error, failed checks, a verdict that `fail_when` names, or a result that cannot be \
 written to `--result-uri`; if a part of the work was done, the result describes that part |

@@ -97,10 +97,10 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         the same partitions since, unless ``conflict`` keeps the rows of these commits. Only for
         Paimon tables
     :param conflict: with ``read_snapshot``: ``transaction-order`` keeps the rows that other commits
-        have written since then, even if this commit has a row with the same key; ``optimistic``
-        refuses the commit. Default: the table option ``write.conflict``. For a Mixed table,
-        ``transaction-order`` without ``read_snapshot`` makes the work of the task a batch, which
-        begins before the function is called
+        have written since the table was read, even if this commit has a row with the same key;
+        ``optimistic`` refuses the commit. Default: the table option ``write.conflict``. For a Mixed
+        table, ``transaction-order`` without ``read_snapshot`` makes the work of the task a batch,
+        which begins before the function is called
     :param create: if the table does not exist, create it and its database, with the columns of the
         rows
     :param primary_key: with ``create``: the primary key of the table

@@ -54,7 +54,8 @@ class LakeCheckOperator(LakeJobOperator):
         ``{"ordered_at": "1 d"}``
     :param conditions: SQL conditions that each row must meet, such as ``["amount >= 0"]``
     :param warn_only: checks that only warn, by their names, such as ``["not_null(note)"]``, or by
-        their kind, such as ``["unique"]``
+        their kind, such as ``["unique"]``; ``rows`` names the check of ``min_rows`` and
+        ``max_rows``
     :param discard_failed: if a check fails, delete the staged results with their files
     """
 

@@ -36,8 +36,8 @@ class LakeCompactOperator(LakeJobOperator):
         dicts. An empty list selects no partition, an empty dict every partition. For an Iceberg
         table only columns by which it is partitioned without a transform
     :param idle: only partitions whose newest file is older than this, such as ``"1 h"``; these are
-        compacted completely
-    :param buckets: only these buckets of each partition
+        compacted completely. Only for Paimon tables
+    :param buckets: only these buckets of each partition. Only for Paimon tables
     :param order_by: with strategy ``full``, sort the rows by these columns; a Paimon table must
         have no primary key. For an Iceberg table an item may also be a term such as ``day(ts) desc
         nulls last``. Its strategy ``zorder`` needs ``order_by``; its strategy ``sort`` uses the

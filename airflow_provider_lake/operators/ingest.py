@@ -51,8 +51,8 @@ class LakeIngestOperator(LakeJobOperator):
     :param source: path, URI or glob of files. Files in a bucket or on HDFS are opened with the
         storage options of the catalog
     :param format: format of the files. Default: by their suffix. JSON means one object per line.
-        Change messages, one per line, need their format here. Their rows are upserted and deleted;
-        they also add new columns and widen types
+        Change messages, one per line, need their format here. The task upserts and deletes their
+        rows, adds new columns and widens types
     :param delimiter: of CSV files: the character between two values; ``\\t`` is a tab. Default: a
         comma
     :param quote: of CSV files: the character around values that hold a delimiter or a line break;
@@ -100,10 +100,10 @@ class LakeIngestOperator(LakeJobOperator):
         other commits have changed the same partitions since, unless ``conflict`` keeps the rows of
         these commits. Only for Paimon tables
     :param conflict: with ``read_snapshot``: ``transaction-order`` keeps the rows that other commits
-        have written since then, even if this commit has a row with the same key; ``optimistic``
-        refuses the commit. Default: the table option ``write.conflict``. For a Mixed table,
-        ``transaction-order`` without ``read_snapshot`` makes the work of the task a batch, which
-        begins before the task reads the source
+        have written since the table was read, even if this commit has a row with the same key;
+        ``optimistic`` refuses the commit. Default: the table option ``write.conflict``. For a Mixed
+        table, ``transaction-order`` without ``read_snapshot`` makes the work of the task a batch,
+        which begins before the task reads the source
     :param upsert_by: for Iceberg and Mixed tables: the key columns, of a Mixed table its own key.
         Rows replace the stored rows with the same key, in the same commit. An Iceberg table
         refuses two rows with the same key. For change messages, it needs ``upsert_by`` only if it

@@ -79,7 +79,7 @@ def create_branch(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a branch. Read and write it as database.table$branch_NAME.
+    """Create a branch. Read and write it as 'database.table$branch_NAME'.
 
     Default: a branch of a Paimon table has the columns of main and no rows; a branch of an Iceberg
     table starts from the newest snapshot.

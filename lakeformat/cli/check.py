@@ -24,7 +24,10 @@ _STYLE = {"passed": "green", "warned": "yellow", "failed": "bold red"}
 
 StagedOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="ADDRESS", help="Check this staged result instead of the published rows."),
+    typer.Option(
+        metavar="ADDRESS",
+        help="Check this staged result instead of the published rows. Repeatable.",
+    ),
 ]
 WhereOption = Annotated[
     str | None, typer.Option(metavar="SQL", help="Only rows that meet this condition.")
@@ -36,12 +39,13 @@ MaxRowsOption = Annotated[
     int | None, typer.Option(metavar="NUMBER", help="The largest number of rows.")
 ]
 NotNullOption = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="A column without nulls.")
+    list[str] | None, typer.Option(metavar="COLUMN", help="A column without nulls. Repeatable.")
 ]
 UniqueOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COLUMN,...", help="A column, or columns, whose values no two rows share."
+        metavar="COLUMN,...",
+        help="A column, or columns, whose values no two rows share. Repeatable.",
     ),
 ]
 AcceptedOption = Annotated[
@@ -49,14 +53,15 @@ AcceptedOption = Annotated[
     typer.Option(
         "--accepted-values",
         metavar="COLUMN=VALUE,...",
-        help="The values that a column may have, such as status=new,paid.",
+        help="The values that a column may have, such as status=new,paid. Repeatable.",
     ),
 ]
 FreshnessOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN=AGE",
-        help="The age that the newest time in a column must not exceed, such as 'ordered_at=1 d'.",
+        help="The age that the newest time in a column must not exceed, such as "
+        "'ordered_at=1 d'. Repeatable.",
     ),
 ]
 ConditionOption = Annotated[
@@ -64,7 +69,8 @@ ConditionOption = Annotated[
     typer.Option(
         "--condition",
         metavar="SQL",
-        help="A condition that no row may fail: 'amount >= 0'. Rows for which it is null pass.",
+        help="A condition that no row may fail: 'amount >= 0'. Rows for which it is null pass. "
+        "Repeatable.",
     ),
 ]
 WarnOption = Annotated[
@@ -72,7 +78,8 @@ WarnOption = Annotated[
     typer.Option(
         "--warn-only",
         metavar="CHECK",
-        help="A check that only warns, by its name or kind: 'not_null(note)', unique.",
+        help="A check that only warns, by its name or kind: 'not_null(note)', unique; rows names "
+        "the check of --min-rows and --max-rows. Repeatable.",
     ),
 ]
 
@@ -100,8 +107,7 @@ def check(
 ) -> None:
     """Check rows; print the number of bad rows with examples. The exit code is 1 if a check fails.
 
-    Options that name a column can be repeated. An example: lake check shop.orders --min-rows 1
-    --not-null id --unique id
+    An example: lake check shop.orders --min-rows 1 --not-null id --unique id
     """
     report = named_table_of_any_format(context, table).check(
         staged=staged,

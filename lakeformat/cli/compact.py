@@ -43,13 +43,17 @@ __all__ = [
 StrategyOption = Annotated[
     str,
     typer.Option(
-        help="full: compact every bucket completely; minor: only what is due. Iceberg tables also: "
-        "sort and zorder, which sort the files that are due."
+        help="minor: only the files that the table's options select; full: of a "
+        "Paimon table every bucket completely, of other tables more files than minor. Iceberg "
+        "tables also: sort and zorder, which sort the rows of the files that minor selects."
     ),
 ]
 DatabaseStrategyOption = Annotated[
     str,
-    typer.Option(help="full: compact every bucket completely; minor: only what is due."),
+    typer.Option(
+        help="minor: only the files that the table's options select; full: of a "
+        "Paimon table every bucket completely, of other tables more files than minor."
+    ),
 ]
 WhereOption = Annotated[
     str | None,
@@ -63,13 +67,16 @@ IdleOption = Annotated[
     str | None,
     typer.Option(
         metavar="AGE",
-        help="Only partitions without a write for this long, such as '1 h'; compacted in full.",
+        help="Only partitions without a write for this long, such as '1 h'; compacted in full. "
+        "Only for Paimon tables.",
     ),
 ]
 BucketsOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="N,M", help="Only these buckets of each partition, such as 0,3. Repeatable."
+        metavar="N,M",
+        help="Only these buckets of each partition, such as 0,3. Repeatable. Only for Paimon "
+        "tables.",
     ),
 ]
 OrderByOption = Annotated[
@@ -84,7 +91,7 @@ OrderStrategyOption = Annotated[
     str | None,
     typer.Option(
         help="With --order-by. order: by the first column, then the next; zorder, hilbert: along "
-        "a curve."
+        "a curve through all columns; Iceberg tables lack hilbert. Default: order."
     ),
 ]
 MaxCommitsOption = Annotated[

@@ -39,7 +39,7 @@ RetainMaxOption = Annotated[
 ]
 RetainMinOption = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Keep at least this many of the newest, of any age."),
+    typer.Option(metavar="N", help="Keep at least this many of the newest snapshots, of any age."),
 ]
 OlderThanOption = Annotated[
     str | None,
@@ -55,7 +55,7 @@ LimitOption = Annotated[
     typer.Option(metavar="N", help="Expire at most this many snapshots. Only for Paimon tables."),
 ]
 DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Only show the files it would delete, and why.")
+    bool, typer.Option("--dry-run", help="Only show the files that would be deleted, and why.")
 ]
 SaveOption = Annotated[
     Path | None,

@@ -210,7 +210,7 @@ METADATA_COMMANDS = (
     ),
     MetadataCommand(
         "statistics",
-        "Row count, size and column statistics of the last ANALYZE.",
+        "Row count, size and column statistics of the last analysis, such as `lake analyze`.",
         (
             Shown("snapshot_id", "snapshot"),
             Shown("mergedRecordCount", "rows"),

@@ -107,14 +107,16 @@ def create_table(
         str | None,
         typer.Option(
             metavar="A,B",
-            help="Columns: each set of values has its own directory. For Iceberg tables also "
+            help="Columns: each set of values is a partition. For Iceberg tables also "
             "transforms: 'day(ts),bucket(16, id)'.",
         ),
     ] = None,
     options: Annotated[
         list[str] | None,
         typer.Option(
-            "--option", metavar="KEY=VALUE", help="An option of the table, such as bucket=4."
+            "--option",
+            metavar="KEY=VALUE",
+            help="An option of the table, such as bucket=4. Repeatable.",
         ),
     ] = None,
     profile: Annotated[

@@ -74,7 +74,8 @@ ExternalPathsOption = Annotated[
     bool,
     typer.Option(
         "--external-paths",
-        help="Also search the table's external paths; no other table may use them.",
+        help="Also search the table's external paths; no other table may use them. Only for "
+        "Paimon tables.",
     ),
 ]
 SaveOption = Annotated[

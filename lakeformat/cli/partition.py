@@ -50,12 +50,17 @@ PatternOption = Annotated[
     str | None,
     typer.Option(
         metavar="TEXT",
-        help="Builds the text of a time from the partition's values, such as '$dt $hour:00:00'.",
+        help="Builds the text of a time from the partition's values, such as '$dt $hour:00:00'. "
+        "Default: the table's option 'partition.timestamp-pattern'.",
     ),
 ]
 FormatterOption = Annotated[
     str | None,
-    typer.Option(metavar="TEXT", help="Format of the time in the values, such as 'yyyyMMdd'."),
+    typer.Option(
+        metavar="TEXT",
+        help="Format of the time that --pattern builds, such as 'yyyyMMdd'. Default: the table's "
+        "option 'partition.timestamp-formatter'.",
+    ),
 ]
 MaxOption = Annotated[
     int | None,
@@ -69,7 +74,10 @@ MaxOption = Annotated[
 BatchOption = Annotated[
     int | None,
     typer.Option(
-        "--batch-size", metavar="NUMBER", help="Expire this many partitions in each commit."
+        "--batch-size",
+        metavar="NUMBER",
+        help="The most partitions that one commit deletes. Default: the table's option "
+        "'partition.expiration-batch-size'; without it one commit deletes all.",
     ),
 ]
 ActionOption = Annotated[

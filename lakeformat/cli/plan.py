@@ -43,14 +43,16 @@ def plan(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Time of the newest minor run. Default: the time of the newest run of any kind.",
+            help="Time of the newest minor optimizing, such as '2024-01-31 10:00', in UTC. "
+            "Default: the time of the newest optimizing of any kind.",
         ),
     ] = None,
     last_full: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Time of the newest full run. Default: the time of the newest run of any kind.",
+            help="Time of the newest full optimizing, such as '2024-01-31 10:00', in UTC. "
+            "Default: the time of the newest optimizing of any kind.",
         ),
     ] = None,
     warehouse: WarehouseOption = None,

@@ -31,9 +31,12 @@ def rollback(
     context: typer.Context,
     table: TableArgument,
     snapshot: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="Restore this snapshot.")
+        int | None,
+        typer.Option(metavar="NUMBER", help="Restore this snapshot; in an Iceberg table its id."),
     ] = None,
-    tag: Annotated[str | None, typer.Option(metavar="TAG", help="Restore this tag.")] = None,
+    tag: Annotated[
+        str | None, typer.Option(metavar="TAG", help="Restore the snapshot of this tag.")
+    ] = None,
     as_of: Annotated[
         str | None,
         typer.Option(
@@ -46,8 +49,8 @@ def rollback(
         int | None,
         typer.Option(
             metavar="MILLIS",
-            help="Restore the last snapshot whose watermark is not past this one. Only for Paimon "
-            "tables.",
+            help="Restore the last snapshot whose watermark, in epoch milliseconds, is at most "
+            "this. Only for Paimon tables.",
         ),
     ] = None,
     cut_history: Annotated[

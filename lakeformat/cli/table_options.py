@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import lakeformat as lake
+from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import (
     WarehouseOption,
@@ -25,12 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["option_named", "register"]
 
-TableArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="TABLE", help="database.table, 'database.table$branch_dev', or a directory"
-    ),
-]
 SettingsArgument = Annotated[
     list[str],
     typer.Argument(metavar="KEY=VALUE", help="An option and its value, such as bucket=4."),

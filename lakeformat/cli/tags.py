@@ -19,7 +19,9 @@ TagArgument = Annotated[str, typer.Argument(metavar="TAG", help="The name of the
 TagsArgument = Annotated[list[str], typer.Argument(metavar="TAG...", help="The names of tags.")]
 SnapshotOption = Annotated[
     int | None,
-    typer.Option(metavar="NUMBER", help="Use this snapshot. Default: the newest one."),
+    typer.Option(
+        metavar="NUMBER", help="Use this snapshot; in an Iceberg table its id. Default: the newest."
+    ),
 ]
 FromTagOption = Annotated[
     str | None,
@@ -35,15 +37,17 @@ WatermarkOption = Annotated[
     int | None,
     typer.Option(
         metavar="MILLIS",
-        help="Use the first snapshot that has reached this watermark. Only for Paimon tables.",
+        help="Use the first snapshot whose watermark, in epoch milliseconds, has reached this. "
+        "Only for Paimon tables.",
     ),
 ]
 RetainOption = Annotated[
     str | None,
     typer.Option(
         metavar="AGE",
-        help="Lifetime, such as '7 d'; `lake tag expire` deletes the tag afterwards. Default of "
-        "Paimon tables: the option tag.default-time-retained.",
+        help="Lifetime, such as '7 d', in an Iceberg table from the commit of the snapshot; `lake "
+        "tag expire` deletes the tag afterwards. Default: the table option "
+        "tag.default-time-retained, of an Iceberg table history.expire.max-ref-age-ms.",
     ),
 ]
 ForceOption = Annotated[
@@ -101,7 +105,10 @@ def create_tag(
     watermark: WatermarkOption = None,
     retain: RetainOption = None,
     exist_ok: Annotated[
-        bool, typer.Option("--exist-ok", help="Do nothing if the tag exists.")
+        bool,
+        typer.Option(
+            "--exist-ok", help="Do nothing if the tag exists, even if it names another snapshot."
+        ),
     ] = False,
     dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,
@@ -207,7 +214,8 @@ def expire_tags(
         str | None,
         typer.Option(
             metavar="TIME|AGE",
-            help="Also all tags created before '2024-01-31 10:00', in UTC, or '7 d' ago.",
+            help="Also all tags created before '2024-01-31 10:00', in UTC, or '7 d' ago; in an "
+            "Iceberg table, tags of snapshots committed before.",
         ),
     ] = None,
     dry_run: DryRunOption = False,

@@ -62,7 +62,7 @@ PartitionOption = Annotated[
     typer.Option(
         "--partition",
         metavar="COLUMN=TYPE",
-        help="The type of a partition column, such as dt=DATE. Default: STRING.",
+        help="The type of a partition column, such as dt=DATE. Repeatable. Default: STRING.",
     ),
 ]
 

@@ -21,7 +21,11 @@ __all__ = ["register"]
 ColumnOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--column", "-c", metavar="COLUMN", help="Count the values of this column. Repeatable."
+        "--column",
+        "-c",
+        metavar="COLUMN",
+        help="Count the values of this column. Repeatable. Default: none, only rows are counted; "
+        "for an Iceberg table, every column.",
     ),
 ]
 AllColumns = Annotated[

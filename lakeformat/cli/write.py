@@ -58,7 +58,7 @@ ReadSnapshotOption = Annotated[
     str | None,
     typer.Option(
         metavar="POSITION",
-        help="The snapshot from which the change was computed, such as 7. If other commits "
+        help="The snapshot from which the rows were computed, such as 7. If other commits "
         "changed the table since, --conflict decides. Only for Paimon tables.",
     ),
 ]
@@ -67,9 +67,9 @@ ConflictOption = Annotated[
     typer.Option(
         metavar="HOW",
         help="With --read-snapshot: transaction-order commits, and keeps the rows that other "
-        "commits changed since; optimistic fails if they changed the same partitions. Default: "
-        "the table option write.conflict. For a Mixed table only transaction-order, without "
-        "--read-snapshot.",
+        "commits changed since; optimistic fails if other commits changed the same partitions. "
+        "Default: the table option write.conflict. For a Mixed table only transaction-order, "
+        "without --read-snapshot.",
     ),
 ]
 UpsertByOption = Annotated[
@@ -111,7 +111,10 @@ QuoteOption = Annotated[
 ]
 EscapeOption = Annotated[
     str | None,
-    typer.Option(metavar="C", help="CSV: character before a delimiter or quote inside a value."),
+    typer.Option(
+        metavar="C",
+        help="CSV: character before a delimiter or quote inside a value. Default: none.",
+    ),
 ]
 HeaderOption = Annotated[
     bool,

@@ -71,7 +71,7 @@ class CheckRequest(TableRequest):
     """SQL conditions that each row must meet, such as ``["amount >= 0"]``."""
     warn_only: Sequence[str] | None = None
     """Checks that only warn, by their names, such as ``["not_null(note)"]``, or by their kind, such
-    as ``["unique"]``.
+    as ``["unique"]``; ``rows`` names the check of ``min_rows`` and ``max_rows``.
     """
     discard_failed: bool = False
     """If a check fails, delete the staged results with their files."""

@@ -47,7 +47,7 @@ class JobRequest:
     engine: Engine = "python"
     """``python`` does all work in this process. With ``spark``, Spark's tasks read and write the
     rows of ``ingest``, ``check``, ``rescale``, ``maintain`` and the jobs that compact. For
-    ``remove_orphans`` of a Paimon table they read the manifests and directories; other tables
+    ``remove_orphans`` of a Paimon table the tasks read the manifests and directories; other tables
     refuse ``spark`` there. All other jobs, such as ``delete`` and ``update``, run in this process,
     the driver, with either engine.
     """
@@ -89,11 +89,13 @@ class CommitKeys:
     uses one identity for all tables, and each table records it separately.
     """
     commit_identifier: int | None = None
-    """The number of the commit in that run, such as 1. Give both keys or neither."""
+    """The number of the commit in the run that ``commit_user`` names, such as 1. Give both keys or
+    neither.
+    """
     commit_first_try_millis: int | None = None
     """A time before the first attempt of the commit, in epoch milliseconds. A retry then fails if
-    it does not find the commit and snapshots have expired since. Without this key it may publish
-    twice.
+    it does not find the commit and snapshots have expired since. Without this key a retry may
+    publish twice.
     """
     commit_first_try_head: str | None = None
     """The identity of the newest snapshot when the first attempt began:
@@ -154,10 +156,10 @@ class BatchRequest(CommitRequest):
     """
     conflict: Conflict | None = None
     """With ``read_snapshot``: ``transaction-order`` keeps the rows that other commits have written
-    since then, even if this commit has a row with the same key; ``optimistic`` refuses the commit.
-    Default: the table option ``write.conflict``. For a Mixed table,
-    ``transaction-order`` without ``read_snapshot`` makes the work of the job a batch, which begins
-    before the job reads the source.
+    since the table was read, even if this commit has a row with the same key; ``optimistic``
+    refuses the commit. Default: the table option ``write.conflict``. For a Mixed table,
+    ``transaction-order`` without ``read_snapshot`` makes the work of the job a
+    [batch](mixed-batches.md), which begins before the job reads the source.
     """
 
     def __post_init__(self) -> None:

@@ -62,10 +62,10 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     """
     idle: Duration | None = None
     """Only partitions whose newest file is older than this, such as ``"1 h"``; these are compacted
-    completely.
+    completely. Only for Paimon tables.
     """
     buckets: BucketNumbers | None = None
-    """Only these buckets of each partition."""
+    """Only these buckets of each partition. Only for Paimon tables."""
     order_by: ColumnNames | None = None
     """With strategy ``full``, sort all rows of the chosen partitions by these columns; a Paimon
     table must have no primary key. For an Iceberg table an item may also be a term such as

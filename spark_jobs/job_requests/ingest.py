@@ -105,8 +105,8 @@ class IngestRequest(BatchRequest):
     """
     format: SourceFormat | MessageFormat | None = None
     """Format of the files. Default: by their suffix. JSON means one object per line. Change
-    messages, one per line, need their format here. Their rows are upserted and deleted; they also
-    add new columns and widen types.
+    messages, one per line, need their format here. The job upserts and deletes their rows, adds new
+    columns and widens types.
     """
     delimiter: DialectCharacter | None = None
     """For CSV files: the character between two values; ``\\t`` is a tab. Default: a comma."""

@@ -28,7 +28,7 @@ class RowChangeRequest(CommitRequest):
     conflict: Literal["transaction-order"] | None = None
     """With ``read_snapshot``: ``transaction-order``, the only value. It may be left out if the
     table option ``write.conflict`` has this value. A Mixed table always uses this order and refuses
-    ``read_snapshot``, because each job on it is a batch.
+    ``read_snapshot``, because each job on it is a [batch](mixed-batches.md).
     """
     dry_run: bool = False
     """Only count the rows, and the files that have these rows."""

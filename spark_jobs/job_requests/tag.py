@@ -50,9 +50,9 @@ class TagRequest(TableRequest):
     value. Only for Paimon tables.
     """
     retain: Retention | None = None
-    """``create``, ``replace``: the lifetime of the tag, such as ``"7 d"``. Default: the table
-    option ``tag.default-time-retained``, of an Iceberg table ``history.expire.max-ref-age-ms``;
-    without it the tag is kept until you delete it.
+    """``create``, ``replace``: the lifetime of the tag, such as ``"7 d"``, in an Iceberg table from
+    the commit of the snapshot. Default: the table option ``tag.default-time-retained``, of an
+    Iceberg table ``history.expire.max-ref-age-ms``; without it the tag is kept until you delete it.
     """
     exist_ok: bool = False
     """``create``: do nothing if the tag exists, even if it names another snapshot."""
