@@ -157,8 +157,9 @@ def _diverged(
     if not shared:
         return (
             f"its history, from snapshot {theirs[0]} on, does not contain any snapshot of main "
-            f"(up to {head.id}): the branch began empty, or the shared snapshots have expired. "
-            "Write its rows to main, or to a new branch of the newest snapshot of main"
+            f"(up to {head.id}): the branch began empty, the shared snapshots have expired, or a "
+            "rollback removed them from main. Write its rows to main, or to a new branch of the "
+            "newest snapshot of main"
         )
     fork = max(shared)
     return (

@@ -339,6 +339,19 @@ def test_the_isolation_decides_about_rows_that_are_added_meanwhile(
     assert ids_of(handle) == left
 
 
+@VERSIONS
+@pytest.mark.parametrize(("where", "left"), [("k = 'k1'", [4]), ("k = 'k1' AND id > 0", [4, 5])])
+def test_rows_that_are_added_meanwhile_are_deleted_at_any_isolation_if_partitions_decide(
+    storage, version, where, left
+):
+    isolation = {"write_delete_isolation-level": "snapshot"}
+    handle = made_table(storage, version, partition={"k": "identity"}, **isolation)
+    IcebergTable(handle).write(rows(3, 4))
+    meanwhile(handle, lambda other: IcebergTable(other).write(rows(5)))
+    delete(handle, where)
+    assert ids_of(handle) == left
+
+
 def test_rows_that_cannot_meet_the_condition_are_no_conflict(storage):
     handle = filled(storage)
     meanwhile(handle, lambda other: IcebergTable(other).write(rows(30)))

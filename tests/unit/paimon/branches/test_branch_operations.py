@@ -158,8 +158,22 @@ def test_a_branch_of_another_beginning_cannot_be_forwarded():
     with pytest.raises(lake.InvalidRequestError, match="the branch has no snapshot"):
         rows.table.branches.fast_forward("dev")
     commit_on(rows, "dev", ("+I", 9, "dev"))
-    with pytest.raises(lake.InvalidRequestError, match="the branch began empty, or the shared"):
+    with pytest.raises(lake.InvalidRequestError, match="the branch began empty, the shared"):
         rows.table.branches.fast_forward("dev")
+
+
+def test_a_rollback_that_cuts_main_decides_which_branches_can_be_forwarded():
+    rows = shop(2)
+    rows.table.branches.create("dev", snapshot=2)
+    commit_on(rows, "dev", ("+I", 9, "dev"))
+    rows.table.branches.fast_forward("dev")
+    rows.commit(("+I", 7, "main"))
+    rows.table.branches.create("newer", snapshot=4)
+    rows.table.rollback(snapshot=2, as_latest=False, force=True)
+    with pytest.raises(lake.InvalidRequestError, match="or a rollback removed them from main"):
+        rows.table.branches.fast_forward("newer")
+    rows.table.branches.fast_forward("dev")
+    assert values(rows.table) == ["dev", "v1", "v2"]
 
 
 def test_an_empty_main_takes_over_a_branch_that_began_empty():
