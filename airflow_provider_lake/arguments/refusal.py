@@ -35,6 +35,8 @@ _JSON_WORDS = {
 }
 _PLAIN = (str, int, float, date, timedelta, type(None))
 _FRAMES = ("DataFrame", "Table", "RecordBatch", "Series")
+_UNITS = {"idle": " h"}
+"""Units for the numbers of durations; other numbers as text need none."""
 _WHOLE_RESULT = "return_value"
 _DICT, _OF_STR = "{'name': 'value'}", {str: " of str"}
 _PARTITION = "{'dt': '2024-01-31'}"
@@ -114,7 +116,7 @@ def _next_step(name: str, hint: Any, value: Any, before: object) -> str:
     if isinstance(value, dict) and any(isinstance(each, date) for each in value.values()):
         return ": write times as str, such as '2024-01-31'"
     if isinstance(value, int | float | date) and fits(hint, str(value)):
-        return f": write {str(value)!r}"
+        return f": write {str(value) + _UNITS.get(name, '')!r}"
     return ""
 
 

@@ -172,6 +172,10 @@ def _refuse_what_means_nothing(given: Mapping[str, object], engine: str) -> None
         raise LakeArgumentError(
             f"{task}: leave out application_args, which are built from the other arguments"
         )
+    if "reconnect_on_retry" in given:
+        raise LakeArgumentError(
+            f"{task}: leave out reconnect_on_retry, which lake operators do not support"
+        )
     if (executor := given.get("executor")) in ("serial", "threads"):
         raise LakeArgumentError(
             f"{task}: argument 'executor' names the Airflow executor that runs the task; for the "

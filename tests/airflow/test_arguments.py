@@ -59,6 +59,8 @@ def compact(**arguments):
             "write lake_conn_id for the lake, or spark_conn_id for Spark",
         ),
         ({"application_args": ["x"]}, "leave out application_args"),
+        ({"reconnect_on_retry": True}, "leave out reconnect_on_retry"),
+        ({"idle": 5}, "'idle' must be a non-empty str, got 5: write '5 h'"),
         ({"engine": "python", "conf": {}}, "engine 'python' starts no Spark: leave out conf"),
         ({"engine": "python", "spark_conn_id": "s"}, "leave out spark_conn_id"),
         ({"stratgy": "full"}, "has no argument 'stratgy'; did you mean 'strategy'?"),
