@@ -81,7 +81,7 @@ def _of_values(values: Any, names: Sequence[str], metadata: TableMetadata) -> Pr
     parts: list[Predicate] = []
     for name, value in values.items():
         if name not in names:
-            known = f"only the partition columns {', '.join(names)}" if names else "none"
+            known = f"only {', '.join(names)}" if names else "none without a transform"
             wrong = f"{name!r} is not a partition column of {metadata.location}, which has {known}"
             wrong += closest(str(name), names)
             raise InvalidRequestError(
