@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -85,11 +86,14 @@ def detach(
     """
     catalog = _iceberg_catalog(context, "detach")
     what = "changes in the lost change store" if abandon_changes else "change store"
+    detach_table = partial(
+        catalog.detach_table, table, merge=merge, abandon_changes=abandon_changes
+    )
+    if abandon_changes and not yes:
+        detach_table(dry_run=True)  # refuses if the change store exists: then nothing is asked
     if not (dry_run or is_wanted(f"the {what} of table {table}", yes=yes)):
         return
-    report = catalog.detach_table(
-        table, merge=merge, abandon_changes=abandon_changes, dry_run=dry_run
-    )
+    report = detach_table(dry_run=dry_run)
     if as_json:
         print_json([report.to_dict()])
     else:

@@ -45,14 +45,13 @@ class IcebergDropPlan(Report):
     def sentence(self) -> str:
         """The plan in one sentence."""
         pair = f" and its change store {self.change_store}" if self.change_store else ""
-        are, its, it = ("are", "their", "them") if pair else ("is", "its", "it")
+        its, it = ("their", "them") if pair else ("its", "it")
         at = f" at {self.location}" if self.location else ""
-        where = f"table {self.table}{at}{pair} {are} removed from the catalog"
+        where = f"table {self.table}{at}{pair} would be removed from the catalog"
         if not self.purge:
-            return f"{where}; {its} files are kept"
+            return f"{where}; {its} files would be kept"
         kept = f"; kept: {counted(self.outside, 'file')} outside of {it}" if self.outside else ""
-        verb = "is" if self.files == 1 else "are"
-        files = f"{counted(self.files, 'file')} of {self._size} {verb} deleted"
+        files = f"{counted(self.files, 'file')} of {self._size} would be deleted"
         if self.is_whole_directory:
             files += f", with all other files in {its} {'directories' if pair else 'directory'}"
         return f"{where}; {files}{kept}"

@@ -9,20 +9,20 @@ from typing import Final
 __all__ = ["NOT_HERE", "REFUSED_ARGUMENTS"]
 
 _STAGED = "table.write(rows, commit=CommitId(…)) writes and commits at once"
-_OPTIMIZE = (
-    "table.plan_optimizing() shows what is due, and table.compact() merges changes and small files"
-)
+_ANALYZE = "it needs no statistics, because reads use the bounds of columns in the manifests"
 _PARTITIONS = "delete old rows with delete(where), or let Amoro's expiry of data drop partitions"
 _HISTORY = "the stores have histories of their own; scan(as_of=…) reads an earlier state"
 _CHANGES = "the change store is the changelog: table.changes(position) reads it"
 
 NOT_HERE: Final[Mapping[str, str]] = {
-    "analyze": _OPTIMIZE,
-    "analyze_partitions": _OPTIMIZE,
+    "analyze": _ANALYZE,
+    "analyze_partitions": _ANALYZE,
     "branches": _HISTORY,
     "changelog": _CHANGES,
-    "compact_deletes": _OPTIMIZE,
-    "compact_manifests": _OPTIMIZE,
+    "compact_deletes": "table.plan_optimizing() shows what is due, and table.compact() merges "
+    "changes and small files",
+    "compact_manifests": "each commit merges small manifests, unless "
+    "commit.manifest-merge.enabled is false",
     "expire_partitions": _PARTITIONS,
     "ingest_changes": "read table.changes(position) in a function, and write the rows with "
     "table.write",

@@ -417,7 +417,7 @@ def test_a_table_is_dropped_after_a_dry_run(tmp_path):
     drop = [*named, "drop-table", "shop.orders", "--purge"]
     planned = show(*drop, "--dry-run").splitlines()
     place = f"file://{tmp_path}/shop/orders"
-    assert planned[0].startswith(f"table shop.orders at {place} is removed from the catalog")
+    assert planned[0].startswith(f"table shop.orders at {place} would be removed from the catalog")
     assert planned[1] == "nothing was deleted"
     [plan] = json.loads(show(*drop, "--yes", "--json"))
     assert (plan["purge"], plan["dry_run"]) == (True, False)

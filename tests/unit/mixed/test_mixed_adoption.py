@@ -469,6 +469,9 @@ def test_commands_adopt_and_detach_tables(tmp_path):
     assert "would become a Mixed table" in lake_command("adopt", "db.t", *key, "--dry-run")
     [report] = json.loads(lake_command("adopt", "db.t", *key, "--json"))
     assert (report["rows"], report["primary_key"], report["dry_run"]) == (1, ["id"], False)
+    words = ["-w", str(tmp_path), "--format", "iceberg", "detach", "db.t", "--abandon-changes"]
+    refused = CliRunner().invoke(app, words)  # before the question, which needs --yes here
+    assert "change store 'db.t_change_' exists" in str(refused.exception)
     assert "would be an ordinary" in lake_command("detach", "db.t", "--dry-run")
     assert "db.t is now an ordinary Iceberg table" in lake_command("detach", "db.t", "--yes")
     refused = CliRunner().invoke(app, ["-w", str(tmp_path), "adopt", "db.t", *key])

@@ -90,7 +90,7 @@ def test_a_plan_names_the_change_store(catalog):
     create_mixed(catalog, "shop.orders")
     planned = catalog.plan_drop_table("shop.orders", purge=True)
     assert planned.change_store == "shop.orders_change_"
-    assert "and its change store shop.orders_change_ are removed" in planned.sentence
+    assert "and its change store shop.orders_change_ would be removed" in planned.sentence
 
 
 def test_a_plan_names_sizes_that_the_metadata_lacks_as_unknown(catalog):
@@ -98,11 +98,11 @@ def test_a_plan_names_sizes_that_the_metadata_lacks_as_unknown(catalog):
     planned = catalog.plan_drop_table("shop.empty", purge=True)
     assert (planned.files, planned.bytes, planned.unknown_sizes) == (2, 0, 2)
     rest = ", with all other files in their directories" if planned.is_whole_directory else ""
-    assert planned.sentence.endswith(f"; 2 files of unknown size are deleted{rest}")
+    assert planned.sentence.endswith(f"; 2 files of unknown size would be deleted{rest}")
     create_mixed(catalog, "shop.orders")
     planned = catalog.plan_drop_table("shop.orders", purge=True)
     assert 0 < planned.unknown_sizes < planned.files
-    assert f" files of at least {size(planned.bytes)} are deleted" in planned.sentence
+    assert f" files of at least {size(planned.bytes)} would be deleted" in planned.sentence
 
 
 def test_a_change_store_with_another_name_is_dropped_if_no_other_table_names_it(tmp_path):
@@ -180,7 +180,7 @@ def test_the_entry_of_a_table_outside_of_the_warehouse_is_listed_and_dropped(tmp
 
     assert ours.list_tables("shop") == ["orders", "orders_change_"]
     planned = ours.plan_drop_table("shop.orders").sentence
-    assert planned == "table shop.orders is removed from the catalog; its files are kept"
+    assert planned == "table shop.orders would be removed from the catalog; its files would be kept"
     with pytest.raises(lake.InvalidRequestError, match="outside of the warehouse"):
         ours.plan_drop_table("shop.orders", purge=True)
     ours.drop_table("shop.orders")

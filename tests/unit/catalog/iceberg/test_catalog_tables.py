@@ -214,7 +214,7 @@ def test_a_purge_deletes_only_the_files_that_the_metadata_names(tmp_path):
     plan = catalog.plan_drop_table("shop.orders", purge=True)
     assert (plan.files, plan.outside) == (len(there) - 1, 0)
     assert plan.sentence.startswith(
-        f"table shop.orders at file://{root} is removed from the catalog; "
+        f"table shop.orders at file://{root} would be removed from the catalog; "
     )
     assert files_below(root) == there
     catalog.drop_table("shop.orders", purge=True)
@@ -227,7 +227,7 @@ def test_the_plan_of_a_drop_counts_one_file_in_the_singular(tmp_path):
     catalog.create_database("shop")
     catalog.create_table("shop.orders", COLUMNS)
     plan = catalog.plan_drop_table("shop.orders", purge=True)
-    assert plan.sentence.endswith("; 1 file of unknown size is deleted")
+    assert plan.sentence.endswith("; 1 file of unknown size would be deleted")
     assert replace(plan, outside=1).sentence.endswith("; kept: 1 file outside of it")
 
 
@@ -237,7 +237,7 @@ def test_the_plan_of_a_drop_names_all_other_files_of_a_directory(tmp_path):
     catalog.create_table("shop.orders", COLUMNS)
     plan = catalog.plan_drop_table("shop.orders", purge=True)
     assert plan.sentence.endswith(
-        "; 1 file of unknown size is deleted, with all other files in its directory"
+        "; 1 file of unknown size would be deleted, with all other files in its directory"
     )
 
 
