@@ -55,9 +55,9 @@ def copyable(context: typer.Context, text: str, table: str | None = None) -> str
     them.
 
     Options from the environment are left out. A secret is shown as ``…``. TABLE in the text becomes
-    the name that the user typed. ``table`` is the name of the table in the text. If the user typed
-    the directory of the table, the commands get the directory. A command with a directory does not
-    get the options with which names are looked up.
+    the name that the user typed, unless it is the name of a database. ``table`` is the name of the
+    table in the text. If the user typed the directory of the table, the commands get the directory.
+    A command with a directory does not get the options with which names are looked up.
     """
     root = context.find_root()
     names = root.command.commands if isinstance(root.command, TyperGroup) else {}
@@ -73,7 +73,7 @@ def copyable(context: typer.Context, text: str, table: str | None = None) -> str
         return shlex.join(["lake", *chain.from_iterable(options), found[2]])
 
     typed = context.params.get("name", context.params.get("table"))
-    if isinstance(typed, str):
+    if isinstance(typed, str) and ("." in typed or "/" in typed):
         shown = ["TABLE"] if table is None or "/" not in typed else ["TABLE", shlex.quote(table)]
         for each in shown:
             word = re.compile(_BEFORE + re.escape(each) + r"(?![\w$-])")

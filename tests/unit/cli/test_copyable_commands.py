@@ -59,6 +59,11 @@ def test_a_secret_is_not_repeated(words):
     assert "…" in said
 
 
+@pytest.mark.parametrize(("typed", "named"), [("shop.orders", "shop.orders"), ("shop", "TABLE")])
+def test_only_the_name_of_a_table_replaces_the_word_table(typed, named):
+    assert shown(["missing-files", typed], "`lake scan TABLE`") == f"`lake scan {named}`"
+
+
 @pytest.mark.parametrize("command", ["health", "compact"])
 def test_a_table_named_by_its_directory_keeps_that_name(command):
     text = (
