@@ -120,7 +120,9 @@ def _job(job: Job[Any]) -> Iterator[str]:
 
 
 def _table(request: type[Any], only: type[Any] | None) -> list[str]:
-    """Return a table of the keys that ``only`` declares; None: those of no shared class."""
+    """Return a table of the keys that the class ``only`` declares, or with None of the keys that
+    no shared class declares.
+    """
     rows = ["| key | takes | default | meaning |", "|---|---|---|---|"]
     hints = key_hints(request)
     for key in declared_keys(request):
@@ -142,7 +144,7 @@ def _owner(request: type[Any], name: str) -> type[Any]:
 
 @cache
 def _meaning(kind: type[Any]) -> dict[str, str]:
-    """Return the sentence below each key in the source."""
+    """Return the sentence below each key in the source of ``kind``, by key."""
     [declaration] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(declaration, ast.ClassDef)
     found = {}

@@ -86,8 +86,8 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
     for address in paths:
         if roots.require(address, f"table {table!r}").real().holds(mine):
             raise InvalidRequestError(
-                f"cannot drop {table}: its external path {address} contains its own directory, so "
-                "the drop would delete more than the table. "
+                f"cannot drop {table}: its external path {address} contains the directory of "
+                "the table, so the drop would delete more than the table. "
                 f"{_by_hand(table, storage.uri(layout.root), address)}"
             )
     plan = DropPlan(table, storage.uri(layout.root), tuple(paths), roots=roots)

@@ -22,7 +22,7 @@ class RepairReport(Report):
     """Tables whose rename was interrupted; their files are now in the directory of the new name."""
     dropped: tuple[str, ...] = ()
     """Tables whose drop was interrupted; their files are deleted now. A table that was already
-    renamed to a hidden directory has the name of that directory.
+    renamed to a hidden directory is listed under the name of that directory.
     """
     synchronized: tuple[str, ...] = ()
     """Tables whose options in the SQL database differed from their newest schema; they are equal
@@ -39,7 +39,7 @@ class RepairReport(Report):
     """
 
     def to_dict(self) -> dict[str, list[str]]:
-        """Return the table names of each field, ready for JSON."""
+        """Return the names in each field, ready for JSON."""
         return {field.name: [*getattr(self, field.name)] for field in fields(self)}
 
     def __add__(self, other: RepairReport) -> RepairReport:

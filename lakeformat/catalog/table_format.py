@@ -101,7 +101,7 @@ def explain_missing(storage: Storage, root: str, missing: NotFoundError) -> Lake
     """Return a more helpful error than ``missing`` for a directory without a Paimon table.
 
     The error names the table of another format, the tables below the directory, or the command that
-    makes a table of plain files. For an empty directory ``missing`` is returned.
+    makes a table of plain files. If none of these is found, ``missing`` is returned.
     """
     try:
         # The usual cases: the place is empty, or a Paimon table lacks this branch.

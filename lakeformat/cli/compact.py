@@ -331,7 +331,7 @@ def other_compactors(catalog: Any, names: Sequence[str]) -> Iterator[OtherCompac
 
 
 def _is_left(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:
-    """Return True if the plan failed, or if the table was not compacted completely."""
+    """Return True if the plan or the compaction failed, or if the compaction stopped early."""
     if outcome.report is None:
         return outcome.error is not None
     return not is_plan and why_unfinished(outcome.report) is not None

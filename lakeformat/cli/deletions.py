@@ -71,5 +71,5 @@ def show_deletion(report: DeletionReport, removals: Sequence[Removal], *, as_jso
     if report.failures:
         raise LakeError(
             f"{counted(report.failures, 'file')} of {report.table} could not be deleted: run the "
-            f"command again to delete the rest. The first is {report.failed[0]}"
+            f"command again to delete the rest. The first file is {report.failed[0]}"
         )

@@ -190,7 +190,7 @@ def _require_complete(reports: Sequence[tuple[str, ExpireReport | IcebergExpireR
             else "run the command again to delete the rest"
         )
         raise LakeError(
-            f"{count} of {of_tables} could not be deleted: {rest}. The first is "
+            f"{count} of {of_tables} could not be deleted: {rest}. The first file is "
             f"{first.deleted.failed[0]}"
         )
 

@@ -155,8 +155,9 @@ def existing_catalog(context: typer.Context) -> lake.Catalog:
 def existing_catalog_of_any_format(context: typer.Context) -> lake.Catalog | IcebergCatalog:
     """Return the catalog at ``named_warehouse``.
 
-    ``NotFoundError`` is raised if the directory of the warehouse is missing, or if the SQL database
-    certainly does not have this catalog. Catalogs in other services are not checked.
+    ``NotFoundError`` is raised if the directory of the warehouse is missing and the catalog lists
+    no database, or if the SQL database certainly does not have this catalog. Catalogs in other
+    services are not checked.
     """
     catalog = catalog_of_any_format(context)
     _require_warehouse(context, catalog)

@@ -40,8 +40,8 @@ def check_values(batch: pa.RecordBatch) -> None:
 
 
 def is_ascii(texts: pa.Array) -> bool:
-    """Return True only if all texts are ASCII. Rows without a data buffer, and offsets that
-    descend, return False.
+    """Return True only if all texts are ASCII. Return False for rows without a data buffer, and
+    for offsets that descend.
 
     No offset may be beyond the data buffer.
     """

@@ -61,9 +61,9 @@ def bounded_by(bounds: tuple[Value, Value] | None, null_count: int) -> ColumnSta
 def merge_bounds(bounds: Iterable[tuple[Value, Value] | None]) -> tuple[Value, Value] | None:
     """Return the least minimum and the greatest maximum of several parts of a column.
 
-    The caller leaves out parts without values. Return None without any part, if the bounds of a
-    part are unknown (None), or if a bound is NaN: readers disagree on the order of NaN. A minimum
-    of zero becomes -0.0 and a maximum of zero 0.0, so that both zeros are between them.
+    The caller leaves out parts without values. Return None if there is no part, if the bounds
+    of a part are unknown (None), or if a bound is NaN: readers disagree on the order of NaN. A
+    minimum of zero becomes -0.0 and a maximum of zero 0.0, so that both zeros are between them.
     """
     lowest: Value = None
     highest: Value = None

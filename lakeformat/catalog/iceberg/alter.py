@@ -59,7 +59,7 @@ def alteration_of(table: str, changes: Sequence[SchemaChange]) -> Alteration:
     """Return the changes as one alteration.
 
     Raise ``InvalidRequestError`` if ``changes`` is empty, sets a credential, makes a column NOT
-    NULL, or adds a column with a default.
+    NULL, or adds a column that is NOT NULL or has a default.
     """
     if not changes:
         raise InvalidRequestError(

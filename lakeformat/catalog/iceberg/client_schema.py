@@ -22,6 +22,6 @@ def client_schema(metadata: TableMetadata, failed: str) -> Schema:
         return Schema.model_validate(schema_to_json(metadata.schema))
     except ValidationError as error:
         raise UnsupportedError(
-            f"{failed}: PyIceberg does not know one of its types: {error.errors()[0]['msg']}. "
+            f"{failed}: PyIceberg does not know the type of a column: {error.errors()[0]['msg']}. "
             "Create the table with Spark, or in another catalog"
         ) from None

@@ -22,9 +22,7 @@ from lakeformat.tables.credential_options import require_no_credential
 __all__ = ["is_mixed", "require_harmless", "require_no_store_mark", "require_no_version_field"]
 
 _OF_STORES = (TABLE_STORE, CHANGE_IDENTIFIER, PRIMARY_KEY, RENAMED_TO, CLONING, HIVE_LOCATION)
-"""Properties with which a table is opened as a store of a Mixed or Mixed-Hive table, or not at
-all.
-"""
+"""Properties that make a table a store of a Mixed or Mixed-Hive table, or prevent its opening."""
 
 
 def is_mixed(table_format: object) -> bool:

@@ -92,7 +92,7 @@ def detach_base(
 ) -> DetachReport:
     """Make a base store an ordinary Iceberg table, after its change store has been lost.
 
-    Raise ``InvalidRequestError`` if the change store exists, or if ``name`` names no change store.
+    Raise ``InvalidRequestError`` if the change store exists, or if the table names no change store.
     """
     base = handle(name)
     loaded = base.load()

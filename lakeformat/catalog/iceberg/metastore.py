@@ -98,7 +98,7 @@ class Metastore(ABC):
     def forget_leases(  # noqa: B027 - most metastores keep none
         self, table_uuid: str
     ) -> None:
-        """Delete the leases of a dropped table that the metastore keeps."""
+        """Delete the leases that the metastore keeps for a dropped table."""
 
     def has_other_files(self, name: TableName) -> bool:
         """Return True if the table has files other than metadata; only a metastore of directories

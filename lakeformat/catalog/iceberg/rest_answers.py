@@ -24,8 +24,7 @@ __all__ = ["read_answer", "read_published"]
 def read_answer(response: Response, subject: str) -> Answer:
     """Return the address of the metadata file and the storage options in an answer.
 
-    ``subject`` begins the error message for an invalid answer, such as "the answer about table
-    'a.b'".
+    ``subject`` names the answer in errors, such as "the answer about table 'a.b'".
     """
     found = _members(response, subject)
     address = _address(found, subject)
@@ -36,7 +35,7 @@ def read_answer(response: Response, subject: str) -> Answer:
 def read_published(response: Response, subject: str) -> tuple[str, TableMetadata]:
     """Return the address and the content of the metadata in an answer.
 
-    ``subject`` begins the error message for an invalid answer.
+    ``subject`` names the answer in errors.
     """
     found = _members(response, subject)
     content = json.dumps(found.get("metadata")).encode()

@@ -73,7 +73,7 @@ class SqlLeases:
         return StoredLease(number, str(found[1]), expires_millis)
 
     def take(self, lease: StoredLease) -> bool:
-        """Store ``lease`` if the number in the row is one less, or if there is no row; then return
+        """Store ``lease`` if the row has the number before it, or if there is no row; then return
         True.
 
         Return False if another holder was first. Raise ``LockUnavailableError`` if the answer of

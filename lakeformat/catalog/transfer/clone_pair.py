@@ -144,7 +144,7 @@ class _PairClone:
         if found is None:
             raise AlreadyExistsError(
                 f"table '{store}' exists in {self.catalog.location}: choose another name for the "
-                "clone, or drop it first"
+                "clone, or drop the table first"
             )
         raise AlreadyExistsError(
             f"'{store}' in {self.catalog.location} is another unfinished clone{shown_mark(found)}: "
@@ -283,7 +283,8 @@ def clone_pair(
         return clone.report(
             dry_run=False,
             copies=False,
-            outcome="an earlier attempt had copied and compared all rows; it is complete now",
+            outcome="an earlier attempt had copied and compared all rows; the clone is complete "
+            "now",
         )
     clone.make_stores()
     clone.copy_rows()

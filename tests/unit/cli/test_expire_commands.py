@@ -81,7 +81,7 @@ def test_files_that_could_not_be_deleted_are_an_error_with_what_deletes_them(rep
     with pytest.raises(lake.LakeError) as one:
         _require_complete([("a.a", replace(failed, deleted=Deleted())), ("a.b", failed)])
     assert str(one.value) == (
-        f"2 files of a.b could not be deleted: {advice}. The first is memory://a/x: no"
+        f"2 files of a.b could not be deleted: {advice}. The first file is memory://a/x: no"
     )
     with pytest.raises(lake.LakeError, match=r"^4 files of 2 tables could not be deleted: "):
         _require_complete([("a.b", failed), ("a.c", failed)])
