@@ -330,10 +330,10 @@ class Catalog(CatalogPlaces):
             published.run()
 
     def _withdrawal(self, name: TableName) -> Withdrawal | None:
-        """Return the catalog entries and the metadata with which a table is published as an Iceberg
-        table.
+        """Return an object that removes a table's entries in Iceberg catalogs, and its Iceberg
+        metadata in the warehouse.
 
-        None if it is not published, or if the table or its publication cannot be read.
+        None if the table is not published, or if it or its publication cannot be read.
         """
         layout = self._files_of(name)
         with suppress(LakeError):

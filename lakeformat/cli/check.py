@@ -78,8 +78,8 @@ WarnOption = Annotated[
     typer.Option(
         "--warn-only",
         metavar="CHECK",
-        help="A check that only warns, by its name or kind: 'not_null(note)', unique; rows names "
-        "the check of --min-rows and --max-rows. Repeatable.",
+        help="A check that only warns, by its name or kind, such as 'not_null(note)' or unique; "
+        "--min-rows and --max-rows are the check rows. Repeatable.",
     ),
 ]
 

@@ -59,8 +59,8 @@ WhereOption = Annotated[
     str | None,
     typer.Option(
         metavar="SQL",
-        help="""Only these partitions, such as "dt >= '2024-01-31'". Iceberg tables: any """
-        "columns, and only files that may have such rows.",
+        help="""Only these partitions, such as "dt >= '2024-01-31'". For Iceberg tables a """
+        "condition on any columns: only files that may have such rows.",
     ),
 ]
 IdleOption = Annotated[

@@ -330,7 +330,7 @@ def _drop(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Print what would be deleted, ask, and call ``drop``."""
+    """Print the plans; without ``dry_run`` drop after a question, which ``yes`` leaves out."""
     if not as_json:
         _print(what, plans)
     if not dry_run:

@@ -89,7 +89,7 @@ def counting_rows(what: str) -> Iterator[Callable[[int], None] | None]:
 
 @contextmanager
 def files_done() -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a function that shows a bar; None if stderr is not a terminal.
+    """Yield a function that shows a progress bar; None if stderr is not a terminal.
 
     The function takes the number of all files, and the number of files that are done.
     """

@@ -52,8 +52,8 @@ def publish(
 
     The table needs the option metadata.iceberg.storage, such as table-location. Commits of this
     program publish without this command, unless the option iceberg.publish-mode is async. With
-    --check the exit code is 1 if a reader of Iceberg returns other rows or fails, except for a
-    known limit, or if the metadata names other files or is behind the table.
+    --check the exit code is 1 if the metadata is behind the table or names other files, or if a
+    reader of Iceberg fails or returns other rows, unless it cannot read such tables.
 
     An example: lake publish shop.orders
     """

@@ -47,7 +47,7 @@ RetainOption = Annotated[
         metavar="AGE",
         help="Lifetime, such as '7 d', in an Iceberg table from the commit of the snapshot; `lake "
         "tag expire` deletes the tag afterwards. Default: the table option "
-        "tag.default-time-retained, of an Iceberg table history.expire.max-ref-age-ms.",
+        "tag.default-time-retained; in an Iceberg table, history.expire.max-ref-age-ms.",
     ),
 ]
 ForceOption = Annotated[

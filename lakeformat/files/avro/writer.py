@@ -53,8 +53,8 @@ class AvroFileWriter:
             fastavro.parse_schema(declared)
         except fastavro.schema.SchemaParseException as reason:
             raise UnsupportedError(
-                f"avro files cannot hold these columns: {reason}; the names of two nested columns "
-                "collide; set 'file.format' to parquet or rename one"
+                "avro files cannot hold these columns, because the names of two nested columns "
+                f"collide ({reason}): set 'file.format' to parquet, or rename one of the two"
             ) from None
         self._plain = fastavro.parse_schema(plain_record(avro_columns(declared)))
         self._plain_header_size = len(self._encode(self._plain, []))
