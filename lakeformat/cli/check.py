@@ -79,7 +79,7 @@ WarnOption = Annotated[
         "--warn-only",
         metavar="CHECK",
         help="A check that only warns, by its name or kind, such as 'not_null(note)' or unique; "
-        "--min-rows and --max-rows are the check rows. Repeatable.",
+        "the check of --min-rows and --max-rows is named rows. Repeatable.",
     ),
 ]
 

@@ -72,7 +72,7 @@ def _without_tables(catalog: lake.Catalog | lake.IcebergCatalog) -> str:
     kind, other = (
         ("Paimon", "Iceberg") if isinstance(catalog, lake.Catalog) else ("Iceberg", "Paimon")
     )
-    advice = f"; if it has {other} tables, add --format {other.casefold()}"
+    advice = f"; if it has {other} tables, add --format {other.casefold()} before the command"
     return f"{catalog.location} has no {kind} table{advice}"
 
 

@@ -101,7 +101,8 @@ def analyze(
                 + (
                     f"run `lake analyze {shlex.quote(name)} --all-columns`"
                     if "analyze" in found.operations
-                    else found.instead["analyze_partitions"]
+                    else f"`lake plan {shlex.quote(name)}` shows what is due, and `lake compact "
+                    f"{shlex.quote(name)}` merges changes and small files"
                 )
             )
         print_report(found.analyze_partitions(dry_run=dry_run), as_json=as_json)

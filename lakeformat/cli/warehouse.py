@@ -155,9 +155,8 @@ def existing_catalog(context: typer.Context) -> lake.Catalog:
 def existing_catalog_of_any_format(context: typer.Context) -> lake.Catalog | IcebergCatalog:
     """Return the catalog at ``named_warehouse``.
 
-    ``NotFoundError`` is raised if the directory of the warehouse is missing and the catalog lists
-    no database, or if the SQL database certainly does not have this catalog. Catalogs in other
-    services are not checked.
+    ``NotFoundError`` is raised if the directory of the warehouse is missing and no database is
+    listed, or if the SQL database certainly lacks this catalog. Other services are not checked.
     """
     catalog = catalog_of_any_format(context)
     _require_warehouse(context, catalog)
@@ -373,7 +372,8 @@ def _refuse_format(
     context: typer.Context, table: lake.IcebergTable | lake.MixedTable
 ) -> UnsupportedError:
     """Return the error for a command that does not work on tables of this format."""
-    command, named = _command_path(context), context.params.get("table")
+    command, params = _command_path(context), context.params
+    named = params.get("table", params.get("name"))
     return UnsupportedError(
         f"{table.location} is {table.kind}, on which `lake {command}` does not work: "
         f"{advice_for(table.format, command, named or table.location)}"

@@ -60,7 +60,7 @@ def in_words_of_commands(text: str, program: Any) -> str:
     def beside(found: re.Match[str]) -> str:
         return "" if commands.get(found[1]) == found[2] else found[0]
 
-    text = _BESIDE.sub(beside, text)
+    text = _BESIDE.sub(beside, text).replace("format='mixed'", "--mixed")
     text = _CALL.sub(called, text)
     text = _EMPTY_CALL.sub(called_alone, text)
     text = _REMOVE.sub("--remove", text)

@@ -57,7 +57,8 @@ def required_keys(columns: pa.Schema, key: Sequence[str]) -> pa.Schema:
     if not key or not is_list(key):
         raise InvalidRequestError(
             f"primary_key is {key!r}, but a Mixed table needs key columns: name them in a list. "
-            "Without a key it would be an ordinary Iceberg table: for that, pass format='iceberg'"
+            "Without a key it would be an ordinary Iceberg table: for that, leave out "
+            "format='mixed'"
         )
     if len({*key}) < len(key):
         raise InvalidRequestError(

@@ -118,7 +118,7 @@ def clone_table(
         )
     if full and (snapshot is not None or tag is not None):
         raise InvalidRequestError(
-            "full=True copies every snapshot and tag: leave out 'snapshot' and 'tag', or full=True"
+            "full=True copies every snapshot and tag: leave out snapshot= and tag=, or full=True"
         )
     handle = source._handle
     _require_blobs_named(handle)

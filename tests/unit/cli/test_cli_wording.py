@@ -29,6 +29,7 @@ from lakeformat.types.duration_text import duration
             "by one of --snapshot, --tag and --as-of; got",
         ),
         ("use mode='delta'", "use --mode delta"),
+        ("pass format='mixed' and primary_key", "pass --mixed and --primary-key"),
         ("write delimiter=';' if", "write --delimiter ';' if"),
         ("create it with create_database('nodb')", "create it with `lake create-database nodb`"),
         ("run catalog.repair('shop.t')", "run `lake repair shop.t`"),

@@ -445,6 +445,14 @@ def test_a_command_for_catalogs_of_paimon_tables_is_refused(warehouse):
     assert "is a catalog of Iceberg tables, on which `lake repair` does not work" in message
 
 
+def test_advice_names_the_table_as_it_was_typed(tmp_path, mixed):
+    make_small_table(tmp_path / "shop/orders")
+    message = refusal("-w", str(tmp_path), "--format", "iceberg", "missing-files", "shop.orders")
+    assert "`lake scan shop.orders` names the first missing file" in message
+    message = refusal("analyze", mixed, "--partitions")
+    assert f"`lake compact {mixed}` merges changes" in message
+
+
 def test_a_directory_has_no_format(warehouse):
     shown = runner.invoke(app, ["--format", "iceberg", "scan", f"{warehouse}/shop/orders"])
     assert "leave out --format" in str(shown.exception)
