@@ -170,10 +170,13 @@ def _key(metadata: TableMetadata, name: TableName, given: Sequence[str] | None) 
     fields.
     """
     if given is not None and (not given or not is_list(given)):
+        without_key = (
+            "A Mixed table without a key has no change store: it is an ordinary Iceberg table, so "
+            f"there is nothing to adopt in '{name}'"
+        )
         raise InvalidRequestError(
-            f"primary_key must be a list with one or more columns, got {given!r}. A Mixed table "
-            "without a key has no change store: it is an ordinary Iceberg table, so there is "
-            f"nothing to adopt in '{name}'"
+            f"primary_key must be a list with one or more columns, got {given!r}"
+            + ("" if given else f". {without_key}")
         )
     if given is not None:
         return [*given]

@@ -73,8 +73,8 @@ class SqlLeases:
         return StoredLease(number, str(found[1]), expires_millis)
 
     def take(self, lease: StoredLease) -> bool:
-        """Store ``lease`` if the row has the number before it, or if there is no row; then return
-        True.
+        """Store ``lease`` and return True if its number follows the number in the row, or if there
+        is no row.
 
         Return False if another holder was first. Raise ``LockUnavailableError`` if the answer of
         the SQL database is lost.
