@@ -203,7 +203,7 @@ def _require_same_pair(metadata: TableMetadata, name: TableName, key: Sequence[s
     raise AlreadyExistsError(
         f"table '{name}' is already the base store of a Mixed table with the key "
         f"{', '.join(found)}, not {', '.join(key)}: to give it another key, detach it first, with "
-        f"detach_table({str(name)!r}) or `lake detach {name}`"
+        f"detach_table({str(name)!r}) or `lake --format iceberg detach {name}`"
     )
 
 
@@ -225,8 +225,8 @@ def _require_own(change: TableName, found: TableMetadata, adoption: Adoption) ->
     if (detaching := found.properties.get(DETACHING)) is not None:
         raise AlreadyExistsError(
             f"table '{change}' is the change store that an interrupted detach of {detaching!r}, or "
-            f"a failed adoption, has left: run detach_table({detaching!r}) or `lake detach "
-            f"{detaching}`, then repeat the call"
+            f"a failed adoption, has left: run detach_table({detaching!r}) or `lake --format "
+            f"iceberg detach {detaching}`, then repeat the call"
         )
     wanted = _described(adoption, found.location)
     if found.snapshots or found.properties.get(TABLE_STORE) != wanted.properties[TABLE_STORE]:
