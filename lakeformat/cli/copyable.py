@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.errors import LakeError
 
-__all__ = ["LakeCommand", "copyable"]
+__all__ = ["LakeCommand", "copyable", "worded"]
 
 _COMMAND = re.compile(r"\blake (--format iceberg )?([a-z]+(?:-[a-z]+)*)(?=[ `])")
 _BEFORE = r"(\blake [a-z-]+ (?:[a-z]+ )?)"
@@ -48,6 +49,13 @@ class LakeCommand(TyperCommand):
         except LakeError:
             LakeCommand.failed = ctx
             raise
+
+
+def worded(context: typer.Context, text: str, table: str | None = None) -> str:
+    """Return a text of the library with options and commands that you can copy, instead of Python
+    arguments and calls; see ``copyable``.
+    """
+    return copyable(context, in_words_of_commands(text, context.find_root().command), table)
 
 
 def copyable(context: typer.Context, text: str, table: str | None = None) -> str:

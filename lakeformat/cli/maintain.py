@@ -12,7 +12,7 @@ import typer
 
 from lakeformat.cli.arguments import DryRun
 from lakeformat.cli.compact import ExecutorOption, YesOption, goes_on_beside, other_compactors
-from lakeformat.cli.copyable import copyable
+from lakeformat.cli.copyable import copyable, worded
 from lakeformat.cli.grid import GridColumn, print_grid
 from lakeformat.cli.health import STYLE
 from lakeformat.cli.many_tables import (
@@ -29,7 +29,6 @@ from lakeformat.cli.warehouse import (
     existing_catalog_of_any_format,
     named_table_of_any_format,
 )
-from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.executor import require_executor
 from lakeformat.types.byte_size import size
 
@@ -193,7 +192,7 @@ def _show(context: typer.Context, report: MaintainReport) -> None:
         ]
     )
     if report.note is not None:
-        typer.echo(f"\nnote: {_worded(context, report.note, report.table)}")
+        typer.echo(f"\nnote: {worded(context, report.note, report.table)}")
     _show_obstacles(context, [report])
     if report.dry_run and not report.is_idle:
         _show_command(context)
@@ -216,7 +215,7 @@ def _reasons(context: typer.Context, report: MaintainReport) -> list[str]:
     obstacles.
     """
     return [
-        _worded(context, step.reason, report.table)
+        worded(context, step.reason, report.table)
         if step.error is None
         else "see the obstacles below"
         for step in report.steps
@@ -248,9 +247,9 @@ def _show_obstacles(context: typer.Context, reports: Sequence[MaintainReport]) -
     columns = [
         GridColumn(
             "obstacle",
-            [_worded(context, each.finding, table) for table, each in found],
+            [worded(context, each.finding, table) for table, each in found],
         ),
-        GridColumn("what to do", [_worded(context, each.advice, table) for table, each in found]),
+        GridColumn("what to do", [worded(context, each.advice, table) for table, each in found]),
     ]
     if len(reports) > 1:
         columns.insert(0, GridColumn("table", [table for table, _ in found]))
@@ -285,10 +284,6 @@ def _change(report: MaintainReport, key: str) -> str | None:
         if each is not None
     ]
     return " to ".join(dict.fromkeys(texts)) or None
-
-
-def _worded(context: typer.Context, text: str, table: str | None = None) -> str:
-    return copyable(context, in_words_of_commands(text, context.find_root().command), table)
 
 
 @contextmanager

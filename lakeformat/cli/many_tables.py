@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from lakeformat.cli.copyable import worded
 from lakeformat.cli.output import Shown, print_json, print_rows
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import existing_catalog, existing_catalog_of_any_format
-from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.errors import NotFoundError
 from lakeformat.tables.table_by_table import Reported, TableOutcome, table_by_table
 from lakeformat.types.sentence import sentence
@@ -120,7 +120,6 @@ def outcome_text(context: typer.Context, outcome: TableOutcome[Any]) -> str:
 
     Arguments in the text are written as options of commands.
     """
-    program = context.find_root().command
     if outcome.skipped is not None:
-        return f"skipped: {in_words_of_commands(outcome.skipped, program)}"
-    return f"{type(outcome.error).__name__}: {in_words_of_commands(str(outcome.error), program)}"
+        return f"skipped: {worded(context, outcome.skipped)}"
+    return f"{type(outcome.error).__name__}: {worded(context, str(outcome.error))}"

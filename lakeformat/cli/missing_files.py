@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakeformat.cli.arguments import TableArgument
+from lakeformat.cli.copyable import worded
 from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, named_table
-from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.types.byte_size import size
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def missing_files(
 
 def _warn(context: typer.Context, objection: str | None) -> None:
     if objection is not None:
-        why = in_words_of_commands(objection, context.find_root().command)
+        why = worded(context, objection)
         typer.secho(f"--remove would be refused: {why}", fg="red", bold=True, err=True)
 
 

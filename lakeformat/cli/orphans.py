@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakeformat.cli.copyable import worded
 from lakeformat.cli.many_tables import NameArgument, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import counting
@@ -22,7 +23,6 @@ from lakeformat.cli.warehouse import (
     existing_catalog_of_any_format,
     named_table_of_any_format,
 )
-from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.errors import InvalidRequestError
 from lakeformat.types.byte_size import size
 
@@ -156,7 +156,7 @@ def _show_table(context: typer.Context, report: OrphanReport, *, as_json: bool) 
                 typer.echo(f"and {left_out} more; --save FILE writes all of them")
             typer.echo()
         for line in _lines(report):
-            typer.echo(in_words_of_commands(line, context.find_root().command))
+            typer.echo(worded(context, line))
     if report.failures:
         raise typer.Exit(EXIT_FAILED)
 
@@ -190,7 +190,7 @@ def _warn(context: typer.Context, report: OrphanReport) -> None:
     if report.override is not None:
         typer.secho(f"AGE LIMIT OVERRIDDEN: {report.override}", fg="red", bold=True, err=True)
     if report.objection is not None:
-        why = in_words_of_commands(report.objection, context.find_root().command)
+        why = worded(context, report.objection)
         typer.secho(f"--remove would be refused: {why}", fg="red", bold=True, err=True)
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakeformat.cli.arguments import DryRun, PartitionsWhereOption, TableArgument
+from lakeformat.cli.copyable import worded
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, named_table
-from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.types.byte_size import size
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def rescale(
         return
     if report.partitions:
         print_rows(_COLUMNS, _values(report), empty="no partition")
-    typer.echo(in_words_of_commands(report.reason, context.find_root().command))
+    typer.echo(worded(context, report.reason))
 
 
 def _values(report: RescaleReport) -> dict[str, list[Any]]:

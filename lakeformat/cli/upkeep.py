@@ -101,8 +101,7 @@ def analyze(
                 + (
                     f"run `lake analyze {shlex.quote(name)} --all-columns`"
                     if "analyze" in found.operations
-                    else f"`lake plan {shlex.quote(name)}` shows what is due, and `lake compact "
-                    f"{shlex.quote(name)}` merges changes and small files"
+                    else found.instead["analyze_partitions"]
                 )
             )
         print_report(found.analyze_partitions(dry_run=dry_run), as_json=as_json)

@@ -185,10 +185,9 @@ def _require_warehouse(context: typer.Context, catalog: lake.Catalog | IcebergCa
     if not storage.directory_exists(root) and not _has_databases(catalog):
         if storage.exists(root):
             raise NotFoundError(f"warehouse {storage.uri(root)} is a file: check --warehouse")
-        first = copyable(context, "lake create-database shop")
         raise NotFoundError(
             f"warehouse {storage.uri(root)} does not exist: check --warehouse, or start a new one "
-            f"with `{first}`"
+            f"with `{copyable(context, 'lake create-database shop')}`"
         )
 
 
@@ -351,7 +350,7 @@ def _table_in_catalog(context: typer.Context, name: str) -> Any:
     try:
         return catalog.table(name)
     except NotFoundError as reason:
-        if is_listed(catalog, name):
+        if "list_tables(" in str(reason) or is_listed(catalog, name):
             raise
         raise NotFoundError(f"{sentence(reason)} `lake tables` lists all tables") from None
 

@@ -21,7 +21,7 @@ _NAME = r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)*)"
 _CALL = re.compile(r"(?<![\w'\"`/.$=-])(?:catalog\.)?([a-z]+(?:_[a-z]+)*)\('([^']*)'\)")
 _EMPTY_CALL = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)*)\(\)(?: \(lake [a-z-]+\))?")
 _SETTING = re.compile(r"alter_table\(…, set_option\('([^']*)', '([^']*)'\)\)")
-_FIRST = re.compile(r"^([a-z]+)(?= (?:is|must be) )")
+_FIRST = re.compile(r"^([a-z]+)(?= (?:is|must be|must name) )")
 _REMOVE = re.compile(r"(?<![\w'\"`/.$=-])dry_run=False\b")
 _VALUE = re.compile(_NAME + r"=(True\b|'[^']*'|(?=[\s,;)]|$))")
 _NUMBER = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)=([\d.%]*\d%?)")
@@ -30,6 +30,7 @@ _BESIDE = re.compile(
     r"\b([a-z]+(?:_[a-z]+)*)\([^()`]*\) or (?=`lake (?:--[a-z-]+ [a-z]+ )*([a-z-]+) )"
 )
 """A call followed by a command, in a message that names both."""
+_LIST_OF_TABLES = re.compile(r"\blist_tables\('[^']*'\)")
 _TWICE = re.compile(r"(--[a-z-]+) \(\1\)")
 
 
@@ -55,12 +56,16 @@ def in_words_of_commands(text: str, program: Any) -> str:
 
     def called_alone(found: re.Match[str]) -> str:
         command = commands.get(found[1])
-        return found[0] if command is None else f"`lake {command}`"
+        if command is None:
+            return found[0]
+        of_table = any(each.name == "table" for each in program.commands[command].params)
+        return f"`lake {command}{' TABLE' if of_table else ''}`"
 
     def beside(found: re.Match[str]) -> str:
         return "" if commands.get(found[1]) == found[2] else found[0]
 
     text = _BESIDE.sub(beside, text).replace("format='mixed'", "--mixed")
+    text = _LIST_OF_TABLES.sub("`lake tables`", text)
     text = _CALL.sub(called, text)
     text = _EMPTY_CALL.sub(called_alone, text)
     text = _REMOVE.sub("--remove", text)

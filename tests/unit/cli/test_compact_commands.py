@@ -239,8 +239,8 @@ def test_a_compaction_that_is_left_unfinished_is_no_success(catalog, monkeypatch
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("shop.ordres", r"; did you mean 'shop.orders'\? `lake tables` lists all tables$"),
-        ("shop.nix", r"does not exist in file:.*\. `lake tables` lists all tables$"),
+        ("shop.ordres", r"lists the tables there; did you mean 'shop.orders'\?$"),
+        ("shop.nix", r"does not exist in file:.* lists the tables there$"),
         (
             "sohp.orders",
             r"'sohp' does not exist .*; did you mean 'shop'\? `lake tables` lists all tables$",
