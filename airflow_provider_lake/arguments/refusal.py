@@ -36,7 +36,7 @@ _JSON_WORDS = {
 _PLAIN = (str, int, float, date, timedelta, type(None))
 _FRAMES = ("DataFrame", "Table", "RecordBatch", "Series")
 _UNITS = {"idle": " h"}
-"""Units for the numbers of durations; other numbers as text need none."""
+"""The unit that the advice adds to a number, by argument; other arguments need none."""
 _WHOLE_RESULT = "return_value"
 _DICT, _OF_STR = "{'name': 'value'}", {str: " of str"}
 _PARTITION = "{'dt': '2024-01-31'}"

@@ -56,8 +56,8 @@ def check_kinds(kinds: Collection[str]) -> tuple[str, ...]:
 
 
 def counts(snapshot: TableSnapshot, kinds: Collection[str], *, changelog: bool) -> bool:
-    """Return True if the kind of the snapshot is in ``kinds``; with ``changelog`` return True if it
-    has changelog rows, and ignore ``kinds``.
+    """Return True if the kind of the snapshot is in ``kinds``; with ``changelog`` return True if
+    the snapshot has changelog rows, and ignore ``kinds``.
 
     A compaction of a table with ``changelog-producer`` publishes the changelog of earlier commits.
     """

@@ -49,7 +49,7 @@ _ONLY_TO_CREATE = ("primary_key", "partition_by", "table_options")
 
 @dataclass(frozen=True, kw_only=True)
 class LakeFunctionCommit(BatchRequest):
-    """The keys of the commit of the rows that a function returns."""
+    """The request to commit the rows that a function returns."""
 
     kinds: str | None = None
     """The column with the kind of each row: ``+I``, ``-U``, ``+U`` or ``-D``. Not for Iceberg

@@ -156,7 +156,7 @@ def _is_spark_frame(rows: Any) -> bool:
 def _from_dictionaries(
     rows: list[Any] | tuple[Any, ...], table: Table | None, kinds: str | None, function: str
 ) -> pa.Table:
-    """Convert dicts to a table; a column without a value in a dict gets null. Raise
+    """Convert dicts to a table; a column that a dict lacks gets null. Raise
     ``InvalidRequestError`` for an unknown name, or a value that does not fit its column.
     """
     import pyarrow as pa
@@ -231,8 +231,8 @@ def _refuse_loss(rows: list[Any] | tuple[Any, ...], read: pa.Table, function: st
 
 
 def _is_kept(given: Any, kept: Any, kind: pa.DataType) -> bool:
-    """Return True if Arrow has lost no part of a value; the rounding of a FLOAT does not count, but
-    a finite value that became infinite does.
+    """Return True if Arrow has lost no part of a value. Rounding to a FLOAT is no loss, but a
+    finite value that became infinite is one.
     """
     import pyarrow.types as kinds
 

@@ -20,8 +20,8 @@ _GRACE_SECONDS = 10.0
 
 @contextmanager
 def ending_with_the_supervisor() -> Iterator[None]:
-    """Send this process SIGTERM if the supervisor dies during the block, like a user's "mark
-    failed".
+    """Send this process SIGTERM if the supervisor dies during the block, as Airflow does for a task
+    that a user marks as failed.
     """
     if not _has_supervisor():
         yield

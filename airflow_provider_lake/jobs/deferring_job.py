@@ -58,7 +58,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> Any:
         """Return the result of the process or driver for which the trigger has waited.
 
-        Raises ``AirflowTaskTimeout`` if the process was ended after ``execution_timeout``.
+        Raises ``AirflowTaskTimeout`` if the work has exceeded ``execution_timeout``.
         """
         self._is_resumed = True
         with self._guarded():

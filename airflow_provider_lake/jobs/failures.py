@@ -16,8 +16,8 @@ error of the library        the task
                             still appear: files, a later snapshot
 ``SnapshotExpiredError``    fails, and is retried: a retry reads a newer snapshot, or finds that
                             the snapshot it names is missing
-``CommitConflictError``     fails at once if it is in conflict with ``read_snapshot``, or if the
-                            buckets of staged rows have changed: a retry would commit the same
+``CommitConflictError``     fails at once if other commits conflict with ``read_snapshot``, or if
+                            the buckets of staged rows have changed: a retry would commit the same
                             files or rows. Otherwise it is retried
 ``PartlyFailedError``       fails, and is retried: a retry continues with the remaining tables
 any other ``LakeError``     fails, and is retried as set in the DAG

@@ -124,7 +124,7 @@ def _check_of(
     steps: Mapping[str, Mapping[str, Any]], shared: Mapping[str, Any]
 ) -> Callable[[Any], None]:
     """Return a function that the first task calls before its work; it fails the task if the format
-    of the table lacks a step.
+    of the table lacks a step, or an argument of a step.
     """
 
     def check(context: Any) -> None:

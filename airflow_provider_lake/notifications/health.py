@@ -106,7 +106,7 @@ class LakeHealthNotifier(BaseNotifier):
 
 def _refuse_no_notifier(notifier: object, arguments: Mapping[str, Any] | None) -> None:
     """Raise ``LakeArgumentError`` for a value that is neither a notifier nor the path of a class,
-    and for arguments without a path.
+    and for ``notifier_args`` without a path.
     """
     if isinstance(notifier, BaseNotifier):
         if arguments is not None:

@@ -135,8 +135,8 @@ class LakeCheckOperator(LakeJobOperator):
             return super().execute(context)
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> Any:
-        """Return the result of the process for which the trigger has waited; push it to XCom even
-        if a check fails.
+        """Return the result of the process or driver for which the trigger has waited; push it to
+        XCom even if a check fails.
         """
         with self._keeping_results(context):
             return super().execute_complete(context, event)

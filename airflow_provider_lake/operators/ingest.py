@@ -106,8 +106,8 @@ class LakeIngestOperator(LakeJobOperator):
         which begins before the task reads the source
     :param upsert_by: for Iceberg and Mixed tables: the key columns, of a Mixed table its own key.
         Rows replace the stored rows with the same key, in the same commit. An Iceberg table
-        refuses two rows with the same key. For change messages, it needs ``upsert_by`` only if it
-        has no identifier fields
+        refuses two rows with the same key. For change messages, an Iceberg table needs
+        ``upsert_by`` only if it has no identifier fields
     :param on_schema_change: for files and SQL tables whose columns differ from the table's:
         ``fail`` refuses new columns and values that do not fit, ``add`` adds the new columns,
         ``widen`` also widens types. Change messages and ``source_table`` always add and widen

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages about tables in Airflow's web interface; nothing else is imported before the first
-request.
-"""
+"""Pages in Airflow's web interface that show tables; the first request imports their modules."""
 
 from __future__ import annotations
 

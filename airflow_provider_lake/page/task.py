@@ -3,7 +3,8 @@
 
 The XComs of a task name its table and its snapshots, but users can change them. So only those
 snapshots are shown that have the commit user of this task. Only the task itself can send asset
-events in its name, so if no snapshot has this commit user, those in its events are shown.
+events in its name, so if no snapshot of a Paimon table has this commit user, those in
+the events are shown.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class TableChanges:
     expired: int | None
     """The number of the snapshot in the task's result or event, if it has expired; else None."""
     listed: Sequence[BranchSnapshot] = ()
-    """The snapshots of the task in an Iceberg table; the page shows no files for them."""
+    """The snapshots of the task in an Iceberg or Mixed table; the page shows no files for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,8 +28,8 @@ _OF_ACCESS = {
     ),
     403: (
         "You may not see this page",
-        "for a table you need the right to read its connection, for a task the right to see its "
-        "DAG: ask the administrator of Airflow for it",
+        "for a table you need the right to read its connection, for a task the right to see "
+        "the task and its XComs: ask the administrator of Airflow for this right",
     ),
     404: ("This page does not exist", "start at the list of tables: Browse, then Lake tables"),
 }

@@ -102,7 +102,8 @@ class PartitionThere:
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
         """Return the matching partitions, each with its number of stored rows before any merge;
-        None if none has rows or, with ``done``, is marked as done.
+        None if no partition has rows. With ``done``, return the one partition if it is marked as
+        done, else None.
 
         With ``done``, raise ``UnsupportedError`` for a table without marks of partitions.
         """

@@ -24,7 +24,7 @@ class LakeSnapshotSensor(LakeTableSensor):
     """Waits until a table has a commit after a snapshot, or since a time; returns the facts of the
     new commits.
 
-    Without both, the sensor waits for the first commit. Compactions and statistics count only if
+    With neither, the sensor waits for the first commit. Compactions and statistics count only if
     ``kinds`` names them.
 
     :param after_snapshot: wait for a commit after the snapshot with this number

@@ -38,7 +38,7 @@ class DriverState:
     """The state of a driver in one answer of the cluster."""
 
     name: str
-    """The name of the state that the cluster uses, such as ``RUNNING``."""
+    """The cluster's name for the state, such as ``RUNNING``."""
     has_ended: bool
     failure: str | None = None
     """The reason of a failure; None for a driver that runs or has succeeded."""

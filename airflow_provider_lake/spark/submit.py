@@ -190,8 +190,8 @@ class LakeSparkSubmitHook(SparkSubmitHook):
 
 
 def _settings_here() -> dict[str, str]:
-    """Return the settings for a driver on this machine: no web page, whose ports may conflict, and
-    a readable log.
+    """Return the settings for a driver on this machine: a readable log, and no web page,
+    because its port may be taken.
     """
     return {
         "spark.ui.enabled": "false",

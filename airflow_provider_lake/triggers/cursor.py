@@ -55,8 +55,8 @@ def advance(
     table: Table, head: TableSnapshot | None, cursor: Position | None, wanted: WatchedCommits
 ) -> tuple[dict[str, Any] | None, Position]:
     """Return the event to send and the new position of the watcher; the event is None if no watched
-    commit is new. Raise ``UnsupportedError`` if commits are wanted by their changelog, and the
-    table has none.
+    commit is new. If ``wanted.changelog`` is set, raise ``UnsupportedError`` for a table
+    without changelogs.
 
     Without a position the watcher starts at the newest snapshot, ``head``, and reports no older
     snapshot.

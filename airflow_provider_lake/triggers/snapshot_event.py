@@ -106,12 +106,12 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         }
 
     def shared_stream_key(self) -> Hashable:
-        """Return the key of the loop; watchers with an equal key share one loop."""
+        """Return the key of the loop that checks the table; watchers with an equal key share it."""
         return _key_of(self.serialize()[1])
 
     @classmethod
     async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncGenerator[Tick]:
-        """Run the loop of all watchers with the same connection and interval; yield its checks."""
+        """Run the loop of all watchers with this connection and interval; yield each check."""
         conn, interval = kwargs["lake_conn_id"], kwargs["poll_interval"]
         async for tick in open_ticks(_key_of(kwargs), conn, interval):
             yield tick
