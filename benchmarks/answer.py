@@ -33,7 +33,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """Return the median and the extremes of ``values``, one for each round."""
+        """Return the median and the extremes of ``values``, with one value for each round."""
         return cls(median(values), min(values), max(values))
 
 
@@ -48,7 +48,7 @@ class Answer:
     peak_bytes: Mapping[str, int]
 
     def seconds(self, candidate: str, clock: Clock) -> Spread:
-        """Return the seconds of a candidate over all rounds."""
+        """Return the spread of a candidate's seconds over all rounds."""
         return Spread.of([clock(timing) for timing in self.timings[candidate]])
 
     def ratios(self, candidate: str, clock: Clock) -> list[float]:

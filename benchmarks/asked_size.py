@@ -12,9 +12,10 @@ __all__ = ["asked_size"]
 def asked_size(
     description: str | None, name: str, default: int, arguments: Sequence[str] | None = None
 ) -> int:
-    """Return the size in ``arguments``, or ``default``; None takes the arguments of this process.
+    """Return the size in ``arguments``, or ``default``.
 
-    ``name`` is the name of the size in the help.
+    ``arguments=None`` means the arguments of this process. ``name`` is the name of the size in the
+    help.
     """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter

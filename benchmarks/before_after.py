@@ -121,8 +121,8 @@ def take_turns(before: Worker, now: Worker, number: int, turn: int) -> tuple[flo
 
 
 def work(name: str, data: str) -> None:
-    """Answer requests: for a number with a fraction, a scale, make the data; for a whole number,
-    run the candidate with this index.
+    """Answer requests. A number with a fraction is the scale of the data to make; a whole number is
+    the index of the candidate to run.
     """
     if not Path(lakeformat.__file__).is_relative_to(Path.cwd()):
         sys.exit(f"{Path.cwd()} is not a checkout: it has no lakeformat")

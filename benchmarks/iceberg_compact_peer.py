@@ -42,7 +42,7 @@ class PeerCase:
 
     sentence: str
     target: float
-    """The required CPU time of Java divided by that of this library."""
+    """The required ratio: Java's CPU time divided by that of this library."""
     ours: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     theirs: str = ALL_FILES
     deleted: str | None = None

@@ -57,8 +57,8 @@ def _files(table: Path, _: Path) -> Callable[[], Batches]:
 
 
 def _verified(table: Path, _: Path) -> Callable[[], Batches]:
-    """Return the same read as ``_files``, which also compares the checksums of all pages, as every
-    scan does.
+    """Return a function that reads like that of ``_files`` and also compares the checksums of all
+    pages, as every scan does.
     """
     return keyed_files(table, verified=True)
 

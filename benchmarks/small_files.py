@@ -39,11 +39,11 @@ BASELINE, CANDIDATE = "read all + write all", "table.compact()"
 NAME = "bench.orders"
 REPEATING = ["status"]
 FILE_ROWS = 70_000
-"""The rows of a file of about 2.3 MB."""
+"""The number of rows in a file of about 2.3 MB."""
 LARGER_FILE_ROWS = 120_000
-"""The rows of a file of about 4 MB."""
+"""The number of rows in a file of about 4 MB."""
 FILES_PER_COMMIT = 10
-"""The files of a commit, as if ten tasks of a job wrote at the same time."""
+"""The number of files in a commit, as if ten tasks of a job wrote at the same time."""
 GROUP_BYTES = 128 << 20
 
 

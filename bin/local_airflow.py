@@ -130,8 +130,8 @@ class LocalAirflow:
                 process.wait()
 
     def wait_for_dags(self, *dag_ids: str, seconds: float) -> None:
-        """Wait until all these DAGs can be started; raise ``AirflowTroubleError`` after ``seconds``
-        for one of them.
+        """Wait until all these DAGs can be started. Wait up to ``seconds`` for each of them, then
+        raise ``AirflowTroubleError``.
         """
         for dag_id in dag_ids:
             self.wait_for(

@@ -67,7 +67,7 @@ class Environment:
 
     @property
     def pins(self) -> str:
-        """The text of the lock file: pinned packages with their hashes."""
+        """The pinned packages with their hashes, in the form of a lock file."""
         lock = (self.root / self.lock).read_text(encoding="utf-8")
         if not self.instead:
             return lock

@@ -29,8 +29,7 @@ PIP = (
 
 
 def main(lock: str, *options: str) -> int:
-    """Install the lock file with pip's ``options``; return pip's exit code, the highest of all
-    pips.
+    """Install the lock file with pip's ``options``; return the highest exit code of all pips.
 
     The output of pip has the reason of a failure.
     """

@@ -279,8 +279,8 @@ def run_compat(request: Request, folder: Path, results: list[StepResult]) -> Non
 
 
 def environ_of(other: packages.Environment | None) -> dict[str, str]:
-    """Return the environment variables for tests in another environment; None for this process's
-    own.
+    """Return the environment variables for tests in the environment ``other``; those of this
+    process if it is None.
     """
     if other is None:
         return dict(os.environ)

@@ -1,5 +1,5 @@
 """Full compaction of ten runs; each is a range of keys that overlaps a tenth of the range
-before.
+before it.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ class _Terminal(io.TextIOWrapper):
 def _printing(
     read_names: Callable[[str], list[str]], *words: str, columns: int = 0
 ) -> Candidate[Path, Names]:
-    """Return a candidate that runs ``lake files`` into a file, or a terminal of this many
-    columns.
+    """Return a candidate that runs ``lake files`` into a file, or into a terminal with this number
+    of ``columns``.
     """
 
     def candidate(warehouse: Path, folder: Path) -> Callable[[], Names]:

@@ -32,7 +32,7 @@ def _make(folder: Path, rows: int) -> None:
 
 
 def _newer(changes: pa.Table) -> pa.Table:
-    """Return changes with larger versions than any row has, in place of random ones."""
+    """Return the changes, each with a later version than any stored row has."""
     versions = changes[_FIELD]
     span = pc.subtract(pc.max(versions), pa.scalar(0, versions.type))
     place = changes.schema.get_field_index(_FIELD)

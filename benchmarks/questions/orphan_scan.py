@@ -44,7 +44,7 @@ ONE_IN = 10
 """One of this many objects is unreferenced."""
 OLD_MILLIS = 1_700_000_000_000
 COMMIT_MILLIS = OLD_MILLIS + 2 * 86_400_000
-"""The files of the day before the newest commit are kept, because running writes may own them."""
+"""The time of the newest commit: two days after all files, so that none is too young to delete."""
 SIZE = 1_000_000
 READERS = 16
 

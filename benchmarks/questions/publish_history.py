@@ -34,7 +34,7 @@ PER_MANIFEST = 10_000
 OLDER = 100
 REPLACED = 10
 STEP = 37
-"""The next partition to change is this many further on."""
+"""The distance from a changed partition to the next one."""
 MILLIS = 1_700_000_000_000
 INT, BIGINT = atomic(TypeName.INT), atomic(TypeName.BIGINT)
 COLUMNS = (("id", BIGINT), ("note", STRING), ("dt", INT))
