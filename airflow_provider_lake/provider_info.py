@@ -156,7 +156,7 @@ def _catalog_fields() -> dict[str, Any]:
         ),
         "external_roots": _text(
             "External roots",
-            "Directories outside of tables where their files may be, separated by commas. "
+            "Directories outside a table's own that may hold its files, separated by commas. "
             "Default: tables read and delete files only in their own directory.",
         ),
         "options": {

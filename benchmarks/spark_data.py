@@ -116,7 +116,7 @@ def _distinct(rows: int) -> Iterator[pa.Table]:
 
 
 def overlapping_parts(rows: int) -> Iterator[pa.Table]:
-    """Yield unsorted runs; each but the first repeats half of the keys of the run before."""
+    """Yield unsorted runs; each but the first repeats half of the keys of the run before it."""
     size = rows // FILES
     random = np.random.default_rng(SEED)
     for number, values in enumerate(_values(size)):
