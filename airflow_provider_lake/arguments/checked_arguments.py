@@ -32,8 +32,8 @@ class CheckedArguments:
     """Checks the arguments of an operator or sensor by their types, and rendered templates when the
     task runs.
 
-    Each argument is stored in the attribute that ``_attribute_of`` returns, by default of the same
-    name.
+    Each argument is stored in the attribute that ``_attribute_of`` names; by default the argument
+    and its attribute have the same name.
     """
 
     if TYPE_CHECKING:

@@ -110,7 +110,7 @@ def _next_step(name: str, hint: Any, value: Any, before: object) -> str:
     if isinstance(value, list | tuple):
         return _about_list(name, hint, value) or _example_of_dict(name, hint)
     if type(value).__name__ in _FRAMES:
-        return ": rows are written by a function with @task.lake_commit that returns them"
+        return ": to write rows, return them from a function with @task.lake_commit"
     if isinstance(value, dict) and _holds_lists(hint):
         return ": write a list of values in brackets for each name, also for one value"
     if isinstance(value, dict) and any(isinstance(each, date) for each in value.values()):

@@ -246,8 +246,8 @@ def _connection(query: str, shown: str) -> str:
     is_known = all(key in (_CONNECTION, _WATCHER) and text for key, text in given)
     if len(connections) > 1 or not is_known:
         raise ValueError(
-            f"{shown!r} has an unknown query: after '?' only conn_id=<connection> and "
-            "watcher=<name> are allowed"
+            f"{shown!r} has a wrong query: after '?' write at most one conn_id=<connection>, "
+            "and watcher=<name> for each watcher"
         )
     return connections[0] if connections else _DEFAULT_CONN_ID
 

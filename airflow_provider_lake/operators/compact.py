@@ -26,10 +26,11 @@ class LakeCompactOperator(LakeJobOperator):
 
     :param strategy: ``full`` compacts every bucket completely, ``minor`` only the files that the
         options of the table select. In an Iceberg table ``full`` takes the files that are too
-        small, too large or have deletes, and ``minor`` those that are due. In a Mixed table
-        ``full`` takes the partitions with changes, deletes or too many small files, and ``minor``
-        those that are due. Only for Iceberg tables: ``sort`` and ``zorder`` compact the same files
-        as ``minor``, and sort the rows of the new files
+        small, too large or have deletes, and ``minor`` those that are due by the rules of Java's
+        ``rewrite_data_files``. In a Mixed table ``full`` takes the partitions with changes, deletes
+        or too many small files, and ``minor`` those that are due by the table properties. Only for
+        Iceberg tables: ``sort`` and ``zorder`` compact the same files as ``minor``, and sort the
+        rows of the new files
     :param where: a SQL condition on partition columns. For an Iceberg table on any columns: only
         files that may have such rows are compacted, each as a whole
     :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such

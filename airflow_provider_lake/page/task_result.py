@@ -22,7 +22,7 @@ _MOST_TABLES = 200
 
 @dataclass(frozen=True, slots=True)
 class TableLine:
-    """The outcome for one table, of a task on a whole database."""
+    """The outcome of a task on a whole database for one of its tables."""
 
     name: str
     outcome: str

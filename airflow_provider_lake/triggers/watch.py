@@ -43,8 +43,8 @@ class Tick:
 
 @dataclass(slots=True)
 class Watch:
-    """The tables that one loop of this process watches, each with its number of watchers. Only one
-    event loop may use it.
+    """The tables that one loop of this process watches, each with its number of watchers. A
+    ``Watch`` may be used in only one asyncio event loop.
     """
 
     tables: Counter[str] = field(default_factory=Counter)

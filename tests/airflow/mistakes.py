@@ -296,7 +296,7 @@ MISTAKES = [
         "a DataFrame as a source",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.orders", source=pa.table({"id": [1]}))',
-        "task 't': argument 'source' must be a non-empty str, got a Table: rows are written by a function with @task.lake_commit that returns them",
+        "task 't': argument 'source' must be a non-empty str, got a Table: to write rows, return them from a function with @task.lake_commit",
     ),
     Mistake(
         "a dict as a source",

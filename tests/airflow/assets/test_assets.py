@@ -74,7 +74,7 @@ def test_what_names_no_table_is_refused_at_parse(written):
     ("more", "why"),
     [
         ("#x", "has a fragment"),
-        ("?conn_id=", "has an unknown query"),
+        ("?conn_id=", "has a wrong query"),
         ("?conn_id=other#x", "has a fragment"),
     ],
 )
