@@ -30,7 +30,7 @@ def reason_to_keep_the_slot() -> str | None:
     if this_host() is None:
         return "this system has no /proc, so a trigger could confuse two processes"
     if not triggerer_is_here():
-        return "no triggerer runs on this machine, so no trigger could see its process"
+        return "no triggerer runs on this machine, so no trigger could see the process of the task"
     return None
 
 
