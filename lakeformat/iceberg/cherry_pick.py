@@ -228,7 +228,7 @@ def _report(
     reasons = {
         "added": f"added the files of snapshot {number} to branch {branch!r} as snapshot "
         f"{snapshot_id}",
-        "moved": f"branch {branch!r} moved to snapshot {number}, which was made from its head",
+        "moved": f"branch {branch!r} moved to snapshot {number}",
         "kept": f"branch {branch!r} has the rows of snapshot {number} already{where}; no action "
         "needed",
     }

@@ -42,7 +42,7 @@ def bool_property(properties: Mapping[str, str], key: str, *, default: bool) -> 
 
 
 def word_property(properties: Mapping[str, str], key: str, default: str, other: str) -> str:
-    """Return the property ``key`` in lower case; ``default`` if it is not set.
+    """Return the value of the property ``key``, in lower case; ``default`` if it is not set.
 
     Raise ``InvalidRequestError`` unless it is ``default`` or ``other``.
     """

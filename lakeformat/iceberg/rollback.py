@@ -127,8 +127,8 @@ def _outside(loaded: LoadedMetadata, history: BranchHistory, found: int) -> Lake
         return no_snapshot(table, found)
     return InvalidRequestError(
         f"snapshot {found} of {table} is not in the history of branch {branch!r}: it belongs to "
-        "another branch, was rolled back, or a snapshot between both has expired. So a rollback to "
-        "it could add rows that the branch never had. To read that snapshot, call "
+        "another branch, was rolled back, or a snapshot between it and the head has expired. So a "
+        "rollback to it could add rows that the branch never had. To read that snapshot, call "
         f"table.scan(snapshot={found})"
     )
 

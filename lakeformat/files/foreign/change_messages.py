@@ -41,8 +41,8 @@ def message_format_at(path: str, opener: Opener | None = None) -> MessageFormat 
     """Return the format of a file's first line that is not blank; None if the line has another form
     or is longer than 1 MiB.
 
-    ``opener`` opens the file; None opens a file on this machine, and raises ``OSError`` if that
-    fails.
+    ``opener`` opens the file; ``opener=None`` opens a file on this machine, and raises ``OSError``
+    if that fails.
     """
     file: BinaryIO
     with open(path, "rb") if opener is None else opener(path) as file:

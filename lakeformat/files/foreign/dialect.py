@@ -62,7 +62,7 @@ class TextDialect:
     """The unquoted texts that mean NULL."""
     encoding: str = _UTF_8
     compression: Compression | None = None
-    """The compression of the files; None chooses it by the ending of each file's name."""
+    """The compression of the files; if None, the ending of each file's name shows it."""
 
     def __post_init__(self) -> None:
         given = _TAB if self.delimiter == _TAB else None

@@ -179,8 +179,8 @@ def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) ->
 
 
 def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect, known: pa.Schema) -> pa.Schema:
-    """Return the columns; a column of numbers becomes DOUBLE or STRING if one of its texts does not
-    fit.
+    """Return ``columns``; a column of numbers becomes DOUBLE or STRING if one of its texts does not
+    fit its type.
     """
     numbers = {field.name: field.type for field in columns if field.type in _FITS}
     texts = dict.fromkeys(numbers, pa.string())
@@ -222,7 +222,7 @@ def _are_doubles(texts: pa.Array) -> bool:
 
 
 def _all(answers: pa.Array) -> bool:
-    """Return True if no answer is False; nulls are ignored."""
+    """Return True if no value of a mask is False; nulls are ignored."""
     return bool(pc.all(answers, min_count=0).as_py())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a file of JSON lines in blocks of whole lines, each of which is an object."""
+"""Reads a file of JSON lines, one object in each line, in blocks of whole lines."""
 
 from __future__ import annotations
 

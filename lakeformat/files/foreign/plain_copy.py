@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies files that Arrow cannot read directly to this machine, decompressed and in UTF-8.
+"""Copies files to this machine, decompressed and in UTF-8, if Arrow cannot read them directly.
 
 Text is checked before it is parsed, so it is read more than once; a stream could be read only once.
 """
@@ -32,8 +32,8 @@ def plain_copy(
     """Yield the path of a local copy of a file, decompressed and, if it is text, in UTF-8.
 
     If no copy is needed, this is ``path`` itself. A copy is deleted when the with block ends;
-    errors name ``path``. ``opener`` opens the file; None opens a file on this machine. Raise
-    ``InvalidRequestError`` if the content does not have the compression or the encoding of
+    errors name ``path``. ``opener`` opens the file; ``opener=None`` opens a file on this machine.
+    Raise ``InvalidRequestError`` if the content does not have the compression or the encoding of
     ``dialect``.
     """
     dialect.require_fits(path, source_format)

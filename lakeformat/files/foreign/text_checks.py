@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 BLOCK_BYTES = 8 << 20
-"""The first size of Arrow's blocks, in bytes. A record must fit into one block, so for longer
+"""The initial size of Arrow's blocks, in bytes. A record must fit into one block, so for longer
 records the blocks grow.
 """
 _MOST_BLOCK_BYTES = (1 << 31) - 1

@@ -56,9 +56,9 @@ def varint(data: bytes, place: int) -> tuple[int, int]:
 
 
 def single(message: Message, member: int) -> int:
-    """Return the number of a member that a message has at most once; 0 if the member is missing.
+    """Return the value, a number, of a member that occurs at most once; 0 if the member is missing.
 
-    Raise ``ValueError`` if the message has the member more often, or as bytes.
+    Raise ``ValueError`` if the member occurs more often, or if its value is bytes.
     """
     values = message.get(member, [0])
     if len(values) != 1:
@@ -77,7 +77,7 @@ def parts(message: Message, member: int) -> list[bytes]:
 
 
 def numbers(message: Message, member: int) -> list[int]:
-    """Return the numbers of a repeated member; some writers pack them into one value."""
+    """Return the values of a repeated member of numbers; some writers pack all into one value."""
     found = []
     for value in message.get(member, []):
         if isinstance(value, int):

@@ -30,7 +30,7 @@ class ParquetLayout:
     bounded: Sequence[str] | bool
     """The paths of the columns that have bounds in the footer; True means all columns."""
     change_footer: Callable[[bytes], bytes] | None
-    """A function that returns the footer to write, as bytes; None writes Arrow's footer."""
+    """A function that returns the footer to write, as bytes; if None, Arrow's footer is written."""
     times_in_utc: bool = True
     """True marks TIME columns as UTC, as Java's writer for Paimon does. False does not mark them,
     like Java's writer for Iceberg.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts timestamps of more than 6 digits to INT96, the form in which Java stores them in Parquet
+"""Converts timestamps of more than 6 fractional digits to INT96, as Java stores them in Parquet
 files.
 
 Arrow writes INT96 for all timestamps of a file or for none, while Java uses 64 bits for timestamps

@@ -117,7 +117,8 @@ def _stretches(
 ) -> Iterator[tuple[int, list[int]]]:
     """Yield neighbouring row groups to read: the position of their first row, and their numbers.
 
-    All overlap with ``rows`` and are selected in ``picked``; None selects all.
+    All overlap with ``rows`` and are selected in ``picked``. ``picked=None`` selects all; then the
+    last list of numbers may be empty.
     """
     groups: list[int] = []
     first = start = 0

@@ -155,10 +155,10 @@ def _with_optional(metadata: TableMetadata, columns: StructType, path: Path) -> 
 def _named_field(columns: StructType, path: Path) -> Field:
     """Return the field that a path names; raise ``InvalidRequestError`` if there is none."""
     fields, found = [*columns.fields], None
-    for name in path:
+    for depth, name in enumerate(path):
         found = next((each for each in fields if each.name == name), None)
         if found is None:
-            raise _missing(path, name, [each.name for each in fields])
+            raise _missing(path, depth, [each.name for each in fields])
         fields = [*inner_fields(found.type)]
     assert found is not None
     return found
@@ -274,7 +274,7 @@ def _edited(kind: Type, path: Path, edit: Callable[[Type], Type], whole: Path) -
                         for each in fields
                     )
                 )
-            raise _missing(whole, name, names)
+            raise _missing(whole, len(whole) - len(path), names)
         case ListType() if name == "element":
             return replace(kind, element=_edited(kind.element, rest, edit, whole))
         case MapType() if name == "value":
@@ -285,16 +285,18 @@ def _edited(kind: Type, path: Path, edit: Callable[[Type], Type], whole: Path) -
     )
 
 
-def _missing(path: Path, name: str, names: Sequence[str]) -> InvalidRequestError:
+def _missing(path: Path, depth: int, names: Sequence[str]) -> InvalidRequestError:
     if not names:
         return InvalidRequestError(
             f"there is no column {_shown(path)}: only a struct has named fields"
         )
-    way = closest(name, names)
-    if (dotted := ".".join(path)) != name and dotted in names:
+    parent = "".join(f"{each}." for each in path[:depth])
+    way = closest(path[depth], names, inside=parent)
+    if (dotted := ".".join(path)) != path[depth] and dotted in names:
         way = f"; {dotted!r} means a field of a struct: write this name as a tuple, ({dotted!r},)"
     return InvalidRequestError(
-        f"there is no column {_shown(path)}; the names there are {', '.join(names)}{way}"
+        f"there is no column {_shown(path)}; choose one of "
+        f"{', '.join(parent + each for each in names)}{way}"
     )
 
 

@@ -102,8 +102,8 @@ def _since_first_try(metadata: TableMetadata, branch: str, commit: CommitId) -> 
 
 
 def _heads_of(commit: CommitId) -> set[str]:
-    """Return the snapshot ids in ``first_try_head``; a Mixed table stores the ids of both stores
-    there, such as ``3-7``.
+    """Return the snapshot ids in ``first_try_head``; for a Mixed table it has the ids of both
+    stores, such as ``3-7``.
     """
     found = commit.first_try_head
     return set() if found is None else {found, *found.split("-")} - {""}

@@ -85,9 +85,7 @@ class _DeleteCompaction:
         )
 
     def until_done(self) -> PublishedChange | None:
-        """Repeat plan and commit until a plan is published, or no delete file is due; then return
-        None.
-        """
+        """Plan and commit until a plan is published; return None if no delete file is due."""
         carry_out(
             Steps(
                 name=f"compaction of delete files of {self.handle.uri}",

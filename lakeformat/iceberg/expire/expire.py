@@ -46,7 +46,8 @@ class ExpiryRequest:
     unread: Callable[[], Collection[int]] = tuple
     """Returns the ids of the snapshots that a consumer has not read yet."""
     needed: Needed | None = None
-    """Returns the ids of given snapshots that the table still needs; None if the table needs none.
+    """Returns those of the given snapshot ids that the table still needs. If the attribute is None,
+    the table needs none.
     """
 
     def select(self, loaded: LoadedMetadata, now_millis: int) -> Selection:

@@ -71,9 +71,9 @@ def select(
 ) -> Selection:
     """Select the snapshots that ``retention`` does not keep, and those with an id in ``snapshots``.
 
-    Snapshots in ``unread`` are kept, because a consumer has not read them yet, and those that
-    ``needed`` returns. ``clean_metadata`` also removes old schemas and partition specs that no kept
-    snapshot uses. Raise ``InvalidRequestError`` if a kept branch or tag is at a snapshot in
+    Snapshots in ``unread``, which a consumer has not read yet, and those that ``needed`` returns
+    are kept. ``clean_metadata`` also removes old schemas and partition specs that no kept snapshot
+    uses. Raise ``InvalidRequestError`` if a kept branch or tag is at a snapshot in
     ``snapshots``.
     """
     metadata = loaded.metadata

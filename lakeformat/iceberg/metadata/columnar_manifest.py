@@ -38,9 +38,9 @@ def columnar_entries(
 ) -> Iterator[dict[str, pa.Array]]:
     """Yield the columns of many entries at a time: of the entry, of its file and of its partition.
 
-    ``keys`` are the field ids whose values are needed from maps such as ``lower_bounds``; None for
-    all fields. ``NotPlainError`` means that ``avro_records`` must decode the file; some columns may
-    have been yielded before.
+    ``keys`` are the field ids whose values are needed from maps such as ``lower_bounds``;
+    ``keys=None`` means all fields. ``NotPlainError`` means that ``avro_records`` must decode the
+    file; some columns may have been yielded before.
     """
     try:
         shapes = shapes_of(manifest.schema)

@@ -273,7 +273,7 @@ def _columns(records: Sequence[Mapping[str, Any]], spec: _Spec, uri: str) -> dic
         tuples = [file["partition"] for file in files]
     except (KeyError, TypeError):
         raise CorruptTableError(
-            f"{uri} is not a manifest: it has an entry without a file or its partition; {RESTORE}"
+            f"{uri} is not a manifest: it has an entry without a file or partition; {RESTORE}"
         ) from None
     columns = {field.name: column_of(records, field, uri) for field in _ENTRY}
     columns["partition"] = _partition_column(spec.partition, tuples, spec.as_text, uri)

@@ -64,7 +64,7 @@ def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> 
 def newest_at(metadata: TableMetadata, upto: int, millis: int) -> int | None:
     """Return the id of the newest snapshot at a time, among ``upto`` and its ancestors.
 
-    None means that the branch had no snapshot then. A window of time ends at this snapshot, and the
+    Return None if the branch had no snapshot yet. A window of time ends at this snapshot, and the
     next window begins after it. So each append is in exactly one window. Raise ``NotFoundError`` if
     the snapshots of that time have expired.
     """

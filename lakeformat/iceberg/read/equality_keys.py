@@ -98,8 +98,8 @@ class EqualityKeys:
         return found
 
     def matches(self, columns: Sequence[pa.Array]) -> tuple[_Positions, _Positions]:
-        """Return the positions of the rows that equal a key, and the sequence number of the key of
-        each.
+        """Return the positions of the rows that equal a key, and for each row the sequence number
+        of its key.
         """
         rows = [_comparable(column) for column in columns]
         if self._is_exact:

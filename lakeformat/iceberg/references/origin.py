@@ -88,7 +88,7 @@ def unknown_reference(metadata: TableMetadata, text: str, table: str) -> NotFoun
     """Return the error for a text that is neither a tag or branch nor a position."""
     names = sorted(metadata.references)
     shown = ", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")
-    known = f"its tags and branches are {shown}" if names else "it has no tags and branches"
+    known = f"its tags and branches are {shown}" if names else "it has no tags or branches"
     return NotFoundError(
         f"{table} has no tag or branch {text!r}, and this is not a position such as "
         f"str(table.position()); {known}{closest(text, names)}"

@@ -111,7 +111,7 @@ def key_columns(rows: pa.Table, fields: Sequence[Field]) -> list[pa.Array]:
             first = pc.index(column.is_null(), True).as_py()
             raise InvalidRequestError(
                 f"column {each.name!r} is a key, but {column.null_count} of {len(rows)} rows have "
-                f"a null there; the first is row {first} (rows count from 0). Fill in a value, or "
+                f"a null there, the first in row {first} (rows count from 0). Fill in a value, or "
                 "drop these rows"
             )
     return [rows.column(each.name).combine_chunks() for each in fields]
