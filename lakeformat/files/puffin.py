@@ -66,7 +66,7 @@ class PuffinWriter:
         return offset
 
     def finish(self, properties: Mapping[str, str]) -> int:
-        """Write the footer with these properties of the file; return its size in bytes."""
+        """Write the footer with these properties of the file; return the footer's size in bytes."""
         described = {"blobs": self._blobs, "properties": dict(properties)}
         content = json.dumps(described, separators=(",", ":"), ensure_ascii=False).encode()
         before = self.size

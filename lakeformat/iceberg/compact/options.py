@@ -171,8 +171,8 @@ def _with_strategy(options: CompactOptions) -> CompactOptions:
     if strategy != "full":
         raise InvalidRequestError(
             "order_by sorts all rows of the chosen partitions, so it cannot be combined with "
-            f"strategy={strategy!r}. Use strategy='sort' to sort only the files that a compaction "
-            "rewrites"
+            f"strategy={strategy!r}. Use strategy={_ORDERS[how or 'order']!r} to sort only the "
+            "files that a compaction rewrites"
         )
     return _checked(replace(named, strategy=_ORDERS[how or "order"], rewrite_all=True))
 

@@ -195,7 +195,10 @@ def explain_empty_choice(
     asked = row_filter(loaded.metadata, loaded.metadata.schema, where, partitions)
     if asked is None or plan_files(_newest_state(handle, loaded), _tests(asked)).entries:
         return None
-    given = f"where={where!r}" if partitions is None else f"partitions={partitions!r}"
+    asked_for = {"where": where, "partitions": partitions}
+    given = " and ".join(
+        f"{name}={value!r}" for name, value in asked_for.items() if value is not None
+    )
     return f"no data file of {handle.uri} can match {given}: check the names and values"
 
 

@@ -58,8 +58,8 @@ def new_schema(
     """Return schema 0 of a new table.
 
     ``identifier_fields`` are the columns whose values identify a row; they become required. Raise
-    ``UnsupportedError`` for a column whose type Iceberg does not have, and ``InvalidRequestError``
-    for a repeated name, no column or a wrong identifier field.
+    ``UnsupportedError`` for a column whose type the version does not have, and
+    ``InvalidRequestError`` for a repeated name, no column or a wrong identifier field.
     """
     if not isinstance(columns, pa.Schema):
         raise InvalidRequestError(f"the columns must be a pyarrow.Schema, got {columns!r}")

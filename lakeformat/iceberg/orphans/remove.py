@@ -54,7 +54,8 @@ class OrphanOptions:
     max_share: float = 0.5
     """The largest share of files or bytes to remove, above 0 and at most 1.
 
-    A larger removal is refused if it has more than 100 files.
+    A larger removal is refused if it has more than 100 files. In a table without snapshots, every
+    removal is refused unless the share is 1.
     """
 
     def __post_init__(self) -> None:

@@ -130,8 +130,8 @@ class TableBranches:
     def fast_forward(self, name: str, *, dry_run: bool = False) -> FastForwardReport:
         """Move main to the newest snapshot of a branch.
 
-        Raise ``CommitConflictError`` if main has commits that the branch does not have: main never
-        loses a commit. Raise ``NotFoundError`` if the branch does not exist, and
+        Raise ``CommitConflictError`` if the newest snapshot of main is not in the history of the
+        branch: main never loses a commit. Raise ``NotFoundError`` if the branch does not exist, and
         ``InvalidRequestError`` for main itself.
         """
         if name == MAIN_BRANCH:

@@ -362,6 +362,8 @@ def test_a_choice_without_files_is_explained(storage):
     assert table.explain_empty_choice() is None
     found = str(table.explain_empty_choice(partitions={"k": "z"}))
     assert "can match partitions={'k': 'z'}: check the names and values" in found
+    found = str(table.explain_empty_choice(where="id < 0", partitions={"k": "k1"}))
+    assert "can match where='id < 0' and partitions={'k': 'k1'}: check the names" in found
 
 
 def test_a_branch_is_compacted_alone(storage):

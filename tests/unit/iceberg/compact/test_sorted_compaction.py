@@ -217,6 +217,10 @@ def test_a_plan_names_the_order(storage):
         ({"order_by": ["id", "id"]}, "order_by names 'id' twice"),
         ({"order_by": []}, "order_by names no column"),
         ({"order_by": ["id"], "strategy": "minor"}, "cannot be combined with strategy='minor'"),
+        (
+            {"order_by": ["id"], "strategy": "minor", "order_strategy": "zorder"},
+            "Use strategy='zorder' to sort only the files",
+        ),
         ({"order_strategy": "order"}, "order_strategy='order' sorts by columns: name them"),
         (
             {"order_by": ["id"], "order_strategy": "hilbert"},
