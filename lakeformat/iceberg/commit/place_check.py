@@ -49,7 +49,7 @@ def is_in_place(published: LoadedMetadata, base: LoadedMetadata) -> bool:
 
 
 def _follows(later: TableMetadata, published: LoadedMetadata, base: LoadedMetadata) -> bool:
-    """Return True if metadata lists the published file as the newest in its log, and has the new
+    """Return True if ``later`` lists the published file as the newest in its log, and has the new
     snapshots of that file.
     """
     named = MetadataLogEntry(published.metadata.last_updated_ms, published.metadata_file)

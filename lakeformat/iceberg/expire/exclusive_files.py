@@ -88,8 +88,8 @@ def _statistics(metadata: TableMetadata, after: TableMetadata) -> list[Reachable
 def _removals(
     places: FilePlaces, files: Iterable[ReachableFile], found: ExclusiveFiles
 ) -> Iterator[Removal]:
-    """Yield the files that may be deleted; count files in directories that are not allowed in
-    ``found``.
+    """Yield the files that may be deleted; in ``found``, count the files in directories that are
+    not allowed.
     """
     for file in sorted(files, key=lambda each: each.address):
         try:

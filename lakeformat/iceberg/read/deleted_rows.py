@@ -122,7 +122,7 @@ class DeletedRows:
     def equality(self, split: FileSplit) -> list[EqualityDeletes]:
         """Return the equality deletes that apply to the data file of a split.
 
-        Raise ``CorruptTableError`` if the schemas lack a column that they compare.
+        Raise ``CorruptTableError`` if the schemas lack a column that the deletes compare.
         """
         self.expect([split])
         needed = dict.fromkeys(

@@ -93,7 +93,7 @@ class UnitWork:
     find: Callable[[FileToChange], MatchedFile]
     """Returns a file with the positions of its rows to change."""
     update: Update | None
-    """Returns new rows for given rows; None if the rows are deleted."""
+    """Returns new rows for given rows. For a DELETE, the attribute is None."""
     environment: Environment
     is_dry_run: bool
 
