@@ -213,6 +213,9 @@ CASES = {
         "id,s\n1,a\n3000000000,b\n",
         "row 2, column 'id': '3000000000' is beyond the range of INT: .* make the column a BIGINT",
     ),
+    "a number beyond BIGINT": Case(
+        "a.csv", "id,s\n9223372036854775808,a\n", r"range of INT: .* a DECIMAL\(38, 0\)"
+    ),
     "a plus sign": Case(
         "a.csv", "id,s\n+5,a\n", r"row 1, column 'id': '\+5' is not a value of type INT"
     ),

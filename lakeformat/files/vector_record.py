@@ -86,7 +86,8 @@ def decode_deletion_vector(
     """Decode the vector at the start of ``record``; further bytes after it are ignored.
 
     Raise ``CorruptTableError`` if the vector is damaged, or contradicts ``found``. The message
-    begins with ``source`` and ends with ``remedy``. It calls the source of ``found`` ``named_by``.
+    begins with ``source`` and ends with ``remedy``; in it, ``named_by`` is the file that records
+    ``found``.
     """
     cursor = ByteCursor(record, source, remedy=remedy, base=found.offset)
     length = cursor.count("bytes of vector")

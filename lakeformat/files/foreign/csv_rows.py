@@ -29,6 +29,7 @@ __all__ = ["naming_rows", "open_csv", "read_csv", "require_named_columns"]
 _BAD_COLUMN = re.compile(r"^In CSV column #(\d+): ")
 _BAD_VALUE = re.compile(r"'(.*)'", re.DOTALL)
 _WHOLE_NUMBER = re.compile(r"-?\d+")
+_BIGINT_CHARACTERS = 20
 _BAD_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
@@ -189,8 +190,9 @@ def _named(
     if "UTF8" in said or "\ufffd" in (text or ""):
         return not_utf_8(path, where)
     shown = "a value" if text is None else repr(text)
-    if pa.types.is_integer(kind) and _WHOLE_NUMBER.fullmatch(text or ""):
-        wider = "DECIMAL(38, 0)" if kind == pa.int64() else "BIGINT"
+    if text is not None and pa.types.is_integer(kind) and _WHOLE_NUMBER.fullmatch(text):
+        is_bigint = len(text) <= _BIGINT_CHARACTERS and -(1 << 63) <= int(text) < 1 << 63
+        wider = "BIGINT" if is_bigint else "DECIMAL(38, 0)"
         return InvalidRequestError(
             f"cannot read {path}: {where}: {shown} is beyond the range of {type_name(kind)}: "
             f"correct it, or make the column a {wider}"
