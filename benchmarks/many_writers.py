@@ -68,9 +68,11 @@ def ask(folder: Path, *, writers: int, seconds: float) -> Answer:
         if process.exitcode:
             raise SystemExit(f"a writer ended with exit code {process.exitcode}")
     numbers = [snapshot.id for snapshot in table.snapshots()]
-    if numbers != list(range(1, len(attempts) + 1)) or table.scan().count() != len(attempts):
+    rows = table.scan().count()
+    if numbers != list(range(1, len(attempts) + 1)) or rows != len(attempts):
         raise SystemExit(
-            f"{len(attempts)} commits were acknowledged, but the table has {len(numbers)}"
+            f"{len(attempts)} commits of one row were acknowledged, but the table has "
+            f"{len(numbers)} and {rows} rows"
         )
     return Answer(len(attempts), took, sum(attempts), max(attempts))
 

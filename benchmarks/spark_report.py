@@ -13,11 +13,11 @@ from benchmarks.answer import Answer, Spread, cpu_seconds, wall_seconds
 from benchmarks.report import ratio, spread
 from benchmarks.spark_questions import Candidate, SparkQuestion
 
-__all__ = ["PreparedJob", "format_spark_report", "verdicts"]
+__all__ = ["SparkRun", "format_spark_report", "verdicts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedJob:
+class SparkRun:
     """The settings of a run, and the machine's load during it."""
 
     name: str
@@ -35,7 +35,7 @@ class PreparedJob:
 
 
 def format_spark_report(
-    run: PreparedJob, question: SparkQuestion, candidates: Sequence[Candidate], answer: Answer
+    run: SparkRun, question: SparkQuestion, candidates: Sequence[Candidate], answer: Answer
 ) -> str:
     """Return the page in Markdown."""
     load = Spread.of(run.loads)

@@ -22,7 +22,7 @@ from benchmarks.answer import Answer
 from benchmarks.harness import UnequalAnswersError, orders
 from benchmarks.spark_data import Data, made_data
 from benchmarks.spark_questions import QUESTIONS, Candidate
-from benchmarks.spark_report import PreparedJob, format_spark_report, verdicts
+from benchmarks.spark_report import SparkRun, format_spark_report, verdicts
 from benchmarks.timing import Timing
 from benchmarks.tree_time import cpu_seconds_between, tree_ticks
 
@@ -96,7 +96,7 @@ def _ask(name: str, data: Data, asked: argparse.Namespace) -> None:
     timings = measured(candidates, asked.rounds, lambda: _collect_garbage(data), loads)
     answer = Answer(rows=asked.rows, baseline=candidates[0].name, timings=timings, peak_bytes={})
     day = datetime.now(UTC).date()
-    run = PreparedJob(name=name, rows=asked.rows, rounds=asked.rounds, day=day, loads=loads)
+    run = SparkRun(name=name, rows=asked.rows, rounds=asked.rounds, day=day, loads=loads)
     report = asked.out / f"spark_{name}.md"
     asked.out.mkdir(parents=True, exist_ok=True)
     report.write_text(format_spark_report(run, question, candidates, answer), encoding="utf-8")

@@ -109,7 +109,7 @@ ExecutorOption = Annotated[
 ]
 YesOption = Annotated[
     bool,
-    typer.Option("--yes", "-y", help="If another program compacts the table, warn; do not ask."),
+    typer.Option("--yes", "-y", help="If another program compacts a table, warn; do not ask."),
 ]
 PlanOption = Annotated[
     bool,

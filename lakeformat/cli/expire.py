@@ -34,12 +34,16 @@ RetainMaxOption = Annotated[
         metavar="N",
         help="Keep at most this many of the newest snapshots. If the table option "
         "snapshot.num-retained.min (10 by default) is larger, also give --retain-min. Only for "
-        "Paimon tables.",
+        "Paimon tables. Default: the table option snapshot.num-retained.max.",
     ),
 ]
 RetainMinOption = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Keep at least this many of the newest snapshots, of any age."),
+    typer.Option(
+        metavar="N",
+        help="Keep at least this many of the newest snapshots, of any age. Default: the setting "
+        "of the table.",
+    ),
 ]
 OlderThanOption = Annotated[
     str | None,
@@ -47,12 +51,16 @@ OlderThanOption = Annotated[
         metavar="TIME|AGE",
         help="Within --retain-min and --retain-max: expire snapshots replaced before "
         "'2024-01-31 10:00', in UTC, or '7 d' ago. Iceberg and Mixed tables: those committed "
-        "before.",
+        "before. Default: the setting of the table.",
     ),
 ]
 LimitOption = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Expire at most this many snapshots. Only for Paimon tables."),
+    typer.Option(
+        metavar="N",
+        help="Expire at most this many snapshots. Only for Paimon tables. Default: the table "
+        "option snapshot.expire.limit.",
+    ),
 ]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Only show the files that would be deleted, and why.")

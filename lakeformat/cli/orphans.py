@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import lakeformat as lake
 from lakeformat.cli.copyable import worded
 from lakeformat.cli.many_tables import NameArgument, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
@@ -19,7 +20,6 @@ from lakeformat.cli.progress import counting
 from lakeformat.cli.save import open_saved
 from lakeformat.cli.warehouse import (
     WarehouseOption,
-    existing_catalog,
     existing_catalog_of_any_format,
     named_table_of_any_format,
 )
@@ -27,8 +27,8 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.types.byte_size import size
 
 if TYPE_CHECKING:
-    import lakeformat as lake
     from lakeformat import OrphanReport, Removal
+    from lakeformat.catalog.iceberg import IcebergCatalog
 
 __all__ = ["register"]
 
@@ -137,7 +137,7 @@ def orphans(
             return
         table = named_table_of_any_format(context, name)
         if external_paths and "/" not in name:
-            _refuse_shared_paths(existing_catalog(context), name)
+            _refuse_shared_paths(existing_catalog_of_any_format(context), name)
         _show_table(context, table.remove_orphans(**how), as_json=as_json)
 
 
@@ -207,7 +207,7 @@ def _show_database(
     names = [f"{database}.{table}" for table in catalog.list_tables(database)]
     if how["external_paths"]:
         for name in names:
-            _refuse_shared_paths(existing_catalog(context), name)
+            _refuse_shared_paths(catalog, name)
     outcomes = []
     tables: Any = catalog
     for outcome in remove_orphans_of(tables, names, **how):
@@ -226,12 +226,14 @@ def _show_database(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _refuse_shared_paths(catalog: lake.Catalog, name: str) -> None:
-    """Raise ``InvalidRequestError`` if a drop of table ``name`` would be refused for its external
-    paths.
+def _refuse_shared_paths(catalog: lake.Catalog | IcebergCatalog, name: str) -> None:
+    """Raise ``InvalidRequestError`` if a drop of Paimon table ``name`` would be refused for its
+    external paths.
 
     Files of another table there would be deleted as orphan files of ``name``.
     """
+    if not isinstance(catalog, lake.Catalog):
+        return  # the tables themselves refuse external paths
     try:
         catalog.plan_drop_table(name.partition("$")[0])
     except InvalidRequestError as reason:

@@ -81,7 +81,8 @@ def scan(
         int | None,
         typer.Option(
             metavar="MILLIS",
-            help="Rows of the first snapshot whose watermark is at least this, in milliseconds.",
+            help="Rows of the first snapshot whose watermark is at least this, in milliseconds. "
+            "Only for Paimon tables.",
         ),
     ] = None,
     newest: Annotated[

@@ -102,7 +102,7 @@ ExternalRootOption = Annotated[
     typer.Option(
         "--external-root",
         metavar="ADDRESS",
-        help="A directory outside of tables where their files may be. Repeatable. Default: none.",
+        help="Another directory that may hold files of tables. Repeatable. Default: none.",
     ),
 ]
 

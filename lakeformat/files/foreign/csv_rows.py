@@ -29,7 +29,7 @@ __all__ = ["naming_rows", "open_csv", "read_csv", "require_named_columns"]
 _BAD_COLUMN = re.compile(r"^In CSV column #(\d+): ")
 _BAD_VALUE = re.compile(r"'(.*)'", re.DOTALL)
 _WHOLE_NUMBER = re.compile(r"-?\d+")
-_BIGINT_CHARACTERS = 20
+_BIGINT_DIGITS, _DECIMAL_DIGITS = 19, 38
 _BAD_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
@@ -191,17 +191,23 @@ def _named(
         return not_utf_8(path, where)
     shown = "a value" if text is None else repr(text)
     if text is not None and pa.types.is_integer(kind) and _WHOLE_NUMBER.fullmatch(text):
-        is_bigint = len(text) <= _BIGINT_CHARACTERS and -(1 << 63) <= int(text) < 1 << 63
-        wider = "BIGINT" if is_bigint else "DECIMAL(38, 0)"
         return InvalidRequestError(
             f"cannot read {path}: {where}: {shown} is beyond the range of {type_name(kind)}: "
-            f"correct it, or make the column a {wider}"
+            f"correct it, or make the column a {_wider(text)}"
         )
     return InvalidRequestError(
         f"cannot read {path}: {where}: {shown} is not a value of type {type_name(kind)} "
         f"({said[column.end() :]}): correct it or, if it stands for NULL, "
         "add it to null_values and write it without quotes"
     )
+
+
+def _wider(text: str) -> str:
+    """Return the narrowest type that holds the whole number."""
+    digits = text.lstrip("-").lstrip("0")
+    if len(digits) <= _BIGINT_DIGITS and -(1 << 63) <= int(text) < 1 << 63:
+        return "BIGINT"
+    return "DECIMAL(38, 0)" if len(digits) <= _DECIMAL_DIGITS else "STRING"
 
 
 def _row_of_width(path: str, columns: int, dialect: TextDialect) -> int | None:

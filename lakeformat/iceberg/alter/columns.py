@@ -172,9 +172,10 @@ def _require_free(name: str, fields: list[Field] | tuple[Field, ...], path: Path
         if each.name.casefold() == name.casefold():
             subject = "a column cannot be renamed to " if how == "renamed" else ""
             rest = "" if how == "renamed" else f" cannot be {how}"
+            found = _shown((*path[:-1], each.name))
             raise InvalidRequestError(
-                f"{subject}{_shown(path)}{rest}, because there is a column {each.name!r}: choose "
-                "another name"
+                f"{subject}{_shown(path)}{rest}, because there is a column {found}: choose another "
+                "name"
             )
 
 

@@ -192,8 +192,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         for name, value in (("tag", tag), ("watermark", watermark)):
             if value is not None:
                 raise UnsupportedError(
-                    f"{self.location} is a Mixed table, which has no {name}s: use as_of, or "
-                    "snapshot with a position"
+                    f"{self.location} is a Mixed table, which has no {name}s: choose a state "
+                    "with snapshot= or as_of="
                 )
         if snapshot is not None and as_of is not None:
             raise InvalidRequestError("pass either snapshot or as_of: each chooses a state")

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.answer import Answer
 from benchmarks.harness import UnequalAnswersError
 from benchmarks.spark_questions import Candidate, SparkQuestion
-from benchmarks.spark_report import PreparedJob, format_spark_report
+from benchmarks.spark_report import SparkRun, format_spark_report
 from benchmarks.spark_speed import check_answers, main, measured
 from benchmarks.timing import Timing
 from benchmarks.tree_time import cpu_seconds_between, tree_ticks
@@ -89,9 +89,7 @@ def test_a_report_says_scale_rounds_load_command_and_who_missed_a_target():
     candidates = [answering("floor", None), ours]
     timings = {"floor": [Timing(4.0, 2.0)] * 2, "ours": [Timing(2.0, 4.0)] * 2}
     answer = Answer(rows=1000, baseline="floor", timings=timings, peak_bytes={})
-    run = PreparedJob(
-        name="merge", rows=1000, rounds=2, day=date(2026, 1, 31), loads=[1.0, 9.0, 3.0]
-    )
+    run = SparkRun(name="merge", rows=1000, rounds=2, day=date(2026, 1, 31), loads=[1.0, 9.0, 3.0])
 
     page = format_spark_report(
         run, SparkQuestion("How fast?", lambda data: iter(())), candidates, answer
