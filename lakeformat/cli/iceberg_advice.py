@@ -31,7 +31,6 @@ INSTEAD: Final[Mapping[str, str]] = {
     "migrate": "create the table with `lake create-table`, then add the files with `lake write`",
     "missing-files": _DAMAGE,
     "missing-manifests": _DAMAGE,
-    "orphans": "leave out --external-paths, because only the directory of the table is searched",
     "partition done": "name a complete state for waiting jobs: `lake tag create TABLE TAG`",
     "partition drop": _DELETE,
     "partition expire": _DELETE,

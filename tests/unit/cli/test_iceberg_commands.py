@@ -242,13 +242,12 @@ ARGUMENTS = {
     "clone": ["shop.copy"],
     "clone-database": ["--to", "elsewhere"],
     "migrate": ["shop.new"],
-    "orphans": ["--external-paths"],
     "partition done": ["dt=1"],
     "partition drop": ["dt=1"],
     "partition expire": ["--older-than", "1 d"],
     "rescale": ["--bucket", "4"],
 }
-OF_CATALOGS = ("clone-database", "migrate", "orphans", "repair")
+OF_CATALOGS = ("clone-database", "migrate", "repair")
 
 
 @pytest.mark.parametrize("command", INSTEAD)
@@ -282,6 +281,15 @@ def test_properties_are_set_and_removed_as_options_by_name_and_by_path(warehouse
     refused = runner.invoke(app, ["set-option", path, "x=y", "format-version=3"])
     assert "'format-version' of" in str(refused.exception)
     assert "x" not in lake.open_table(path).properties
+
+
+@pytest.mark.parametrize("name", ["shop", "shop.orders"])
+def test_orphans_are_searched_in_the_directory_of_the_table_alone(warehouse, name):
+    named = ["--warehouse", warehouse, "--format", "iceberg", "orphans", name]
+    shown = runner.invoke(app, [*named, "--external-paths"])
+    assert "does not take --external-paths: leave it out" in (
+        str(shown.exception).replace("external_paths", "--external-paths") + shown.output
+    )
 
 
 @pytest.mark.parametrize("command", INSTEAD)

@@ -274,7 +274,7 @@ def test_a_state_is_chosen_by_position_snapshot_or_time_and_others_are_refused()
         table.scan(snapshot=5)
     with pytest.raises(lake.InvalidRequestError, match="3 is no position of the Mixed table"):
         table.position("3")
-    with pytest.raises(lake.UnsupportedError, match="which has no tags: use as_of"):
+    with pytest.raises(lake.UnsupportedError, match="which has no tags: choose a state"):
         table.scan(tag="v1")
     with pytest.raises(lake.InvalidRequestError, match="pass either snapshot or as_of"):
         table.scan(snapshot=third.position, as_of=third.time_millis)
