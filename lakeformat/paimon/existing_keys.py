@@ -33,7 +33,7 @@ __all__ = ["find_keys"]
 def find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) -> FoundKeys:
     """Return the partition and bucket that each of ``keys`` has in ``snapshot``.
 
-    ``keys`` are distinct framed binary rows of the primary key. ``snapshot`` None stands for an
+    ``keys`` are distinct framed binary rows of the primary key. ``snapshot=None`` stands for an
     empty table. Raise CorruptTableError if one of ``keys`` has two rows.
     """
     by_name = {field.name: field for field in handle.schema.fields}

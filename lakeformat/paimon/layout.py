@@ -74,8 +74,7 @@ No writer builds on these snapshots.
 """
 
 REGISTERED_MARK = "_registered_in_lake_table"
-"""The file in a directory of plain files that names the table to which the files were added in
-place.
+"""The file that names the table to which the plain files of its directory were added in place.
 """
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")

@@ -195,7 +195,7 @@ def _tags(handle: TableHandle, source: TableLayout) -> list[str]:
             raise _refused(
                 handle,
                 source,
-                f"tag {name!r} names another snapshot on main: rename or delete one of the two",
+                f"tag {name!r} names another snapshot on main: rename or delete one of the tags",
             )
     return found
 
@@ -255,7 +255,7 @@ def _publish(storage: Storage, old: str, new: str) -> None:
     if not create_or_find(storage, new, content) and storage.read(new) != content:
         raise CommitConflictError(
             f"another program wrote {storage.uri(new)} while main was forwarded. The snapshots "
-            "that main got before are complete. Run the fast-forward again: its error names the "
+            "that main already has are complete. Run the fast-forward again: its error names the "
             "conflict"
         )
 

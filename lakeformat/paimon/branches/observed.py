@@ -25,7 +25,7 @@ def observe_branch(handle: TableHandle, name: str) -> None:
 
 
 def observed_files(handle: TableHandle) -> Iterator[ObservedFiles]:
-    """Yield the files that the Iceberg metadata of main needs, then those of each branch."""
+    """Yield the files that the Iceberg metadata of main needs, then the files for each branch."""
     names = [each.name for each in branches(handle.storage, handle.layout)]
     for each in (handle, *(_on_branch(handle, name) for name in names)):
         found = None if each is None else each.observed_files()

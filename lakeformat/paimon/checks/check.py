@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the rows of the newest snapshot, or of staged results before their publication.
 
-Staged rows are checked after rows of one key are merged. Only their check of unique values also
-reads the published rows, without those that the commit will replace.
+Staged rows are checked after rows of one key are merged. For staged rows, only the check of unique
+values also reads published rows, except those that the commit will replace.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def check_table(
 ) -> CheckReport:
     """Check the rows that meet ``where``, in the newest snapshot or in staged results.
 
-    ``staged`` None checks the newest snapshot. ``replaces`` is the id of the snapshot whose rows
+    ``staged=None`` checks the newest snapshot. ``replaces`` is the id of the snapshot whose rows
     the staged rows will replace; None if they are added. ``executor`` runs the checks of single
     rows in parallel; this process always finds repeated values itself. Raise UnsupportedError for
     ``not_null`` on staged rows that may set only some columns.

@@ -50,7 +50,7 @@ class Check(Protocol):
     """Checks that the changes of a commit fit ``head``, the snapshot on which it builds."""
 
     def check(self, head: Snapshot | None, changes: SnapshotDelta) -> None:
-        """Raise CommitConflictError if the changes do not fit; ``head`` None stands for an empty
+        """Raise CommitConflictError if the changes do not fit ``head``; None stands for an empty
         table.
         """
         ...
@@ -147,7 +147,7 @@ class Attempts:
     def publish(self, snapshot: Snapshot) -> PublishOutcome:
         """Publish the snapshot of the last attempt, and return the outcome.
 
-        After LOST the metadata files that only this attempt needs are deleted. Raise
+        If the outcome is LOST, the metadata files that only this attempt needs are deleted. Raise
         CommitOutcomeUnknownError if the snapshot exists but may not be part of the history.
         """
         assert snapshot.uuid is not None

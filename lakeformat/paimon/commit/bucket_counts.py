@@ -46,7 +46,7 @@ class BucketCounts:
         """Raise CommitConflictError if new files have another bucket count than their partition.
 
         Raise its subclass BucketsChangedError if another commit may have moved keys to other
-        buckets or partitions. ``head`` None stands for an empty table.
+        buckets or partitions. ``head=None`` stands for an empty table.
         """
         if has_hash_index(self.who.handle):
             require_same_index(self.who, head, self.messages)
@@ -98,7 +98,7 @@ def require_current_counts(who: Committer, head: Snapshot | None, changes: Snaps
     """Raise CommitConflictError if new files have a bucket count that their partition may not get.
 
     A partition keeps its count while it has files; an empty partition gets the count of the table.
-    ``head`` None stands for an empty table.
+    ``head=None`` stands for an empty table.
     """
     current = _current(who)
     odd = {row: total for row, total in _totals(changes.table).items() if total != current}

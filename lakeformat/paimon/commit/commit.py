@@ -270,9 +270,7 @@ class _Commits:
         return self._publish(intent)
 
     def _append(self, new: SnapshotDelta) -> CommitReport:
-        """Publish added rows; of the checks for conflicts, only those of buckets and of
-        ``read_snapshot`` apply.
-        """
+        """Publish added rows; check only for conflicts of buckets, and of ``read_snapshot``."""
         handle = self._handle
         intent = self._intent(CommitKind.APPEND, new)
         if self._commit.replaces is not None:
@@ -395,6 +393,6 @@ def _wants_empty(handle: TableHandle) -> bool:
 
 def _has_buckets(handle: TableHandle, new: SnapshotDelta) -> bool:
     """Return True if the new files belong to numbered buckets, whose count may have changed
-    since.
+    since the files were written.
     """
     return bool(handle.schema.primary_keys) or bool((new.table.total_buckets.numbers > 0).any())

@@ -48,7 +48,7 @@ class _NothingToMerge(LakeError):
 def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactManifestsReport:
     """Merge manifests below ``manifest.target-file-size``, and drop entries of deleted files.
 
-    Two small neighbours are enough: ``manifest.merge-min-count`` and
+    Even two small neighbours are merged: ``manifest.merge-min-count`` and
     ``manifest.full-compaction-threshold-size`` are not applied. Raise UnsupportedError if the table
     cannot be committed to.
     """

@@ -32,7 +32,7 @@ Between these limits, the search ends at the snapshot that the commit was planne
 def against_last_change(
     who: Committer, head: Snapshot | None, data_files: Collection[str | None]
 ) -> str:
-    """Return "<who> conflicts with <snapshot>"; ``head`` None stands for an empty table.
+    """Return "<who> conflicts with <snapshot>"; ``head=None`` stands for an empty table.
 
     The text names the newest snapshot that added or deleted one of the data files.
     """
@@ -46,7 +46,7 @@ def against_last_change(
 
 
 def against_index_files(who: Committer, head: Snapshot | None, index_files: Collection[str]) -> str:
-    """Return "<who> conflicts with <snapshot>"; ``head`` None stands for an empty table.
+    """Return "<who> conflicts with <snapshot>"; ``head=None`` stands for an empty table.
 
     The text names the newest snapshot that added or removed one of the index files.
     """

@@ -50,7 +50,7 @@ class ConflictCheck:
         """Raise CommitConflictError unless the changes can be applied to the live files of
         ``head``.
 
-        ``head`` None stands for an empty table.
+        ``head=None`` stands for an empty table.
         """
         live = self._live_files(head, changes)
         everything = ManifestColumns.concat([live, changes.table])
@@ -132,7 +132,7 @@ def check_buckets(who: Committer, head: Snapshot | None, columns: ManifestColumn
     """Raise CommitConflictError if a partition has files of two bucket counts.
 
     ``columns`` are the entries of the live files of ``head``, then the entries of the new files.
-    ``head`` None stands for an empty table.
+    ``head=None`` stands for an empty table.
     """
     known = columns.filter(columns.total_buckets.numbers > 0)
     if not len(known):

@@ -77,5 +77,6 @@ class EarlierCommitReport(Report):
 
 def _with_unpublished(report: CommitReport, files: int) -> CommitReport:
     are = "1 file of these messages is" if files == 1 else f"{files} files of these messages are"
-    reason = f"{report.reason}. {are} not part of that snapshot: remove them with Table.abort"
+    reason = f"already published as snapshot {report.snapshot_id}. {are} not part of that snapshot"
+    reason += ": discard the messages with Table.abort"
     return replace(report, unpublished_files=files, reason=reason)

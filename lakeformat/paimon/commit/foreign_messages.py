@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks messages of other processes before anything is published.
 
-A message may be committed to another table than it was made for, or after the table has changed.
+By mistake, a message may be committed to another table, or after its table has changed.
 The errors name the message's origin and this table. ``new_files.py`` finds messages that were
 committed before.
 """

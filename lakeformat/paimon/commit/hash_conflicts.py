@@ -40,7 +40,7 @@ def require_same_index(
 ) -> None:
     """Raise BucketsChangedError unless ``head`` has the index files that the writers read.
 
-    ``head`` None stands for an empty table.
+    ``head=None`` stands for an empty table.
     """
     read = {(each.partition, each.assigned_by) for each in messages if each.assigned_by is not None}
     if not read:
@@ -68,7 +68,7 @@ def require_no_new_rows(
     the table.
 
     Also raise it if a snapshot since then has expired, because its commit is unknown. Call this
-    only for tables whose keys may move between partitions. ``head`` None stands for an empty table.
+    only for tables whose keys may move between partitions. ``head=None`` stands for an empty table.
     """
     if not messages or head is None:
         return

@@ -45,9 +45,9 @@ class EarlierCommits:
     def find(self, head: Snapshot | None) -> Snapshot | None:
         """Return the snapshot that the commit published earlier, or None.
 
-        Read the snapshots up to ``head``. An earlier call's snapshots are read again only after a
-        rollback. Pass the snapshot that the commit builds on: then no other attempt with the same
-        identity can publish in between.
+        Read the snapshots up to ``head``. Snapshots that an earlier call has read are read again
+        only after a rollback. Pass the snapshot that the commit builds on: then no other attempt
+        with the same identity can publish in between.
 
         Raise InvalidRequestError if instead a greater identifier of the user is found. Raise
         CommitUndecidableError if the identity has ``first_try_millis``, and a snapshot that may be

@@ -65,9 +65,7 @@ def require_same_table(handle: TableHandle) -> int:
 
 
 def is_same_table(handle: TableHandle) -> bool:
-    """Return True if the table exists and its schema with the handle's id is the one that was
-    opened.
-    """
+    """Return True if the table exists and is the one that was opened."""
     try:
         require_same_table(handle)
     except NotFoundError:

@@ -79,7 +79,7 @@ def pick_unordered(
     First come the packs of files with deletion vectors, then packs of small files, the smallest
     files first. A last pack with fewer than ``compaction.min.file-num`` files is returned only if
     ``full``. With ``full`` and ``compaction.force-rewrite-all-files``, the result is one pack of
-    all files. ``deletions`` None stands for no deletion vector.
+    all files. ``deletions=None`` stands for no deletion vector.
     """
     vectors = deletions or Deletions()
     if full and settings.rewrites_all and files:
@@ -115,7 +115,7 @@ def pick_queue(
 
     With ``full``, or if a file has many deleted rows, the result is at most one pack: all files
     after the large ones at the beginning. With ``full`` and ``compaction.force-rewrite-all-files``,
-    it is all files. ``deletions`` None stands for no deletion vector.
+    it is all files. ``deletions=None`` stands for no deletion vector.
     """
     vectors = deletions or Deletions()
     queue = _oldest_first(files)

@@ -144,7 +144,7 @@ def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[byte
 
 
 def _bucket_numbers(buckets: object) -> frozenset[int] | None:
-    """Return the bucket numbers as ints; None for None.
+    """Return the bucket numbers as ints; None if ``buckets`` is None.
 
     Raise InvalidRequestError for anything else than a collection of whole numbers.
     """

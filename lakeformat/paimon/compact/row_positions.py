@@ -41,7 +41,7 @@ class PositionedRows(DeletedRows):
 def with_places(batch: pa.RecordBatch, file: int, rows: Positions | None) -> pa.RecordBatch:
     """Return the batch with the columns ``PLACE_COLUMNS``; ``rows`` are positions in file ``file``.
 
-    None as ``rows`` is for rows that are never replaced.
+    ``rows=None`` is for rows that are never replaced.
     """
     positions = np.zeros(batch.num_rows, np.int64) if rows is None else rows
     files = pa.array(np.full(batch.num_rows, file, np.int32))

@@ -52,7 +52,7 @@ def steps_of(
 ) -> list[Step]:
     """Return the steps for sections in key order.
 
-    Files below ``small_bytes`` are rewritten together with their neighbours. ``must_rewrite``
+    Adjacent files below ``small_bytes`` are rewritten together. ``must_rewrite``
     returns True for a file that cannot be moved unchanged.
     """
     steps: list[Step] = []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Creates the writers of the files of one bucket of a primary-key table.
 
-Data files of each level and changelog files have their own options.
+Data files of each level, and changelog files, have their own options.
 """
 
 from __future__ import annotations

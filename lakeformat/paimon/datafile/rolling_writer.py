@@ -166,7 +166,7 @@ def file_content(
 ) -> FileContent:
     """Return columns, statistics modes and settings of the files of one writer.
 
-    ``modes`` None stands for the modes of the options.
+    ``modes=None`` stands for the modes of the options.
     """
     settings = FileSettings(
         compression=options.file_compression,
@@ -306,8 +306,8 @@ def _writer(
 
 
 def table_of(batches: Sequence[pa.RecordBatch]) -> pa.Table:
-    """Return the rows of all batches; a column remains dictionary-encoded if it is so in each
-    batch.
+    """Return the rows of all batches; columns remain dictionary-encoded if all batches have
+    the same schema.
     """
     schema = batches[0].schema
     if any(batch.schema != schema for batch in batches):

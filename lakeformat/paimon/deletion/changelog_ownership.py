@@ -29,8 +29,8 @@ class ChangelogOwnership:
         """Return True if files of the changelog must be kept.
 
         A changelog with a changelog list needs its files. A changelog without a list consists of
-        the data files that its commit added, unless the table had a changelog producer then and has
-        one now. In that case it has no files, even if a tag has kept its delta list.
+        the data files that its commit added. But if the table had a changelog producer at that
+        commit and has one now, the changelog has no files, even if a tag keeps its delta list.
         """
         if changelog.changelog_manifest_list is not None:
             return True

@@ -223,10 +223,11 @@ def find_protection(
     ``expiring`` is the number of snapshots that expire at once. ``without_tags`` are the deleted
     tags of this branch, ``without_branches`` the deleted branches.
 
-    ``with_oldest_state`` protects all files of the oldest snapshot: use it to delete files of a tag
-    or of changelogs, which may have been added again. ``older`` are snapshots below ``oldest`` that
-    are kept, because a rollback restored them. ``changelogs`` and ``later_changelogs`` are kept
-    changelogs, ``expired_changelogs`` the ids of those that are deleted.
+    ``with_oldest_state`` protects all files of the oldest snapshot: use it if files of a tag or of
+    changelogs are deleted, which may have been added again. ``older`` are snapshots below
+    ``oldest`` that are kept, because a rollback restored them. ``changelogs`` and
+    ``later_changelogs`` are kept changelogs, ``expired_changelogs`` the ids of those that are
+    deleted.
     """
     storage, layout = handle.storage, handle.layout
     first = partial(without_expired_changes, storage, layout)

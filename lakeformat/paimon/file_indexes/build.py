@@ -23,7 +23,7 @@ __all__ = ["BuiltIndex", "build_index"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltIndex:
-    """The new manifest entry of a data file: with the index, the name of an index file, or none."""
+    """The new manifest entry of a data file: with an index, an index file's name, or neither."""
 
     unit: IndexUnit
     file: DataFileMeta

@@ -38,7 +38,7 @@ OnFiles: TypeAlias = Callable[[int, int], object]
 """Called with the number of files to change, and the number of files whose index is built."""
 
 _GROUP_FILES = 256
-"""The number of files in one commit; a conflict repeats the work for so many files at most."""
+"""The number of files in one commit; a conflict repeats the work for at most this many files."""
 
 _Outcome: TypeAlias = tuple[IndexUnit, BuiltIndex | None]
 """A file, and its new manifest entry; None if the entry would not change."""
@@ -68,8 +68,8 @@ def rewrite_file_indexes(
         )
     if force and not indexed_columns(handle.options):
         raise InvalidRequestError(
-            f"{handle.uri} sets no file index, so none can be rebuilt: set an option first, such "
-            "as by alter_table(…, set_option('file-index.bloom-filter.columns', 'a,b'))"
+            f"{handle.uri} sets no file index, so none can be rebuilt: set an option first, for "
+            "example with alter_table(…, set_option('file-index.bloom-filter.columns', 'a,b'))"
         )
     run = _IndexRewrite(handle, chosen, force, require_executor(executor), on_progress)
     if dry_run:

@@ -102,7 +102,7 @@ class Holder:
     """Kind and name: ``consumer 'mirror'``, ``tag 'v1'`` or ``branch 'dev'``."""
     snapshot_id: int
     time_millis: int
-    """The commit time of that snapshot in epoch milliseconds."""
+    """The commit time of the snapshot in epoch milliseconds."""
 
     @property
     def moment(self) -> tuple[int, int]:

@@ -26,7 +26,7 @@ def find_notes(handle: TableHandle) -> tuple[str, ...]:
     if lacks_zone(handle.schema):
         notes.append(
             "ORC files of this table do not name the time zone of the JVM that wrote them, and "
-            "TIMESTAMP_LTZ is read as written in UTC; if your engines run in another zone, set "
+            "TIMESTAMP_LTZ is read as if written in UTC; if your engines run in another zone, set "
             f"{TableOptions.orc_writer_timezone.key!r}"
         )
     return tuple(notes)

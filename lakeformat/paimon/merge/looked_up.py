@@ -91,7 +91,7 @@ def current_rows(groups: KeyGroups, levels: Levels) -> CurrentRows:
 def _without_superseded(
     groups: KeyGroups, levels: Levels, places: Positions
 ) -> tuple[KeyGroups, Positions]:
-    """Keep one of the rows of each key above level 0: the one at the lowest of these levels.
+    """Keep, of the rows of a key above level 0, only the one at the lowest level.
 
     ``places`` are the positions in ``groups.order`` of all rows above level 0. Return the new
     groups, and the positions in their ``order`` of the kept rows above level 0.

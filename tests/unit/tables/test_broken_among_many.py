@@ -95,7 +95,9 @@ def test_health_shows_what_it_can_beside_an_option_that_cannot_be_read(catalog, 
     assert str(report.verdict) in ("degraded", "unhealthy")
     [reason] = report.reasons
     assert reason.finding.startswith(f"option {key!r} is {VALUES[key]!r}, but must be ")
-    assert reason.advice.startswith(f"lake set-option shop.orders {key}=VALUE, or for the default ")
+    assert reason.advice.startswith(
+        f"lake set-option shop.orders {key}=VALUE, or, for the default, "
+    )
     assert report.first_step == reason.advice
     assert table.latest_snapshot() is not None
 

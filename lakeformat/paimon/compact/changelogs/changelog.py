@@ -81,7 +81,7 @@ def changes_of(
 
     ``before`` has the index in ``rows`` of each key's old row, or ``NOWHERE`` for a new key.
     ``after`` has the new row of every key. ``seen`` masks the keys that may have changed.
-    ``unchanged`` finds the updates to leave out; None leaves out none.
+    ``unchanged`` finds the updates to leave out; None keeps all updates.
     """
     had, has = _were_there(rows, before) & seen, ~_retracts(after) & seen
     if unchanged is not None:

@@ -59,10 +59,9 @@ def rescale(
     dry_run: bool = False,
     executor: str | Executor | None = None,
 ) -> RescaleReport:
-    """Rewrite partitions with ``bucket`` buckets; None for the value of the table option
-    ``bucket``.
+    """Rewrite partitions with ``bucket`` buckets; None stands for the table option ``bucket``.
 
-    ``executor`` None works in this thread. Raise UnsupportedError for a table that cannot be
+    ``executor=None`` works in this thread. Raise UnsupportedError for a table that cannot be
     rescaled. Raise InvalidRequestError for a wrong number, a wrong choice, or a partition that must
     be compacted first. Raise CommitConflictError if other commits change a partition again and
     again.

@@ -35,7 +35,7 @@ class RowOrder:
     strategy: str
     """``order``, ``zorder`` or ``hilbert``."""
     text_bytes: int
-    """The number of leading bytes of a text that count on a curve."""
+    """The number of leading bytes of a text that determine its place on a curve."""
 
     def positions(self, rows: pa.Table) -> Positions:
         """Return the indexes of the rows in this order; nulls count as the smallest values, and

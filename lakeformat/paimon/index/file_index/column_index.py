@@ -84,7 +84,7 @@ def open_column_index(
 ) -> ColumnIndex | None:
     """Open one index of a file index, given its bytes ``body``; None for an unknown index type.
 
-    ``body`` None stands for a column of only nulls. ``data_type`` is the type that the column has
+    ``body=None`` stands for a column of only nulls. ``data_type`` is the type that the column has
     in the data file, ``source`` is for errors. Raise CorruptTableError for a damaged index or an
     unknown version, and UnsupportedError for a type without this index.
     """

@@ -10,7 +10,7 @@ __all__ = ["encode_utf", "read_utf"]
 
 _LONGEST = 0xFFFF
 _NUL = b"\xc0\x80"
-"""The two bytes of U+0000, so that no byte of a text is zero."""
+"""The two bytes for U+0000, so that no byte of a text is zero."""
 
 
 def encode_utf(text: str) -> bytes:

@@ -61,7 +61,7 @@ def _offsets(keys: Positions, count: int) -> pa.Array:
 
 
 def lists_of(elements: pa.Array, keys: Positions, has: Mask, kind: pa.DataType) -> pa.Array:
-    """Build one list per key of ``elements``, which are sorted by key; null where ``has`` is False.
+    """Build a list per key from ``elements``, which are sorted by key; null where ``has`` is False.
 
     ``keys`` has the number of the key of each element, ``kind`` is the type of the lists.
     """
@@ -72,7 +72,7 @@ def lists_of(elements: pa.Array, keys: Positions, has: Mask, kind: pa.DataType) 
 def maps_of(
     names: pa.Array, items: pa.Array, keys: Positions, has: Mask, kind: pa.DataType
 ) -> pa.Array:
-    """Build one map per key of entries, which are sorted by key; null where ``has`` is False.
+    """Build a map per key from entries, which are sorted by key; null where ``has`` is False.
 
     ``keys`` has the number of the key of each entry, ``kind`` is the type of the maps.
     """

@@ -26,7 +26,7 @@ _BLANK = (
 
 @dataclass(frozen=True, slots=True)
 class ListaggFunction:
-    """Joins texts that are not blank with a delimiter.
+    """Joins non-blank texts with a delimiter.
 
     With ``distinct``, the first of these texts is kept unchanged. Later texts are split at the
     delimiter, and only parts that are new and not blank are added.

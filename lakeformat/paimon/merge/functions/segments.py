@@ -24,7 +24,7 @@ def combined(values: Column) -> pa.Array:
 
 
 def is_valid(values: pa.Array) -> Mask | None:
-    """Return a mask of the values that are not null; None if all are."""
+    """Return a mask of the values that are not null; None if no value is null."""
     if values.null_count == 0:
         return None
     valid: Mask = values.is_valid().to_numpy(zero_copy_only=False)

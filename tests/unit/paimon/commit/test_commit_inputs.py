@@ -87,7 +87,10 @@ class TestReplays:
         again = prepared(orders)
         report = orders.commit(again, commit=IDENTITY)
         assert (report.replayed, report.unpublished_files) == (True, 1)
-        assert "1 file of these messages is not part of that snapshot" in report.reason
+        assert report.reason == (
+            "already published as snapshot 1. 1 file of these messages is not part of that "
+            "snapshot: discard the messages with Table.abort"
+        )
         assert orders.abort(again) == []
         assert (orders.scan().count(), len(list(tmp_path.rglob("*.parquet")))) == (2, 1)
 

@@ -223,7 +223,7 @@ def test_an_option_names_the_zone_of_files_without_one(orc):
 
 def test_health_notes_files_that_do_not_name_their_zone(orc, catalog):
     [note] = orc().table.health().notes
-    assert "read as written in UTC" in note
+    assert "read as if written in UTC" in note
     assert "'lake.orc-writer-timezone'" in note
     zone = lake.set_option("lake.orc-writer-timezone", "UTC")
     assert catalog.alter_table("shop.t", zone).health().notes == ()
