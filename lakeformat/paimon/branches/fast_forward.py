@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fast-forwards main to a branch, if main has no commits that the branch lacks.
 
-The snapshots that main lacks are published on main one by one, each like a commit: only if no
-snapshot has its number. After each of them main is at a complete state of the branch. After an
+The snapshots that main lacks are published on main one by one, each only if main has no snapshot
+with its number. After each of them main is at a complete state of the branch. After an
 interruption, repeat the call to continue.
 """
 
@@ -121,7 +121,7 @@ def _newer(
         raise _refused(
             handle,
             source,
-            f"main needs every snapshot of the branch after {first - 1}, but the branch no longer "
+            f"main needs every snapshot of the branch from {first} on, but the branch no longer "
             f"has snapshot {sorted({*range(first, newer[-1])} - {*newer})[0]}. Write the branch's "
             "rows to main. Next time, fast-forward before snapshots of the branch expire",
         )

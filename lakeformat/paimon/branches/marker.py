@@ -2,8 +2,8 @@
 """The mark ``branch/.unfinished-<name>`` hides a branch during its creation, deletion or renaming.
 
 A creation writes the mark before the first file of the branch and removes it after the last. A
-deletion also writes it first, with the snapshots whose files it removes. So a crash never leaves an
-incomplete branch visible, and a repeated call finishes the work.
+deletion also writes the mark first, with the snapshots whose files it removes. So a crash never
+leaves an incomplete branch visible, and a repeated call finishes the work.
 """
 
 from __future__ import annotations

@@ -92,9 +92,9 @@ class CommitIntent:
 
 @dataclass(slots=True)
 class Attempts:
-    """All attempts of one commit, each on the snapshot that is the newest then.
+    """All attempts of one commit, each built on the newest snapshot at that time.
 
-    The manifest of the changes is written once, unless the changes depend on that snapshot. The
+    The manifest of the changes is written once, unless the changes depend on the snapshot. The
     base list and the snapshot are written for each attempt.
     """
 
@@ -227,7 +227,7 @@ class Attempts:
         return changes
 
     def _touches(self, changes: SnapshotDelta) -> Touches:
-        """Return a function from partitions to a mask of the partitions that the commit changes.
+        """Return a function that masks the partitions that the commit changes.
 
         An overwrite changes all partitions that it replaces, even empty ones.
         """

@@ -167,9 +167,10 @@ class BaseManifests:
         return manifests_of(storage, layout, head)
 
     def _merge(self, manifests: list[ManifestMeta], *, keep_merged: bool) -> list[ManifestMeta]:
-        """Return ``manifests`` with merges; later attempts reuse those of the first attempt.
+        """Return ``manifests`` after merges, which later attempts reuse.
 
-        If the merged manifests no longer fit ``manifests``, delete them unless ``keep_merged``.
+        If ``manifests`` no longer contain the manifests that were merged, delete the new ones
+        unless ``keep_merged``.
         """
         if self._merged is None:
             return self._merge_now(manifests)

@@ -87,8 +87,8 @@ class BucketCounts:
         return self._read[name]
 
     def _check_all(self, head: Snapshot, changes: SnapshotDelta) -> None:
-        """Compare with all live files of the changed partitions; raise CommitConflictError for a
-        difference.
+        """Compare with the bucket counts of all live files of the changed partitions; raise
+        CommitConflictError for a difference.
         """
         live = in_partitions(self.who.handle, changes.partitions()).at(head)
         check_buckets(self.who, head, ManifestColumns.concat([live, changes.table]))

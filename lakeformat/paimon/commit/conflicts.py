@@ -84,7 +84,7 @@ class ConflictCheck:
     def _check_levels(self, head: Snapshot | None, left: ManifestColumns, is_new: Mask) -> None:
         """Raise CommitConflictError if the key ranges of two files of one level above 0 overlap.
 
-        Only levels of buckets that get a new file are compared. ``left`` are the entries after the
+        Only the levels that get a new file are compared. ``left`` are the entries after the
         commit; ``is_new`` masks the new ones.
         """
         merged = left.level.numbers >= 1

@@ -54,8 +54,7 @@ def earlier_tries(
 ) -> EarlierCommits:
     """Return the search for earlier attempts of the commit.
 
-    If the messages only compact, it finds only compactions; otherwise it finds appends and
-    overwrites.
+    If the messages only compact, it finds compactions; otherwise it finds appends and overwrites.
     """
     alone = overwrite is None and _is_compaction_alone(handle, messages)
     return EarlierCommits(handle, commit, (CommitKind.COMPACT,) if alone else DATA_KINDS)

@@ -98,7 +98,7 @@ def pick_deletions(manifests: Sequence[ManifestMeta]) -> ManifestMerge | None:
 
 
 def with_deletions(count: int, manifests: int) -> str:
-    """Return the reason of a merge of ``count`` of ``manifests`` manifests with DELETE entries."""
+    """Return the reason for a merge: ``count`` of ``manifests`` manifests have DELETE entries."""
     have = "has" if count == 1 else "have"
     return f"{count} of {counted(manifests, 'manifest')} {have} entries of deleted files"
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The changes of an overwrite: all live files of the chosen partitions are replaced by new files.
 
-Each attempt deletes the files that are live then, so an overwrite never conflicts because a file is
-missing. ``read_snapshot_check.py`` protects rows that the commit has not read.
+Each attempt deletes the files that are live at its time, so an overwrite never conflicts because a
+file is missing. ``read_snapshot_check.py`` protects rows that the commit has not read.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def _packs(run: Iterable[DataFileMeta], settings: AppendSettings) -> Iterator[li
 
 
 def _are_enough(pack: Sequence[DataFileMeta], size: int, settings: AppendSettings) -> bool:
-    """Return True if ``pack``, of ``size`` bytes, has enough files, and rewriting leaves fewer.
+    """Return True if ``pack`` (``size`` bytes) has enough files, and a rewrite leaves fewer files.
 
     If rewriting left as many files, every plan would pick the pack again.
     """

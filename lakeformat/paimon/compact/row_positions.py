@@ -21,9 +21,7 @@ PLACE_COLUMNS = (_FILE, _ROW)
 
 
 class PositionedRows(DeletedRows):
-    """Applies deletion vectors, and keeps in ``last`` the positions of the rows that the last batch
-    has.
-    """
+    """Applies deletion vectors, and keeps in ``last`` the positions of the last batch's rows."""
 
     last: Positions
 

@@ -20,7 +20,7 @@ _DELETE_KINDS = [1, 3]
 
 
 class Keys(Enum):
-    """The key order that the rows of a file must have, and if a key may repeat."""
+    """The order of keys that the rows of a file must have, with or without repeated keys."""
 
     ONCE = "each key once"
     """For data files: ascending keys, each once, because rows of one key are merged before."""

@@ -23,7 +23,7 @@ def look_again(handle: TableHandle, look: Callable[[], T]) -> T:
 
     A file may disappear while it is read because its tag or snapshot is deleted. If nothing
     changes, a missing file is damage: the CorruptTableError or NotFoundError of ``look`` is raised.
-    Raise SnapshotExpiredError if the table changes during 20 attempts.
+    Raise SnapshotExpiredError if the table changes during each of 20 attempts.
     """
     before: object = None
     for looks in range(1, _LOOKS + 1):

@@ -19,7 +19,7 @@ __all__ = ["outside_reasons"]
 
 
 def outside_reasons(handle: TableHandle, live: ManifestColumns) -> tuple[Reason, ...]:
-    """Return a severe reason about the first file that reads refuse; ``()`` if there is no such
+    """Return a severe reason about the first file that a read refuses; ``()`` if there is no such
     file.
     """
     for error in _refusals(handle, live):

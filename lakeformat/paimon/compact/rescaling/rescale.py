@@ -115,7 +115,7 @@ def _require_count(handle: TableHandle, bucket: object) -> int:
     if option == POSTPONE_BUCKET and bucket is None:
         raise InvalidRequestError(
             f"each partition of {handle.uri} has its own number of buckets ('bucket' = '-2'): "
-            "pass the new number as bucket="
+            "pass the new number as bucket= (--bucket)"
         )
     if option < 0 and option != POSTPONE_BUCKET:
         why = (
