@@ -49,7 +49,7 @@ def explaining_expiry(
 ) -> Iterator[None]:
     """Raise SnapshotExpiredError in place of CorruptTableError if one of the snapshots has expired.
 
-    A CorruptTableError that does not name the table gets its address.
+    A CorruptTableError that does not name the table gets the table's address.
 
     Set ``changes`` if the caller reads only the changes of the snapshots: then a snapshot that is
     kept as a changelog is not expired.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the rows of the newest snapshot, or of staged results before their publication.
 
-Staged rows are checked after rows of one key are merged. For staged rows, only the check of unique
-values also reads published rows, except those that the commit will replace.
+Staged rows are checked after rows of one key are merged. To find repeated values, the
+published rows are read, too, except those that the commit will replace.
 """
 
 from __future__ import annotations

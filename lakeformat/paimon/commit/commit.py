@@ -119,10 +119,11 @@ def commit_messages(
 ) -> CommitReport:
     """Publish the changes of the messages once; a retry with the same ``CommitId`` changes nothing.
 
-    ``overwrite`` chooses the partitions to replace; None adds the files. ``earlier`` is the search
-    for an earlier attempt, if ``find_replay`` has begun it. Set ``from_elsewhere`` for messages of
-    other processes. Raise UnsupportedError if the table forbids the change, CommitConflictError
-    after a conflict, and CommitOutcomeUnknownError if the storage gives no answer.
+    ``overwrite`` chooses the partitions to replace; with None the files are added. ``earlier`` is
+    the search for an earlier attempt, if ``find_replay`` has begun it. Set ``from_elsewhere`` for
+    messages of other processes. Raise UnsupportedError if the table forbids the change,
+    CommitConflictError after a conflict, and CommitOutcomeUnknownError if the storage gives no
+    answer.
     """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
     for operation in _operations(data, compaction):
@@ -270,7 +271,7 @@ class _Commits:
         return self._publish(intent)
 
     def _append(self, new: SnapshotDelta) -> CommitReport:
-        """Publish added rows; check only for conflicts of buckets, and of ``read_snapshot``."""
+        """Publish added rows; only buckets and ``read_snapshot`` are checked for conflicts."""
         handle = self._handle
         intent = self._intent(CommitKind.APPEND, new)
         if self._commit.replaces is not None:

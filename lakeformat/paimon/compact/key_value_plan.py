@@ -69,8 +69,8 @@ class _BucketSteps:
         return forced or file.file_name in self._marked
 
     def steps(self, pick: Pick) -> list[Step]:
-        """Return the steps for the picked runs; a file that is already on the output level needs
-        none.
+        """Return the steps for the picked runs; a file on the output level needs none, unless it
+        must be rewritten.
         """
         options = self._handle.options.of_level(pick.output_level)
         picked = {file.file_name for run in pick.runs for file in run.files}

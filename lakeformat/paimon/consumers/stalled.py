@@ -58,7 +58,7 @@ class StalledConsumer:
     """
     unmoved_millis: int
     is_of_stream: bool = False
-    """True if the consumer belongs to a stream into this table that crashed during a batch."""
+    """True if a stream into this table crashed during a batch and left the consumer."""
     damage: str | None = None
     keeps: str = "snapshot"
     """``snapshot``, or ``changelog`` if only changelogs of expired snapshots are kept."""

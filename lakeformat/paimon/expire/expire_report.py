@@ -49,7 +49,7 @@ class ExpireReport(AnyExpireReport):
     stalled_consumers: tuple[StalledConsumer, ...] = ()
     """Consumers that have not moved for long and prevent further expiry."""
     removals: tuple[Removal, ...] = field(default=(), repr=False)
-    """The files that a dry run would delete; empty if the call has an ``on_progress``."""
+    """The files that a dry run would delete; empty for other runs and with ``on_progress``."""
 
     @property
     def has_work(self) -> bool:

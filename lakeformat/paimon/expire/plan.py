@@ -56,7 +56,7 @@ class Plan:
     files: list[Removal] = field(default_factory=list)
     """Step 1: data, changelog and index files."""
     manifests: list[Removal] = field(default_factory=list)
-    """Step 2: the manifests and index manifests that name those files, and statistics."""
+    """Step 2: the manifests and index manifests that name the files of step 1, and statistics."""
     lists: list[Removal] = field(default_factory=list)
     """Step 3: the manifest lists that name the manifests."""
     spared: int = 0

@@ -138,8 +138,8 @@ def _is_much(undeleted: int, files: FileFacts, storage: StorageFacts) -> bool:
 def _of_bytes(
     handle: TableHandle, snapshots: SnapshotFacts, storage: StorageFacts, overdue: Overdue
 ) -> Reason:
-    """Return a reason about branches and overdue snapshots, with advice about those that keep more
-    bytes.
+    """Return a reason about branches and overdue snapshots, with advice about the kind that keeps
+    more bytes.
     """
     table, of_branches = handle.argument, storage.branch_bytes or 0
     undeleted = _undeleted_bytes(storage, overdue)

@@ -78,11 +78,11 @@ class AggregateFunction(Protocol):
 
     @property
     def keeps_single(self) -> bool:
-        """True if ``reduce`` returns the value of a key that has a single row unchanged."""
+        """True if ``reduce`` returns unchanged the value of a key that has a single row."""
         ...
 
     def accumulator(self, values: Column, keys: int) -> Accumulator:
-        """Return a state of the column ``values`` for ``keys`` keys, each NULL."""
+        """Return a state of the column ``values`` for ``keys`` keys; each begins as NULL."""
         ...
 
     def reduce(self, values: Column, groups: KeyGroups) -> pa.Array:

@@ -62,7 +62,7 @@ def arithmetic_of(data_type: pa.DataType) -> Arithmetic:
 
 
 def range_of(data_type: pa.DataType) -> Range:
-    """Return the smallest and the largest number of an integer or, unscaled, a decimal type."""
+    """Return the smallest and largest number of an integer type, or of an unscaled decimal type."""
     if pa.types.is_decimal(data_type):
         most = 10**data_type.precision - 1
         return Range(-most, most)
