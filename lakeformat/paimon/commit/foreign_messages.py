@@ -56,8 +56,8 @@ def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None
             if file.schema_id > newest_schema:
                 raise InvalidRequestError(
                     f"{file.file_name} was written with schema {file.schema_id}, but the newest "
-                    f"schema of {handle.uri} is {newest_schema}: the message belongs to another "
-                    f"table{_origin(message)}; commit or abort it there"
+                    f"schema of {handle.uri} is {newest_schema}: the message{_origin(message)} "
+                    "belongs to another table; commit or abort it there"
                 )
         for schema_id in sorted(ids):
             if message.branch != handle.layout.branch:
@@ -128,9 +128,9 @@ def _require_files(handle: TableHandle, messages: Sequence[CommitMessage]) -> No
     for (message, (storage, path)), exists in zip(placed, there, strict=True):
         if not exists:
             raise InvalidRequestError(
-                f"{storage.uri(path)} does not exist: the message belongs to another table than "
-                f"{handle.uri}{_origin(message)}, or its writer removed its "
-                "files; write the rows again"
+                f"{storage.uri(path)} does not exist: the message{_origin(message)} belongs to "
+                f"another table than {handle.uri}, or its writer removed its files; write the rows "
+                "again"
             )
 
 

@@ -150,12 +150,12 @@ class Redo:
                     where = f"bucket {entry.bucket} of {place(self.handle, entry.partition)}"
                     raise self._refused(
                         f"{named(snapshot)} has written to {where}, and without the table option "
-                        "'sequence.field' this commit would overwrite its newer rows"
+                        "'sequence.field' this commit would overwrite these newer rows"
                     )
 
     def _refused(self, why: str) -> InvalidRequestError:
         is_keyed = bool(self.handle.schema.primary_keys)
-        both = f"To publish them nevertheless, {KEEP_BOTH}"
+        both = f"To publish the rows nevertheless, {KEEP_BOTH}"
         advice = both if is_keyed else delete_first(self.handle.argument)
         return InvalidRequestError(
             f"{self.commit} cannot take the place of snapshot {self.commit.replaces} of "

@@ -133,7 +133,7 @@ def _of_lost_files(table: str, storage: StorageFacts, snapshots: SnapshotFacts) 
         yield Reason(
             f"{_many(len(lost), 'changelog file')} {_are(lost)} missing or truncated: "
             f"{_some(lost)}; readers of those changes fail",
-            f"restore the changes from a copy, or let the readers continue after them: {later}",
+            f"restore the files from a copy, or let the readers skip these changes: {later}",
             is_severe=True,
         )
 

@@ -152,9 +152,8 @@ def test_the_table_a_message_is_of_is_named_beside_the_one_it_came_to(catalog, o
     messages = prepared(orders)
     with pytest.raises(lake.InvalidRequestError) as refused:
         other.commit(messages)
-    assert f"another table than {other.location} (prepared for {orders.location}" in str(
-        refused.value
-    )
+    assert f"the message (prepared for {orders.location}" in str(refused.value)
+    assert f"belongs to another table than {other.location}" in str(refused.value)
 
 
 def test_a_watermark_without_a_row_is_said_to_be_kept_nowhere(orders):
