@@ -9,7 +9,8 @@ A file outside of a table is used only if all of this holds:
   directory has it, ``[<key>=<value>/…]<file name>``;
 - the address without this ending is one of the ``data-file.external-paths``, in the handle or in
   the branch's newest schema;
-- the caller allows it with ``external-roots``.
+- the caller allows it with ``external-roots``;
+- it is not in the directory of another table.
 """
 
 from __future__ import annotations

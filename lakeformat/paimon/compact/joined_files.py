@@ -110,7 +110,7 @@ class FileJoiner:
     ) -> Iterator[list[tuple[DataFileMeta, RowGroups]]]:
         """Yield groups of files; the files of a group are joined into one output file.
 
-        Each group reaches the target size, except the last.
+        Each group, except perhaps the last, reaches the target size.
         """
         part: list[tuple[DataFileMeta, RowGroups]] = []
         for each in found:

@@ -46,7 +46,7 @@ class Aggregation:
     def of_schema(cls, schema: TableSchema) -> Aggregation:
         """Return the engine with the function that the table's options give each column.
 
-        Raise InvalidRequestError if a function does not support the type of its column, and
+        Raise InvalidRequestError if a function is unknown or does not fit its column, and
         UnsupportedError if its package is not installed.
         """
         options = schema.table_options
