@@ -34,7 +34,7 @@ class ExpireReport(AnyExpireReport):
     reason: str
     """The reason why no more snapshots expired, for the log."""
     limited: bool
-    """True if ``limit`` prevented further expiry: run it again."""
+    """True if ``limit`` prevented further expiry: run the expiry again."""
     finished: int
     """The number of interrupted expiries that this run finished or, in a dry run, would finish."""
     deleted: Deleted

@@ -169,7 +169,7 @@ class StorageFacts(StorageNumbers):
     ``time_travel``.
     """
     unknown: UnknownFiles | None = None
-    """The files to which nothing refers; None without ``unknown``."""
+    """The files to which nothing refers; None without the argument ``unknown``."""
     lost_files: tuple[str, ...] | None = None
     """The addresses of missing or truncated files that the newest snapshot needs.
 

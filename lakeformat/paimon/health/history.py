@@ -50,13 +50,13 @@ class KeptFor(IntEnum):
     """The reasons to keep a file; of several reasons, the highest number counts."""
 
     OVERDUE = 0
-    """For snapshots and changelogs that an expiry would delete now."""
+    """Kept for snapshots and changelogs that an expiry would delete now."""
     BRANCH = 1
-    """For another branch, if the table is main; on a branch, such files count as ``RETENTION``."""
+    """Kept for another branch, if the table is main; on a branch, this counts as ``RETENTION``."""
     RETENTION = 2
-    """For tags, and for snapshots and changelogs within their retention or needed by a consumer."""
+    """Kept for tags, and for snapshots and changelogs in their retention or needed by a consumer."""
     NEWEST = 3
-    """For the newest snapshot."""
+    """Kept for the newest snapshot."""
 
 
 _FILES = pa.schema(
