@@ -54,7 +54,7 @@ class KeptFor(IntEnum):
     BRANCH = 1
     """Kept for another branch, if the table is main; on a branch, this counts as ``RETENTION``."""
     RETENTION = 2
-    """Kept for tags, and for snapshots and changelogs in their retention or needed by a consumer."""
+    """Kept for tags, consumers, and snapshots and changelogs within their retention."""
     NEWEST = 3
     """Kept for the newest snapshot."""
 
