@@ -136,7 +136,7 @@ def commit_messages(
     commits = _Commits(handle, options, messages, earlier, planned_on, from_elsewhere)
     if compaction.is_empty:
         return commits.data(data, overwrite, can_upgrade=True)
-    if data.is_empty and overwrite is None:
+    if data.is_empty and isinstance(overwrite, Dynamic | None):
         return commits.compaction(compaction)
     done = commits.data(data, overwrite, can_upgrade=False)
     return commits.compaction_after(done, compaction, messages)

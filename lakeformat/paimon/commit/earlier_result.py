@@ -10,7 +10,7 @@ from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.earlier_commit_report import EarlierCommitReport
 from lakeformat.paimon.commit.foreign_messages import are_there
 from lakeformat.paimon.commit.identity import EarlierCommits, require_same, takes_rows_out
-from lakeformat.paimon.commit.overwrite import Replacement
+from lakeformat.paimon.commit.overwrite import Dynamic, Replacement
 from lakeformat.paimon.commit.redo import Redo
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta, append_changes, compact_changes
 from lakeformat.paimon.commit.written_paths import written_paths
@@ -56,7 +56,7 @@ def earlier_tries(
 
     If the messages only compact, it finds compactions; otherwise it finds appends and overwrites.
     """
-    alone = overwrite is None and _is_compaction_alone(handle, messages)
+    alone = _is_compaction_alone(handle, messages, overwrite)
     return EarlierCommits(handle, commit, (CommitKind.COMPACT,) if alone else DATA_KINDS)
 
 
@@ -76,7 +76,7 @@ def find_replay(
     replaced.
     """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
-    alone = overwrite is None and _is_compaction_alone(handle, messages)
+    alone = _is_compaction_alone(handle, messages, overwrite)
     head = _head(handle)
     found = earlier.find(head)
     if found is None:
@@ -95,7 +95,12 @@ def find_replay(
     return _with_second_half(handle, earlier.commit, report, compaction, messages)
 
 
-def _is_compaction_alone(handle: TableHandle, messages: Sequence[CommitMessage]) -> bool:
+def _is_compaction_alone(
+    handle: TableHandle, messages: Sequence[CommitMessage], overwrite: Replacement
+) -> bool:
+    """Return True if the messages only compact, and ``overwrite`` therefore replaces nothing."""
+    if not isinstance(overwrite, Dynamic | None):
+        return False
     is_compaction = not compact_changes(handle, messages).is_empty
     return is_compaction and append_changes(handle, messages).is_empty
 
