@@ -343,5 +343,5 @@ def test_the_command_says_what_became_of_each_partition(catalog, tmp_path):
     assert shown.exit_code == 0, shown.output
     assert "dt=mon" in shown.stdout
     assert "1 of 1 partitions rescaled to 4 buckets" in shown.stdout
-    assert "`lake set-option TABLE bucket='4'`" in shown.stdout
+    assert f"`lake -w {tmp_path} set-option shop.orders bucket='4'`" in shown.stdout
     assert totals(catalog.table("shop.orders")) == {"dt=mon": 4}
