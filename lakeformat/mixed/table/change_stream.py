@@ -44,7 +44,7 @@ def changes_between(
 ) -> Rows:
     """Return the changes after a position, up to and including another, commit by commit.
 
-    Raise ``NotFoundError`` if commits between both are missing, and ``UnsupportedError`` for a
+    Raise ``NotFoundError`` if commits between the two are missing, and ``UnsupportedError`` for a
     commit whose changes no store has.
     """
     first = _position(history, after)
@@ -135,13 +135,13 @@ def _following(
     since = history.since(after, upto)
     if not (since.missed or since.rewound):
         return since.snapshots
-    why = "have expired" if since.missed else "belong to a history that was replaced"
+    why = "have expired" if since.missed else "belong to a history that a rollback removed"
     first = "" if consumer is None else f"First call table.consumers.reset({consumer!r}). "
+    other = ", or give it a consumer" if consumer is None else ""
     raise NotFoundError(
         f"the commits that follow position {after} of {history.uri} {why}. {first}Read all rows "
         "again, with scan() or a stream that starts with a full read. For a slow reader keep "
-        "snapshots longer, with 'change.data.ttl.minutes' and 'snapshot.keep.duration', or give it "
-        "a consumer"
+        f"snapshots longer, with 'change.data.ttl.minutes' and 'snapshot.keep.duration'{other}"
     )
 
 
