@@ -66,8 +66,8 @@ class Transform:
 
     @property
     def keeps_order(self) -> bool:
-        """True for ``identity``, ``truncate`` and times: a larger value never gives a smaller
-        result, unless ``truncate`` of a very small number overflows.
+        """True for ``identity``, ``truncate``, ``year``, ``month``, ``day`` and ``hour``: a larger
+        value never gives a smaller result, unless ``truncate`` of a very small number overflows.
         """
         return self.kind in (TransformKind.IDENTITY, TransformKind.TRUNCATE, *_IN_TIME)
 

@@ -32,7 +32,7 @@ from lakeformat.types.arrow_memory import array_of
 __all__ = ["is_by_file", "write_position_files"]
 
 _FORMAT = "write.format.default"
-"""This property is set to ``parquet``, because delete files are always Parquet."""
+"""The writer reads this property as ``parquet``, because delete files are always Parquet."""
 _GRANULARITY = "write.delete.granularity"
 _COLUMNS = (FILE_PATH, DELETED_POSITION)
 _EXACT = {each.id: StatisticsMode(Detail.BOUNDS) for each in _COLUMNS}
@@ -43,7 +43,7 @@ Its arguments are the first data file of the delete file, the id of the operatio
 the delete file.
 """
 _GROUP_ROWS = 1 << 20
-"""The largest number of rows of a row group, whose paths are held in memory."""
+"""The largest number of rows of a row group; their paths are held in memory."""
 
 
 def is_by_file(properties: Mapping[str, str]) -> bool:
@@ -119,7 +119,7 @@ class _PositionDeleteWriter:
         self.uris: list[str] = []
 
     def write(self, group: _Group) -> tuple[FileWithDeletes, NewFile]:
-        """Write one delete file; return a data file of its partition, and the delete file."""
+        """Write one delete file; return the first data file of the group, and the delete file."""
         first = group[0][0]
         name = self._name_of(first, self._operation, len(self.uris) + 1)
         uri = f"{self._directory_of(first)}{name}"

@@ -39,9 +39,10 @@ def require_newest(
     commit: CommitId | None,
     keys: PredicateFilter,
 ) -> None:
-    """Raise ``InvalidRequestError`` if a later commit may have changed rows with the same keys.
+    """Raise ``InvalidRequestError`` if a commit after the earlier run may have changed the same
+    keys.
 
-    ``keys`` is a condition that the rows with these keys meet. Without ``commit.replaces`` nothing
+    ``keys`` is a condition that all rows with these keys meet. Without ``commit.replaces`` nothing
     is checked.
     """
     if commit is None or commit.replaces is None:

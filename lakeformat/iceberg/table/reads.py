@@ -103,8 +103,8 @@ class TableReads(TableHistory):
         return Scan(state, columns, asked)
 
     def partition_rows(self, partition: PartitionSpec) -> PartitionRows:
-        """Return the number of rows in the files of the matching partitions, including deleted
-        rows.
+        """Return the number of rows in the files of the partitions with these values, including
+        deleted rows.
         """
         from lakeformat.tables.partition_rows import PartitionRows
 

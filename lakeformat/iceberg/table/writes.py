@@ -233,7 +233,7 @@ class TableWrites(TableHistory):
 
 
 def _one_key(given: Sequence[str] | None, written: Sequence[str] | None) -> Sequence[str] | None:
-    """Return the key of a commit, or None.
+    """Return the columns of the key of an upsert; None if the commit is no upsert.
 
     Raise ``InvalidRequestError`` if the messages were written with another key.
     """

@@ -65,7 +65,7 @@ def checked_entries(
     found = [pa.concat_tables(tables) for _, tables in sorted(by_spec.items())]
     paths = [one_spelling(each) for some in found for each in some["file_path"].to_pylist()]
     if len(set(paths)) < len(paths):
-        raise _damaged(uri, "two of them name the same file")
+        raise _damaged(uri, "they name the same file twice")
     return found
 
 

@@ -116,8 +116,8 @@ def replacement(
     """Return the change of an overwrite.
 
     Raise ``InvalidRequestError`` if a new row is outside of the overwritten partitions, or may not
-    meet the condition. With ``is_recorded`` a change of no file is published, too, if a repeated
-    call could remove rows that were added since.
+    meet the condition. With ``is_recorded`` a snapshot is published even if no file changes, if a
+    repeated call could remove rows that were added since.
     """
     if isinstance(overwritten, str) and overwritten in _OF_NEW_ROWS:
         spec = metadata.spec_of(metadata.default_spec_id)

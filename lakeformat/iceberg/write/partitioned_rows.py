@@ -136,7 +136,7 @@ def _path(kind: StructType, field_id: int) -> list[int] | None:
 
 
 def _partition_numbers(values: Sequence[pa.Array]) -> NDArray[np.int64]:
-    """Return a partition number for each row, counted in the order of first rows."""
+    """Return the partition number of each row; numbers are in the order of first occurrence."""
     numbers: NDArray[np.int64] = np.zeros(len(values[0]), np.int64)
     count = 1
     for each in values:
@@ -150,8 +150,8 @@ def _partition_numbers(values: Sequence[pa.Array]) -> NDArray[np.int64]:
 
 
 def _renumbered(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Return the numbers without gaps, in the order of their first rows, and the count of
-    numbers.
+    """Return the numbers changed to 0, 1, 2 … in the order of first occurrence, and the count of
+    distinct numbers.
     """
     encoded = array_of(numbers).dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)

@@ -74,8 +74,8 @@ def without_files(
 
 
 def _in_reading_order(manifests: pa.Table) -> list[tuple[int, dict[str, Any]]]:
-    """Return the place and the row of each manifest: data files before delete files, each newest
-    first.
+    """Return the index and the row of each manifest: those of data files first, each kind
+    newest first.
     """
 
     def order(each: tuple[int, dict[str, Any]]) -> tuple[int, int]:

@@ -61,7 +61,8 @@ class ReplaceFiles:
         left = without_files(data, FilesNamed(self._paths))
         removed = sum(map(len, left.removed))
         if removed != len(self.files):
-            raise self._plan.conflict(f"{len(self.files) - removed} of its files were removed")
+            count = len(self.files) - removed
+            raise self._plan.conflict(f"{count} of the files to replace were removed")
         unneeded = _UnneededDeletes(self._paths, self._oldest(left.manifests))
         kept = without_files(
             replace(base, manifests=deletes), unneeded, variant=unneeded.least_number

@@ -39,7 +39,7 @@ class WriteSettings:
 
     file: FileSettings
     row_group_bytes: int
-    """The number of bytes in memory from which on the rows of a partition are written."""
+    """The rows of a partition are written when they have this number of bytes in memory."""
     data_location: str
     """The URI of the directory of data files."""
     modes: Mapping[int, StatisticsMode]

@@ -81,10 +81,10 @@ def with_required(fields: Sequence[Field], key: Sequence[str]) -> tuple[Field, .
 
 
 def first_free_number(base: LoadedMetadata, plan: FilePlan) -> int:
-    """Return the largest transaction that an earlier change store has left in the names of live
-    files and in snapshots; 0 if there is none.
+    """Return the number above which sequence numbers of a new change store are free.
 
-    New changes need larger numbers.
+    It is the largest transaction that an earlier change store has left in the names of live files
+    and in snapshots; 0 if there is none.
     """
     paths = [path for table in plan.entries for path in table.column("file_path").to_pylist()]
     names = name_columns(pa.array(paths, pa.string())).field("transaction")

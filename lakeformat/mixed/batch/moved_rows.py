@@ -38,7 +38,7 @@ class MovedRows:
     """The files of other commits that have none of the keys."""
 
     def add(self, split: NodeSplit, old: pa.RecordBatch, new: pa.RecordBatch) -> None:
-        """Take the rows of a split that have another partition in ``new`` than in ``old``."""
+        """Note the keys of the rows of a split that ``new`` moves to another partition."""
         is_moved = _differs(self._partitions(old), self._partitions(new))
         if is_moved is None or not pc.any(is_moved).as_py():
             return

@@ -119,7 +119,7 @@ def begun_transactions(state: MixedState, now_millis: int) -> set[int]:
 
 
 def leased_batches(change: TableMetadata) -> dict[int, int]:
-    """Return the number of the lease of each batch of this library, by transaction.
+    """Return the lease number of each batch of this library, by transaction.
 
     Batches that the change store records as ended are left out.
     """
@@ -165,7 +165,7 @@ def transactions_ended(change: LoadedMetadata) -> set[int]:
 
 
 def ended_mark(transactions: Iterable[int]) -> dict[str, str]:
-    """Return the members of the summary of a change snapshot that ends batches."""
+    """Return the members of a summary that record the end of batches; empty without batches."""
     listed = ",".join(map(str, sorted(transactions)))
     return {_ENDED: listed} if listed else {}
 

@@ -161,8 +161,9 @@ class MixedHistory:
         return Position(given.numbers, MAIN_BRANCH, given.identity, self.uri)
 
     def between(self, after: AnyPosition, upto: AnyPosition | None) -> list[MixedSnapshot]:
-        """Return the snapshots after ``after`` and up to ``upto``, oldest first; None is the newest
-        position.
+        """Return the snapshots after ``after`` and up to ``upto``, oldest first.
+
+        ``upto=None`` means the newest position.
 
         Each store is compared by its own number, as clocks of writers may differ: a commit can have
         an earlier time than a commit that readers saw before.
@@ -184,8 +185,8 @@ class MixedHistory:
     def since(self, after: AnyPosition, upto: AnyPosition | None) -> Since[MixedSnapshot]:
         """Return the snapshots after a position and up to ``upto``.
 
-        The result also shows if a reader at the position has missed some, or if the history was
-        replaced.
+        The result also shows if snapshots after the position have expired, or if a rollback
+        removed a snapshot of the position.
         """
         given = self.parse(after)
         pairs = [*zip(given.numbers, self.oldest.numbers, strict=True)]

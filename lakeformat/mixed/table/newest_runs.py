@@ -13,8 +13,8 @@ __all__ = ["last_runs", "newest_runs", "newest_state"]
 
 
 def last_runs(history: MixedHistory) -> LastRuns:
-    """Return the time of the newest optimizing commit of the base store, for minor and for full
-    runs.
+    """Return the time of the newest optimizing commit of the base store as the time of the newest
+    minor run and of the newest full run.
     """
     runs = [
         each.time_millis

@@ -141,7 +141,8 @@ def publish_changes(
 def earlier_write(
     pair: StorePair, loaded: LoadedPair, commit: CommitId | None
 ) -> tuple[LoadedMetadata, PublishedChange] | None:
-    """Return the store with an earlier write of the same identity, and this write; or None.
+    """Return the store with an earlier write of the same identity, and that write; None without
+    such a write.
 
     The base store is searched, too: it has the overwrites, and the writes before the table was
     adopted.

@@ -65,7 +65,7 @@ def delete(
         handle.options.file_operation_threads,
         dry_run=dry_run,
         on_progress=on_progress,
-        later="Delete the branch again to try again",
+        later="Delete the branch again to remove the file",
     )
     done = _remove_files(handle, name, lost, deleter, dry_run)
     if done and not dry_run:
@@ -80,7 +80,7 @@ def delete(
     reason = f"branch {name!r} {verb}, and {files}"
     if deleted.failures:
         failed = counted(deleted.failures, "file")
-        reason += f"; could not remove {failed}: delete the branch again to try again"
+        reason += f"; could not remove {failed}: delete the branch again to remove them"
     return DeletionReport(
         table=handle.uri,
         deleted=(name,),
