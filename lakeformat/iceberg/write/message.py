@@ -63,7 +63,7 @@ class IcebergCommitMessage:
 
     @property
     def upsert_by(self) -> list[str] | None:
-        """The columns of the key by which the rows replace stored rows; None if they are added."""
+        """The columns of the key by which rows replace stored rows; None if rows are only added."""
         return None if self.deleted_keys is None else self.deleted_keys.column_names
 
     @property

@@ -181,7 +181,7 @@ def _begun(state: MixedState, now_millis: int) -> list[OpenBatch]:
 
 
 def _committed(state: MixedState) -> set[int]:
-    """Return the transactions that the files of the change store and overwrites have."""
+    """Return the transactions of the files of the change store, and of the overwrites."""
     found = {each.transaction for each in change_files(state.change, plan_files(state.change))}
     return found | _overwritten_in(_history(state.base))
 

@@ -23,10 +23,9 @@ class ExpirySettings:
     """The properties of the base store with Amoro's names and defaults; ages in milliseconds."""
 
     change_age: int
-    """The age from which on merged changes are removed, and snapshots of the change store expire.
-    """
+    """The age above which merged changes are removed, and snapshots of the change store expire."""
     base_age: int
-    """The age from which on snapshots of the base store expire."""
+    """The age above which snapshots of the base store expire."""
     least: int
     """The least number of snapshots that each store keeps."""
     flink_age: int

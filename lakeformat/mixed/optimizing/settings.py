@@ -52,8 +52,8 @@ class OptimizingSettings:
     root mean square of the lacking bytes is at least this number.
     """
     fallback_interval: int = -1
-    """The time since the last minor optimizing after which the tolerance has no effect; -1 means
-    never.
+    """The time since the last minor optimizing after which ``size_tolerance`` has no effect; with
+    -1 it always has one.
     """
 
     @classmethod

@@ -36,7 +36,7 @@ If both stores have the same record, or none, no alteration is pending.
 
 @dataclass(frozen=True, slots=True)
 class AlterRecord:
-    """One alter, as the stores record it."""
+    """One alteration, as the stores record it."""
 
     id: str
     """A random text, which no other alteration has."""
@@ -88,7 +88,8 @@ class AlterRecord:
 def altered_base(base: TableMetadata, change: TableMetadata) -> TableMetadata | None:
     """Return the base store as it is after an alteration that only the change store has made.
 
-    None if there is no such alter, or if another program has altered the base store in between.
+    None if there is no such alteration, or if another program has altered the base store in
+    between.
     """
     record = AlterRecord.of(change.location, change.properties)
     if record is None or base.properties.get(ALTERED) == change.properties[ALTERED]:

@@ -57,7 +57,7 @@ BASE, CHANGE = "base", "change"
 
 
 def is_keyed_store(properties: Mapping[str, str]) -> bool:
-    """Return True for the properties of one store of a pair."""
+    """Return True for the properties of a store of a Mixed table with a key."""
     return properties.get(TABLE_STORE) == CHANGE or CHANGE_IDENTIFIER in properties
 
 
