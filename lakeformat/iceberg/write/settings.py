@@ -39,7 +39,7 @@ class WriteSettings:
 
     file: FileSettings
     row_group_bytes: int
-    """The rows of a partition are written when they have this number of bytes in memory."""
+    """The rows of a partition are written at the latest when this many bytes are in memory."""
     data_location: str
     """The URI of the directory of data files."""
     modes: Mapping[int, StatisticsMode]

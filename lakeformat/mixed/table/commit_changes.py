@@ -85,7 +85,7 @@ class _NodeChangesReader:
     optional: frozenset[str]
     """The columns that a delete can lack."""
     listed: Sequence[StoreFile]
-    """All files of the change store if the commit has changes of a late batch; else none."""
+    """All files of the change store if a batch made the commit; else none."""
     version: Field | None
     """None in a table without a version field."""
 

@@ -80,7 +80,7 @@ def delete(
     reason = f"branch {name!r} {verb}, and {files}"
     if deleted.failures:
         failed = counted(deleted.failures, "file")
-        reason += f"; could not remove {failed}: delete the branch again to remove them"
+        reason += f"; could not remove {failed}: delete the branch again to remove the rest"
     return DeletionReport(
         table=handle.uri,
         deleted=(name,),
