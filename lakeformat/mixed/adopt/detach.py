@@ -7,6 +7,7 @@ lost when the change store is dropped.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -209,7 +210,8 @@ def _require_no_consumers(pair: StorePair, name: str) -> None:
         raise InvalidRequestError(
             f"{name} is not detached, because {readers} its changes: let all readers read the rest "
             f"and stop them, then delete each consumer with `lake --format iceberg consumer reset "
-            f"{name} {found[0]}`. A consumer of stream_batch is deleted when its batch ends"
+            f"{name} {shlex.quote(found[0])}`. A consumer of stream_batch is deleted when its "
+            "batch ends"
         )
 
 
