@@ -33,7 +33,7 @@ class HashIndex:
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
-        """Read the index manifest of ``snapshot``; with None, as in an overwrite, no key is
+        """Read the index manifest of ``snapshot``; without one, as in an overwrite, no key is
         known.
         """
         self._handle = handle
@@ -63,7 +63,7 @@ class HashIndex:
         return found
 
     def write(self, partition: bytes, changed: Mapping[int, Hashes]) -> dict[int, IndexChange]:
-        """Write an index file for each bucket with all hashes of the bucket; return the changes by
+        """Write one index file per bucket, with all hashes of the bucket; return the changes by
         bucket.
         """
         files = self._files.get(partition, {})
@@ -105,6 +105,6 @@ class HashIndex:
         where = f"bucket {bucket} of partition {place}" if place else f"bucket {bucket}"
         return CorruptTableError(
             f"{where} of {self._handle.uri} has rows but no hash index. Its keys are unknown, so a "
-            "write could store a key twice: overwrite the partition with its own rows, which "
-            "creates a new index"
+            f"write could store a key twice: overwrite the {'partition' if place else 'table'} "
+            "with its own rows, which creates a new index"
         )
