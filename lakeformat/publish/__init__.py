@@ -34,8 +34,8 @@ class IcebergPublication:
     """
 
     def __init__(self, open_targets: Callable[[], Targets] | None = None) -> None:
-        """``open_targets`` opens the Iceberg catalogs that the options of the tables' own catalog
-        name.
+        """``open_targets`` opens the Iceberg catalogs that are named in the options of the tables'
+        own catalog.
         """
         self._open_targets = open_targets
 
@@ -105,8 +105,8 @@ class IcebergPublication:
         except UnsupportedError as reason:
             raise UnsupportedError(
                 f"{handle.uri} cannot be changed while 'metadata.iceberg.storage' is "
-                f"{handle.options.iceberg_storage!r}: {reason}. Or set the option to 'disabled'. "
-                "Nothing was changed"
+                f"{handle.options.iceberg_storage!r}: {reason}. Or set 'metadata.iceberg.storage' "
+                "to 'disabled'. Nothing was changed"
             ) from None
 
     def after_commit(self, handle: TableHandle) -> None:
@@ -144,7 +144,7 @@ class IcebergPublication:
             ) from None
 
     def after_upkeep(self, handle: TableHandle) -> None:
-        """Publish tags and remove expired snapshots; a failure is only logged as a warning."""
+        """Publish a change of tags or an expiry of snapshots; a failure is only logged."""
         self._publish(handle, follows_upkeep=True)
 
     def withdrawal(self, handle: TableHandle) -> Withdrawal | None:

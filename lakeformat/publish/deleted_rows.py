@@ -70,8 +70,8 @@ class DeletedRows:
     ) -> ChangedDeletes:
         """Write the changed deletes of data files that remain, and all deletes of added data files.
 
-        ``before`` is the Paimon snapshot of ``parent``; it is read if it is None. ``removed`` has
-        the URIs of the data files that the snapshot removes with their deletes.
+        ``before`` is the Paimon snapshot of ``parent``; if None, that snapshot is read. ``removed``
+        has the URIs of the data files that the snapshot removes with their deletes.
         """
         had_deletes = parent.summary.get("total-delete-files") != "0"
         if self.snapshot.index_manifest is None and not had_deletes:

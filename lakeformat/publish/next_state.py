@@ -63,7 +63,7 @@ class NextState:
         """Return the metadata of ``base`` with the next snapshot of the table.
 
         ``manifests`` is the manifest list of ``base``. ``before`` is the Paimon snapshot of
-        ``base``; if it is None, it is read when it is needed.
+        ``base``; if None, that snapshot is read when needed.
         """
         metadata = self.base.metadata
         parent = metadata.current_snapshot

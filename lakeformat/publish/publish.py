@@ -89,7 +89,7 @@ def publish_head(
 ) -> PublishReport:
     """Publish the snapshots of a table or branch up to its newest one, also in catalogs.
 
-    With ``follows_upkeep`` also publish the tags, and remove expired snapshots. Raise
+    With ``follows_upkeep`` also publish a change of tags or an expiry of snapshots. Raise
     ``UnsupportedError`` if the table cannot be published, and ``CommitConflictError`` if other
     publications were first in too many attempts.
     """
@@ -277,7 +277,7 @@ class _Publication:
     def _with_upkeep(
         self, current: LoadedMetadata, kept: TableMetadata, number: int
     ) -> LoadedMetadata | None:
-        """Publish changed tags, snapshots or another format version; None if another publication
+        """Publish a change of tags, an expiry or a format version; None if another publication
         was first.
 
         After the publication, delete the files that no snapshot needs any more.

@@ -108,7 +108,7 @@ class Spill:
         return len(self._files)
 
     def add(self, schema: pa.Schema, parts: Iterable[tuple[int, pa.Table]]) -> None:
-        """Write rows to a new file, given as pairs of a place number and its rows.
+        """Write rows, given as pairs of a place number and its rows, to a new file.
 
         The pairs of one place must follow each other. Raise UnavailableError if the disk cannot
         store the rows.

@@ -36,7 +36,7 @@ def copy_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
 
     Raise ``AlreadyExistsError`` if another writer created files below ``new``, and
     ``CommitConflictError`` if ``old`` changes meanwhile. In both cases the copies of this call are
-    deleted, and ``old`` is unchanged.
+    deleted, and ``old`` is kept.
     """
     copying = _Copying(storage, old, new, last)
     files, there = _content(storage, old), _content(storage, new)

@@ -217,7 +217,7 @@ _shared_lock = threading.Lock()
 
 
 def shared_memory_storage(name: str) -> MemoryStorage:
-    """Return the storage of that name in this process; the first call creates it."""
+    """Return the storage with this name in this process; the first call creates it."""
     with _shared_lock:
         return _shared.setdefault(name, MemoryStorage(name))
 

@@ -105,9 +105,9 @@ class ObjectStorage:
             raise
 
     def create(self, path: str, content: bytes) -> bool:
-        """Publish a file by a write that the store refuses if the name is taken; then return False.
+        """Publish a file by a conditional write; return False if the name is taken.
 
-        The first call of a process tests that the store refuses such a write, and raises
+        The first call of a process tests that the store refuses to replace a file, and raises
         ``UnsupportedError`` otherwise.
         """
         self.prove_creation(path)

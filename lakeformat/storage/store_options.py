@@ -141,7 +141,7 @@ STORE_OPTIONS = (
     StoreOption("azure.account", "account_name", "Storage account, unless the address names it."),
     StoreOption("azure.account-key", "account_key", "Key of the account.", _text, True),
     StoreOption("azure.sas-token", "sas_key", "Shared access signature.", _text, True),
-    StoreOption("azure.tenant-id", "tenant_id", "Directory of a service principal."),
+    StoreOption("azure.tenant-id", "tenant_id", "Tenant of the service principal."),
     StoreOption("azure.client-id", "client_id", "Service principal."),
     StoreOption("azure.client-secret", "client_secret", "Secret of the principal.", _text, True),
     StoreOption(

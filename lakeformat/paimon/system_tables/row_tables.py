@@ -38,7 +38,7 @@ class RowSelection:
     limit: int | None = None
 
     def of(self, schema: TableSchema) -> ChangedRows:
-        """Return the request for rows with ``rowkind`` before the columns of ``schema``.
+        """Return the request for these columns and rows; ``rowkind`` is the first column.
 
         Raise InvalidRequestError if ``schema`` lacks a requested column.
         """
@@ -55,7 +55,7 @@ class RowTable:
     changes: Callable[[TableHandle, SnapshotWindow, RowSelection], Rows] | None = None
 
     def schema(self, table: TableSchema) -> TableSchema:
-        """Return the schema of the system table of a table with the schema ``table``."""
+        """Return the schema of this system table for a table with the schema ``table``."""
         return replace(table, fields=self.fields(table))
 
 

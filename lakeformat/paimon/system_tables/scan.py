@@ -80,8 +80,8 @@ class SystemScan:
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as reason:
             raise CorruptTableError(
                 f"{self._source.handle.uri}: column {column.name} of ${self._declaration.name} "
-                f"cannot be shown, because a value in the metadata does not fit its type: {reason}"
-                "; name the other columns to read them"
+                "cannot be shown, because a value in the metadata does not fit the type of the "
+                f"column: {reason}; name the other columns to read them"
             ) from None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$statistics``: the result of ANALYZE to which a snapshot refers; the result may be older."""
+"""``$statistics``: the result of ANALYZE of a snapshot, possibly from an earlier snapshot."""
 
 from __future__ import annotations
 

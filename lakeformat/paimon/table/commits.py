@@ -53,7 +53,7 @@ class TableCommits(TableReads):
 
         ``kinds`` is the kind of each row: insert ('+I'), before and after an update ('-U', '+U'),
         or delete ('-D'). Pass one value per row, or the name of a column of ``data``. Tables
-        without a primary key accept inserts only.
+        without a primary key refuse '-U' and '-D'.
 
         ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` the rows of the matching
         partitions, and ``"partitions"`` the rows of every partition that gets a row.
@@ -66,8 +66,9 @@ class TableCommits(TableReads):
         ``conflict="transaction-order"`` keeps what other commits changed after ``read_snapshot``,
         instead of raising CommitConflictError. The rows count as written at that snapshot: a later
         row or delete of a key wins, and an overwrite deletes only older rows. This needs a primary
-        key, the merge engine ``deduplicate``, and the snapshots since ``read_snapshot``. With None,
-        the table option ``write.conflict`` decides.
+        key, the merge engine ``deduplicate``, and the snapshots since ``read_snapshot``. Without
+        ``conflict``, the table option ``write.conflict`` decides about a write with
+        ``read_snapshot``.
 
         The snapshot stores ``properties``, and the larger one of ``watermark`` (an event time in
         epoch milliseconds) and the table's watermark.
@@ -235,7 +236,7 @@ class TableCommits(TableReads):
     def truncate(
         self, *, commit: CommitId | None = None, read_snapshot: AnyPosition | str | None = None
     ) -> CommitReport:
-        """Delete all rows; earlier snapshots keep them until they expire.
+        """Delete all rows; earlier snapshots keep the rows until these snapshots expire.
 
         Raise CommitConflictError if the table has changed since ``read_snapshot``.
         """

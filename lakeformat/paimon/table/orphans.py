@@ -112,10 +112,10 @@ class TableOrphans(TableReads):
         return remove_missing_manifests(self._handle, dry_run=dry_run)
 
     def repair(self, dry_run: bool = False) -> RepairHintsReport:
-        """Correct wrong hints LATEST and EARLIEST of every branch; report missing snapshots and
+        """Correct the hint files LATEST and EARLIEST of every branch; report missing snapshots and
         changelogs.
 
-        A ``dry_run`` changes nothing: it only reports the wrong hints and the missing files.
+        A ``dry_run`` changes nothing: it only reports the wrong hint files and the missing files.
         """
         from lakeformat.paimon.orphans.hints import repair_hints
 

@@ -50,9 +50,9 @@ class TableRowChanges(TableReads):
         Rows that other writers add meanwhile are kept, unless the rows are searched again. That
         happens if another commit changes the same files first, or the same partitions of a table
         with a primary key. ``dry_run`` only counts the rows. Earlier snapshots keep deleted rows
-        until they expire. With ``commit``, a delete that meets no row is published, too, so that a
-        retry finds it. ``conflict="transaction-order"`` searches the rows in ``read_snapshot`` and
-        keeps those whose key other commits have changed since; see ``write``.
+        until these snapshots expire. With ``commit``, a delete that finds no row is published, too,
+        so that a retry finds this commit. ``conflict="transaction-order"`` searches the rows in
+        ``read_snapshot`` and keeps those whose key other commits have changed since; see ``write``.
 
         Raise InvalidRequestError if ``where`` is None, or for only one of ``read_snapshot`` and
         transaction order. Raise UnsupportedError for a table that numbers its rows

@@ -145,8 +145,8 @@ class Table(
 
 
 def _only_reads(shown: type[_Shown]) -> type[_Shown]:
-    """Replace the methods that a system table lacks by refusals, including methods added to
-    ``Table`` later.
+    """Make each method that a system table lacks raise UnsupportedError, including methods added
+    to ``Table`` later.
     """
     rows_of_its_own = {"changes", "stream", "state_scan"}
     contract = {*dir(AnyTable), *AnyTable.__annotations__}

@@ -14,10 +14,11 @@ __all__ = ["DueTag", "Timed", "Timeline", "surplus"]
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A snapshot, and its commit time or watermark in local time; None if it has no watermark."""
+    """A snapshot, and its commit time or watermark."""
 
     snapshot_id: int
     moment: datetime | None
+    """The time in local time; None for a snapshot without a watermark."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ class TableTags:
         force: bool = False,
         dry_run: bool = False,
     ) -> TagReport:
-        """Move a tag to another snapshot; without arguments to the newest.
+        """Move a tag to another snapshot, by default to the newest.
 
         Raise NotFoundError if there is no such tag. Raise InvalidRequestError without ``force`` if
         a branch began at the tag or the tag protects a rollback, and always if this library's

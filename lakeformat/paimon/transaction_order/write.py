@@ -2,8 +2,8 @@
 """Writes a batch as of the snapshot from which it was computed; newer rows of its keys are kept.
 
 The keys that other commits have changed since that snapshot are left out of the batch. If another
-commit changes a key of the batch before the batch is published, its files are written again without
-this key.
+commit changes a key of the batch before the batch is published, the files of the batch are written
+again without this key.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class NumbersAsOf(SequenceNumbers):
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
-        """Continue the numbers of ``snapshot``; with None, as in an overwrite, buckets start at
+        """Continue the numbers of ``snapshot``; without one, as in an overwrite, buckets start at
         0.
         """
         super().__init__(handle, snapshot)

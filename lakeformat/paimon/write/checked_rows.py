@@ -66,8 +66,7 @@ def checked_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file of another program, in the table's columns.
 
-    A refused row raises InvalidRequestError, which names the file and the number of the row, from
-    1.
+    A refused row raises InvalidRequestError, which names the file and the row, counted from 1.
     """
     columns = schema.arrow_schema()
     if kinds is not None and kinds not in columns.names:

@@ -184,7 +184,7 @@ def input_columns_of(schema: TableSchema) -> InputColumns:
 
 
 class _Counting(InputColumns):
-    """Replaces values of columns with the aggregate function ``count``: 1 for a value, 0 for null.
+    """In columns that are aggregated by ``count``, replaces a value by 1, and null by 0.
 
     Merges add these numbers.
     """

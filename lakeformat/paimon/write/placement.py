@@ -73,7 +73,7 @@ def placement_of(
 ) -> Placement:
     """Return the placement of rows that the bucket mode of the table needs.
 
-    ``base`` is the snapshot whose keys are known; with None, as in an overwrite, no key is known.
+    ``base`` is the snapshot whose keys are known; without one, as in an overwrite, no key is known.
     """
     if crosses_partitions(handle):
         return _Crossing(handle, base, partitions, find_keys)

@@ -51,7 +51,7 @@ class RowKinds:
         self._given = None if given is None else GivenKinds(columns, given)
 
     def split(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array | None]:
-        """Return the rows, and the values of their kinds; None if the caller gave no kinds.
+        """Return the rows, and the values of their kinds, or None if the caller gave no kinds.
 
         The column of kinds is dropped from the rows, unless the table has it.
         """
@@ -87,7 +87,8 @@ def written_rows(schema: TableSchema, kinds: Kinds, first_row: int) -> Mask | No
         _refuse_retracts(
             kinds,
             numbers,
-            "but the table has no primary key: pass only '+I' rows, or write to a table with one",
+            "but the table has no primary key: pass only '+I' rows, or write to a table with a "
+            "primary key",
         )
         return None
     accepted = accepted_rows(schema, kinds)

@@ -34,7 +34,7 @@ class SequenceNumbers:
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
-        """Continue the numbers of ``snapshot``; with None, as in an overwrite, buckets start at
+        """Continue the numbers of ``snapshot``; without one, as in an overwrite, buckets start at
         0.
         """
         self._handle = handle
@@ -148,10 +148,7 @@ class SequenceNumbers:
         )
 
     def _newest_count(self) -> int | None:
-        """Return the option ``bucket`` of the newest schema, which a rescale may have changed.
-
-        Return None if the table was dropped.
-        """
+        """Return the newest value of the option ``bucket``; None if the table was dropped."""
         storage, layout = self._handle.storage, self._handle.layout
         newest = latest_schema_id(storage, layout)
         if newest is None:

@@ -114,7 +114,7 @@ class TableWriter:
         """Add rows: a pyarrow, pandas or polars object, or an iterable of those.
 
         ``kinds`` gives the kind of each row: '+I', '-U', '+U', '-D' or the numbers 0 to 3. It may
-        also be the name of a column of ``data`` with these values. With None, all rows are
+        also be the name of a column of ``data`` with these values. Without ``kinds``, all rows are
         inserted, unless the table option ``rowkind.field`` names a column of kinds. ``checked``: an
         ``InputColumns`` of the table has checked the rows already. Raise InvalidRequestError for a
         row that the table cannot store.
@@ -133,7 +133,7 @@ class TableWriter:
             given.finish()
 
     def write_stored(self, rows: pa.RecordBatch, kinds: Kinds, *, is_newer: bool = False) -> None:
-        """Add rows of the table's own files, which have all its columns, with their kinds.
+        """Add rows of the table's own files, with their kinds; rows have all columns of the table.
 
         ``is_newer``: add the rows even if ``as_of`` leaves out their keys.
         """
@@ -258,5 +258,5 @@ def _require_existing_table(handle: TableHandle) -> None:
     if latest_schema_id(handle.storage, handle.layout) is None:
         raise NotFoundError(
             f"{handle.uri} does not exist any more: it was renamed or dropped after it was opened. "
-            "Nothing was written; open the table under its current name"
+            "Nothing was written; if it was renamed, open it under its new name"
         )

@@ -143,7 +143,7 @@ class PredicateFilter:
         ]
 
     def _alternatives(self, parts: Sequence[Predicate]) -> list[Alternatives]:
-        """Return one ``Alternatives`` with the tests of each part of an OR.
+        """Return a list of one ``Alternatives``, which has the tests of each part of an OR.
 
         Return an empty list if there are too many parts, if a part has no tests, or if the result
         of ``_of_any`` has the same effect.

@@ -57,7 +57,7 @@ class SqlDatabase:
     def create(self) -> None:
         """Create the file of a SQLite database, if it is missing."""
         if not self.exists:
-            with translated(self.address, "create it"), self._engine.connect() as connection:
+            with translated(self.address, "create the file"), self._engine.connect() as connection:
                 connection.exec_driver_sql("PRAGMA user_version")
 
     @contextmanager

@@ -76,7 +76,7 @@ class PositionConsumers(AnyTableConsumers[Position]):
 
 @dataclass(frozen=True, slots=True)
 class ConsumersOfTable:
-    """All consumers of a table, for which an expiry keeps snapshots."""
+    """All consumers of a table; an expiry keeps snapshots for them."""
 
     groups: Callable[[], Iterable[PositionConsumers]]
     """Returns the consumers of each branch or store."""
