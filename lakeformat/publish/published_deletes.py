@@ -72,7 +72,7 @@ class PublishedDeletes:
         return pa.concat_tables(found)
 
     def none(self) -> pa.Table:
-        """Return a table of manifest entries without rows."""
+        """Return an empty table of manifest entries."""
         metadata = self._base.metadata
         return entry_schema(partition_type(metadata, metadata.partition_specs[0])).empty_table()
 

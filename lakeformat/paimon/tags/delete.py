@@ -204,7 +204,8 @@ class _Deletion:
             parts = [none]
             if deleted.total:
                 files = counted(deleted.total, "file")
-                parts.append(f"{files} of an interrupted deletion {verb}")
+                done = "would delete" if self.dry_run else "deleted"
+                parts.append(f"{done} {files} of an interrupted deletion")
         if deleted.failures:
             failed = counted(deleted.failures, "file")
             parts.append(f"could not remove {failed}: the next deletion of a tag tries again")

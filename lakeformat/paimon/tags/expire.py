@@ -47,7 +47,7 @@ def expire(
     if any(map(is_protection, chosen)):
         why += f" or no rollback needs {'them' if many else 'it'} any more"
     if over:
-        none = f"kept {counted(len(over), 'expired tag')} for branches that began there"
+        none = f"kept {counted(len(over), 'expired tag')} at which branches began"
     return delete(
         handle,
         chosen,

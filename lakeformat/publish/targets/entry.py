@@ -52,7 +52,7 @@ class CatalogEntry(Protocol):
         ...
 
     def move(self, named: Named, newest: LoadedMetadata) -> bool:
-        """Make the catalog name ``newest``; return False if it no longer names ``named``.
+        """Point the catalog to ``newest``; return False if it no longer points to ``named``.
 
         After ``CommitOutcomeUnknownError`` the entry may have been moved.
         """

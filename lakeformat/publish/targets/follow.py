@@ -30,9 +30,9 @@ OTHER_NAME = (
 def follow(
     entry: CatalogEntry, versions: PublishedVersions, environment: Environment, table: str
 ) -> bool:
-    """Make the catalog name the newest metadata; return True if the entry was created or moved.
+    """Point the catalog to the newest metadata; return True if the entry was created or moved.
 
-    Return False if the catalog names it already, or if no metadata is published. Raise
+    Return False if the catalog already points to it, or if no metadata is published. Raise
     ``AlreadyExistsError`` if the catalog has another table with the same name, and
     ``CommitConflictError`` if other programs changed the entry in each attempt. ``table`` is the
     table as an argument of a command, for this error.

@@ -46,7 +46,7 @@ class Followers:
         return tuple(self._moved)
 
     def show(self) -> None:
-        """Make every catalog name the newest metadata; after all were tried, raise the first
+        """Point every catalog to the newest metadata; after all were tried, raise the first
         ``LakeError``.
         """
         failures = []

@@ -249,7 +249,7 @@ def test_an_expired_tag_at_which_a_branch_began_is_kept():
     rows.table.branches.create("dev", tag="held")
     rows.clock.millis += 2 * 3_600_000
     assert tags.expire().reason == (
-        "kept 1 expired tag for branches that began there; the table has 2 tags"
+        "kept 1 expired tag at which branches began; the table has 2 tags"
     )
 
 
