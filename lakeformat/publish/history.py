@@ -22,9 +22,9 @@ class KeptSnapshot:
 
     snapshot: Snapshot
     is_next: bool
-    """True if the table's snapshot right before this one is published, too.
+    """True if the table's snapshot right before ``snapshot`` is published, too.
 
-    Then the delta manifests of this one list all changes between the two.
+    Then the delta manifests of ``snapshot`` list all changes between the two.
     """
 
 
@@ -71,7 +71,7 @@ def _is_shown_alike(
     """Return True if readers read files of the same levels in ``snapshot`` as in the newest
     snapshot.
 
-    False if the table no longer has the schema of the snapshot, after a rollback.
+    Also return False if a rollback has removed the schema of ``snapshot`` from the table.
     """
     newest = handle.schema
     return snapshot.schema_id <= newest.id and marks_of(schema_of(snapshot.schema_id)) == marks_of(

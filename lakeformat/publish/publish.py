@@ -67,7 +67,7 @@ _PROPERTIES = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "10",
 }
-"""Keep the ten newest metadata files, for readers that have opened one of them."""
+"""Properties that keep the ten newest metadata files, for readers that have opened one of them."""
 
 
 @offering_arguments
@@ -143,7 +143,7 @@ class _Publication:
         return self._report(None)
 
     def _follow(self, newest: LoadedMetadata) -> None:
-        """Set the newest metadata in the catalogs, then delete the oldest files."""
+        """Point the catalogs to the newest metadata, then delete the oldest files."""
         if self._followers:
             self._followers.show()
             self._versions.delete_unlisted(newest)

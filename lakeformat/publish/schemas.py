@@ -130,8 +130,8 @@ def require_promotions(older: Schema, newer: Schema) -> None:
         if was != kind and not _is_promotion(was, kind):
             raise UnsupportedError(
                 f"column {newer.name_of(number)!r} changes from {was} to {kind} in schema "
-                f"{newer.schema_id}, which Iceberg readers cannot follow in older files. Before "
-                "such a change, add a column of the new type instead; after it, set "
+                f"{newer.schema_id}, which Iceberg readers cannot follow in older files. "
+                "Instead of such a change, add a column of the new type; after such a change, set "
                 "'metadata.iceberg.storage' to 'disabled'"
             )
 

@@ -116,8 +116,8 @@ def _words_of(words: Words, starts: Positions, sizes: Positions, counts: Positio
 def _hashed_sequences(parts: Words, counts: Positions, sizes: Positions, salt: np.uint64) -> Words:
     """Return one hash for each of the sequences, which follow each other in ``parts``.
 
-    ``counts`` has the number of elements of each, and ``sizes`` its bytes or elements. ``sizes``
-    are hashed, so that a text and the same text with zeros at its end differ.
+    ``counts`` has the number of elements of each, and ``sizes`` its size in bytes or elements.
+    The sizes are hashed, too, so that a text and the same text with zeros at its end differ.
     """
     steps = _places(counts).view(np.uint64) * _STEP
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(parts ^ salt ^ steps))])

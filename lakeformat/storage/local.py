@@ -359,8 +359,8 @@ def make_durable_directory(path: str, *, levels: int | None = None) -> None:
     """Create a directory and its parents; each is durable before the next one is created.
 
     If more than ``levels`` directories are missing, raise ``FileNotFoundError`` and create nothing;
-    None sets no limit. A relative path raises ``InvalidRequestError``; a file in the path raises
-    ``NotADirectoryError``.
+    ``levels=None`` sets no limit. A relative path raises ``InvalidRequestError``; a file in the
+    path raises ``NotADirectoryError``.
     """
     if not path.startswith("/"):
         raise InvalidRequestError(

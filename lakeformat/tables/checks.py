@@ -114,7 +114,7 @@ def columns_of(columns: Columns) -> tuple[str, ...]:
 def age_millis(column: str, age: str | timedelta) -> int:
     """Return an allowed age, such as ``"1 d"``, in milliseconds.
 
-    Any other text raises ``InvalidRequestError``, which names the column ``column``.
+    A text that is no age raises ``InvalidRequestError``, which names the column ``column``.
     """
     if isinstance(age, timedelta):
         return age // timedelta(milliseconds=1)

@@ -115,8 +115,8 @@ class Deleter:
         """Delete files in parallel; return False if a file could not be deleted. Failures are
         logged.
 
-        All deletions have ended when this returns. So delete files that refer to other files in a
-        first call, and the other files in the next call.
+        All deletions have ended when this returns. So a file that must be deleted before another
+        belongs in an earlier call.
         """
         before, waiting = self.deleted.failures, iter(removals)
         while batch := list(islice(waiting, _BATCH)):

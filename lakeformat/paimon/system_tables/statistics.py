@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``$statistics``: the result of ANALYZE of a snapshot, possibly from an earlier snapshot."""
+"""``$statistics``: the result of ANALYZE that a snapshot publishes or inherits."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods of ``Table`` that expire snapshots, and the consumers that keep snapshots."""
+"""Methods of ``Table`` for the expiry of snapshots, and for consumers, which keep snapshots."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["TableExpiry"]
 
 
 class TableExpiry(TableReads):
-    """The methods of ``Table`` that expire snapshots, and the consumers that keep snapshots."""
+    """Methods of ``Table`` for the expiry of snapshots, and for consumers, which keep snapshots."""
 
     @renamed_argument("tell", "on_progress")
     def expire_snapshots(

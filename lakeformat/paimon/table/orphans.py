@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods of ``Table`` that remove orphan files and missing files, and repair hints."""
+"""The methods of ``Table`` that remove orphan and missing files, and correct hint files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["TableOrphans"]
 
 
 class TableOrphans(TableReads):
-    """The methods of ``Table`` that remove orphan files and missing files, and repair hints."""
+    """The methods of ``Table`` that remove orphan and missing files, and correct hint files."""
 
     @renamed_argument("tell", "on_progress")
     def remove_orphans(

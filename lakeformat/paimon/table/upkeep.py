@@ -171,7 +171,7 @@ class TableUpkeep(TableReads):
         ``spark_jobs.SparkExecutor``. ``on_progress`` is called after each unit.
 
         ``order_by`` sorts the rows of a table without primary key, so that queries open fewer
-        files: ``order_strategy`` is ``"order"``, column after column, ``"zorder"`` or
+        files: ``order_strategy`` is ``"order"`` (column after column), ``"zorder"`` or
         ``"hilbert"``.
 
         A bucket that fails does not stop the next. Its error is raised after the remaining buckets

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Automatic tags: one for each period of commit time or watermark, or one for each day, which moves
-to the newest snapshot.
+"""Automatic tags: one for each period of commit time or watermark, or one tag a day that moves to
+the newest snapshot.
 """
 
 from __future__ import annotations
@@ -145,10 +145,10 @@ def _automatic(handle: TableHandle, period: Period) -> list[tuple[datetime, Tag]
 
 
 def _surplus(handle: TableHandle, mode: str, coming: Sequence[DueTag]) -> list[str]:
-    """Return the names of the oldest tags beyond ``tag.num-retained-max``, counting the tags
-    ``coming``.
+    """Return the names of the oldest tags beyond ``tag.num-retained-max``.
 
-    Tags at which a branch began are left out.
+    The tags ``coming``, which a dry run would create, count, too. Tags at which a branch began are
+    left out.
     """
     most = handle.options.tag_num_retained_max
     if most is None:

@@ -84,8 +84,8 @@ class PartitionNumbers:
     def __init__(self, schema: TableSchema, within: PartitionFilter | None) -> None:
         """Number the partitions of rows of this schema.
 
-        A row outside of the partitions ``within`` is refused with InvalidRequestError; None allows
-        all partitions.
+        A row outside of the partitions ``within`` is refused with InvalidRequestError;
+        ``within=None`` allows all partitions.
         """
         self._schema = schema
         self._within = within

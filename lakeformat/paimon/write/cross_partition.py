@@ -116,7 +116,9 @@ class CrossPartitionRows:
         return rows, piece.kinds, at
 
     def _moving(self, piece: _Piece, places: KeyPlaces) -> tuple[pa.RecordBatch, Kinds, Places]:
-        """Return each row in its own partition; if its key moved, after a DELETE in the old one."""
+        """Return each row in its own partition; a row whose key moved follows a DELETE in the old
+        partition.
+        """
         moves = _moves(piece, places)
         left = np.flatnonzero(moves.left_partition != NOWHERE)
         if not len(left):

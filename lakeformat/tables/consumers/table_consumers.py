@@ -72,7 +72,7 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     def reset(
         self, consumer_id: str, *, next_snapshot: int | None = None, dry_run: bool = False
     ) -> None:
-        """Move an existing consumer to ``next_snapshot``; None deletes the consumer.
+        """Move an existing consumer to ``next_snapshot``; without a snapshot, delete the consumer.
 
         A consumer that does not exist raises ``NotFoundError``. A dry run changes nothing.
         """
