@@ -53,11 +53,12 @@ class TableOrphans(TableReads):
         unreferenced files. So an ``older_than`` within the last day or after ``running_since``
         raises InvalidRequestError, unless ``allow_younger`` confirms that no writer is active. An
         old file is kept if its writer also wrote a file that is not old enough. The files of the
-        messages ``in_use`` and files with unknown names are kept, too. If more than 100 files, and
-        more than ``max_share`` of the table's files or bytes, are orphans, or if the table has no
-        snapshots, InvalidRequestError is raised; a dry run reports this instead. ``external_paths``
-        also checks external paths, where no other table may keep files. ``on_progress`` is called
-        with every file that is removed or, in a dry run, would be removed.
+        messages ``in_use`` and files with unknown names are kept, too. Unless ``max_share`` is 1,
+        InvalidRequestError is raised if more than 100 files, and more than ``max_share`` of the
+        table's files or bytes, are orphans, or if the table has no snapshot, tag or changelog; a
+        dry run reports this instead. ``external_paths`` also checks external paths, where no other
+        table may keep files. ``on_progress`` is called with every file that is removed or, in a dry
+        run, would be removed.
 
         ``executor`` reads manifests and lists directories: ``"threads"`` (the default; as many as
         the option ``file-operation.thread-num``), ``"serial"``, or an object such as

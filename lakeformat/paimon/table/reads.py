@@ -227,7 +227,8 @@ class TableReads:
         newest.
 
         Both are positions, snapshot numbers, tag names or datetimes; ``after=0`` is before the
-        first snapshot. Raise NotFoundError if some of these changes have expired.
+        first snapshot. Raise NotFoundError if some of these changes have expired or do not exist
+        yet.
 
         ``mode="delta"`` returns the rows as they were written, ``"changelog"`` the rows of
         changelog files, ``"diff"`` compares two snapshots by key. ``"auto"`` means ``"diff"``
