@@ -6,6 +6,7 @@ partitions.
 from __future__ import annotations
 
 from bisect import bisect
+from collections.abc import Mapping
 
 from lakeformat.paimon.compact.partition_choice import Chosen, chosen_partitions
 from lakeformat.paimon.handle import TableHandle
@@ -26,7 +27,7 @@ def explain_empty_choice(
 
     Also return None for an empty table, and if neither argument chooses partitions.
     """
-    asked = [partitions] if isinstance(partitions, dict) else [*(partitions or ())]
+    asked = [partitions] if isinstance(partitions, Mapping) else [*(partitions or ())]
     snapshot = latest_snapshot(handle.storage, handle.layout)
     if (where is None and not asked) or snapshot is None:
         return None

@@ -1,7 +1,11 @@
-"""``table.check_partition_choice``: a wrong choice is refused before any work begins."""
+"""``check_partition_choice`` and ``explain_empty_choice``: choices that are wrong or empty."""
 
 from __future__ import annotations
 
+from datetime import date
+from types import MappingProxyType
+
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
@@ -32,3 +36,11 @@ def test_a_choice_by_partition_columns_is_accepted(days):
 def test_another_choice_is_refused_with_its_reason(days, choice, reason):
     with pytest.raises(lake.InvalidRequestError, match=reason):
         days.check_partition_choice(**choice)
+
+
+def test_a_choice_without_rows_is_explained_for_every_kind_of_mapping(days):
+    days.write(pa.table({"id": [1], "dt": [date(2024, 1, 1)]}))
+    empty = {"dt": "2024-01-02"}
+    for choice in (empty, MappingProxyType(empty)):
+        found = str(days.explain_empty_choice(partitions=choice))
+        assert found.startswith("partition dt=2024-01-02 has no rows; the nearest is dt=")
