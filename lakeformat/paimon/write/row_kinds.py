@@ -51,9 +51,10 @@ class RowKinds:
         self._given = None if given is None else GivenKinds(columns, given)
 
     def split(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array | None]:
-        """Return the rows, and the values of their kinds, or None if the caller gave no kinds.
+        """Return the rows, and the values of their kinds.
 
-        The column of kinds is dropped from the rows, unless the table has it.
+        The values are None if the caller gave no kinds. The column of kinds is dropped from the
+        rows, unless the table has it.
         """
         return (batch, None) if self._given is None else self._given.split(batch)
 
