@@ -293,7 +293,9 @@ def _require_database(target: Any, name: str, to: str) -> None:
     """
     if name not in target.list_databases():
         of = [] if isinstance(target, lake.Catalog) else ["--format", "iceberg"]
-        made = shlex.join(["lake", *of, "-w", to, "create-database", name])
+        # The options --metastore and --uri are not given: --to is a catalog of directories.
+        unset = [f"{each}= " for each in ("LAKE_METASTORE", "LAKE_URI") if os.environ.get(each)]
+        made = "".join(unset) + shlex.join(["lake", *of, "-w", to, "create-database", name])
         raise NotFoundError(f"database {name!r} does not exist in {to}: create it with `{made}`")
 
 

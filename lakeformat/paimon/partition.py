@@ -64,7 +64,10 @@ def partition_texts(schema: TableSchema, partition: bytes) -> tuple[str | None, 
     None stands for null. Raise CorruptTableError for a damaged partition, and UnsupportedError for
     a column whose type cannot name directories.
     """
-    legacy = schema.table_options.partition_legacy_name
+    return _texts(schema, partition, legacy=schema.table_options.partition_legacy_name)
+
+
+def _texts(schema: TableSchema, partition: bytes, *, legacy: bool) -> tuple[str | None, ...]:
     return tuple(
         None if value is None else _text(value, field, legacy=legacy)
         for value, field in zip(
@@ -89,13 +92,13 @@ def partition_path(schema: TableSchema, partition: bytes) -> str:
 
 
 def partition_name(schema: TableSchema, partition: bytes) -> str:
-    """Return a partition for messages, such as ``dt=2024-01-31/h=1``.
+    """Return a partition for messages, such as ``dt=2024-01-31/h=1``, with dates as in conditions.
 
     A text whose directory name equals the name for null is quoted. The errors are those of
     ``partition_texts``.
     """
     default = schema.table_options.partition_default_name
-    texts = partition_texts(schema, partition)
+    texts = _texts(schema, partition, legacy=False)
     return "/".join(
         f"{key}={text!r}"
         if text is not None and or_default_name(text, default) == default

@@ -39,7 +39,7 @@ from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.options.operation import Operation
-from lakeformat.paimon.partition import partition_path
+from lakeformat.paimon.partition import partition_name, partition_path
 from lakeformat.paimon.partition_filter import these_partitions
 from lakeformat.paimon.read.buckets import skips_level_zero
 from lakeformat.paimon.read.plan import plan_columns
@@ -94,7 +94,7 @@ class _RescaledPartition:
     def outcome(self) -> RescaledPartition:
         """The outcome if the partition is not rewritten."""
         return RescaledPartition(
-            partition=partition_path(self.handle.schema, self.partition),
+            partition=partition_name(self.handle.schema, self.partition),
             buckets_before=self.files[0].total_buckets,
             buckets=self.count,
             rows_in=sum(entry.file.row_count for entry in self.files),
