@@ -16,7 +16,7 @@ INVALID_REQUEST = 30
 def main(arguments: list[str] | None = None) -> int:
     """Run the job that the first argument names, with all further arguments; return the exit code.
 
-    Without ``arguments`` those of the process are used. For an unknown name the exit code is 30.
+    ``arguments=None`` means the arguments of this process. An unknown name gives the exit code 30.
     """
     words = sys.argv[1:] if arguments is None else arguments
     if not words or words[0] not in JOB_NAMES:

@@ -47,7 +47,7 @@ def run(
 ) -> JobResult:
     """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request.
 
-    With engine ``spark`` the job uses the session ``spark``; None starts a session.
+    With engine ``spark`` the job uses the session ``spark``; ``spark=None`` starts one.
     """
     return JOB.answer(request, lambda wanted: _compact_all(wanted, spark))
 

@@ -52,7 +52,7 @@ def run(request: IngestRequest | JsonObject, spark: SparkSession | None = None) 
     """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request.
 
     If an earlier attempt has published the same commit identity, its report is returned and no row
-    is read. With engine ``spark`` the job uses the session ``spark``; None starts a session.
+    is read. With engine ``spark`` the job uses the session ``spark``; ``spark=None`` starts one.
     """
     return JOB.answer(request, lambda wanted: _ingest(wanted, spark))
 
@@ -102,8 +102,8 @@ def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
 
 @contextmanager
 def _refusing_for_good(wanted: IngestRequest) -> Iterator[None]:
-    """Mark a conflict with ``read_snapshot`` as final, because another attempt would commit the
-    same rows and fail again.
+    """Mark a conflict with commits after ``read_snapshot`` as final, because another attempt would
+    commit the same rows and fail again.
     """
     from lakeformat import CommitConflictError
 

@@ -29,7 +29,7 @@ JOB = Job(
 def run(request: RescaleRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
     """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request.
 
-    With engine ``spark`` the job uses the session ``spark``; None starts a session.
+    With engine ``spark`` the job uses the session ``spark``; ``spark=None`` starts one.
     """
     return JOB.answer(request, lambda wanted: _act(wanted, spark))
 

@@ -32,15 +32,17 @@ JOB = Job(
 
 
 def run(request: UpdateRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
-    """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request. The job
-    does not use ``spark``.
+    """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request.
+
+    The job does not use ``spark``.
     """
     return JOB.answer(request, _act)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the job with the arguments of a command line; return the exit code. None takes the
-    arguments of this process.
+    """Run the job with the arguments of a command line; return the exit code.
+
+    ``arguments=None`` means the arguments of this process.
     """
     return run_command(JOB, run, arguments)
 

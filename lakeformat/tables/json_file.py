@@ -37,9 +37,9 @@ def decode_json_file(
 ) -> T:
     """Parse a metadata file, and return what ``build`` makes of its JSON object.
 
-    A damaged file, or a value that ``build`` refuses, raises ``CorruptTableError``, which ends with
-    ``remedy``. ``UnsupportedError`` of ``build`` is raised with the name of the file. ``uri`` names
-    the file in each error.
+    A damaged file, or a value that ``build`` refuses, raises ``CorruptTableError``, whose message
+    ends with ``remedy``. An ``UnsupportedError`` of ``build`` is raised again. ``uri`` names the
+    file in each error.
     """
     try:
         members = json.loads(content)

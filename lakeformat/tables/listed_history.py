@@ -37,8 +37,8 @@ class History(Protocol[S]):
         """The newest position; the beginning if there are no snapshots."""
 
     def between(self, after: AnyPosition, upto: AnyPosition | None) -> list[S]:
-        """Return the snapshots after ``after``, up to and including ``upto``; None means the
-        newest.
+        """Return the snapshots after ``after``, up to and including ``upto``; ``upto=None`` means
+        the newest.
         """
 
     def since(self, after: AnyPosition, upto: AnyPosition | None) -> Since[S]:
@@ -72,7 +72,7 @@ class ListedHistory(Table, Generic[S]):
         """Return the position up to which a reader at ``after`` can read at most ``limit``
         snapshots.
 
-        None sets no limit: the newest position is returned.
+        ``limit=None`` returns the newest position.
         """
         history = self._history()
         if limit is None:

@@ -14,7 +14,7 @@ class PartitionRows:
     """The rows of the partitions that a partition spec matches, counted from metadata."""
 
     snapshot_id: int | None
-    """The newest snapshot, whose rows were counted; None if the table has no snapshot."""
+    """The id of the newest snapshot, whose rows were counted; None if there is no snapshot."""
     rows: Mapping[str, int]
     """The number of rows by partition, such as ``dt=2024-01-01``.
 

@@ -23,8 +23,8 @@ _KEPT_AS_THEY_ARE = ":-"
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Position:
-    """A point in the history of one branch of a table: a reader has read all commits before this
-    point.
+    """A point in the history of one branch of a table: a reader at this point has read all commits
+    before it.
 
     Positions of one branch have an order. Comparing positions of two branches or tables with ``<``
     or ``>`` raises ``InvalidRequestError``. A snapshot number compares like the position right

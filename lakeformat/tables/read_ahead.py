@@ -14,8 +14,7 @@ T = TypeVar("T")
 
 
 def read_ahead(items: Iterator[T]) -> Iterator[T]:
-    """Yield the same items; a thread fetches the next item while the caller works on the current
-    one.
+    """Yield ``items``; a thread fetches the next item while the caller works on the current one.
 
     At most one item is fetched ahead. When the iteration ends, the thread finishes its current item
     and ends. An error of ``items`` is raised at the position of its item.

@@ -55,8 +55,8 @@ class RowChangeReport(Report):
     deleted rows.
     """
     files_read: int = 0
-    """The number of searched files. Of all other files, metadata shows that all rows or none
-    match.
+    """The number of searched files. For each other file, metadata shows that all of its rows match,
+    or none.
     """
     files_marked: int = 0
     files_rewritten: int = 0

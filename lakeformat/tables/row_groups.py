@@ -22,7 +22,7 @@ def group_picker(
     stored: Sequence[DataField],
     report: ScanReport,
 ) -> PickGroups:
-    """Return a function that selects the row groups of a file that a scan reads.
+    """Return a function that selects the row groups that a scan reads in a file.
 
     ``fields`` are the columns of the table, ``stored`` the columns of the file. The function also
     counts the row groups in ``report``.

@@ -46,7 +46,7 @@ def check_limit(limit: object) -> int | None:
 
 
 def limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """Yield batches with the first ``limit`` rows; None yields all rows."""
+    """Yield batches with the first ``limit`` rows; ``limit=None`` yields all."""
     if limit is None:
         yield from batches
         return
@@ -63,7 +63,8 @@ def project(
     *,
     each_once: bool = False,
 ) -> tuple[_Field, ...]:
-    """Return the fields with the names ``columns``, in this order; None returns ``fields``.
+    """Return the fields with the names ``columns``, in this order; ``columns=None`` returns
+    ``fields``.
 
     ``columns`` may also name ``hidden`` fields. An unknown name or an empty list raises
     ``InvalidRequestError``; with ``each_once``, so does a repeated name.

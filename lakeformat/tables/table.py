@@ -249,7 +249,7 @@ class Table(ABC):
     @abstractmethod
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
         """Return the position up to which a reader at ``after`` can read at most ``limit``
-        snapshots; None sets no limit.
+        snapshots; ``limit=None`` sets no limit.
         """
 
     @abstractmethod

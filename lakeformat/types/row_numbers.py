@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds to errors the number from which they count rows."""
+"""Adds to errors about a row the number from which rows count."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _NAMES_A_ROW = re.compile(r"\brow \d")
 
 @contextmanager
 def rows_count_from(first: int) -> Iterator[None]:
-    """If an ``InvalidRequestError`` of the with block names a row, add the number of the first
-    row.
+    """If an ``InvalidRequestError`` of the with block names a row, add that rows count from
+    ``first``.
     """
     try:
         yield
@@ -27,9 +27,9 @@ def rows_count_from(first: int) -> Iterator[None]:
 
 
 def with_first_number(message: str, count: str) -> str:
-    """Return a message with the number of the first row, such as "from 0", at its end.
+    """Return a message with an end such as "(rows count from 0)"; ``count`` is "from 0".
 
-    A message that names no row, or has this number already, is returned unchanged.
+    A message that names no row, or already has these words, is returned unchanged.
     """
     if not _NAMES_A_ROW.search(message) or "rows count" in message:
         return message

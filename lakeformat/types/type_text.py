@@ -164,7 +164,7 @@ def _length(value: Any) -> int:
 def field_to_json(field: DataField) -> dict[str, Any]:
     """Return the JSON object of a column.
 
-    A missing description or default has no member, because Java reads a null member as the text
+    A missing description or default is left out, because Java reads a null member as the text
     ``null``.
     """
     value: dict[str, Any] = {

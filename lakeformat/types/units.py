@@ -68,10 +68,10 @@ def split_timestamp(nanos: int, data_type: AtomicType) -> tuple[int, int]:
     """Return the milliseconds since 1970, rounded down, and the remaining nanoseconds from 0 to
     999999.
 
-    Raise ``ValueError`` if ``nanos`` is finer than the type.
+    Raise ``ValueError`` for nanoseconds that the type cannot store.
     """
-    if nanos % timestamp_unit_nanos(data_type):
-        raise ValueError(f"{nanos} ns is finer than the type")
+    if rest := nanos % timestamp_unit_nanos(data_type):
+        raise ValueError(f"a timestamp has {rest} ns that the type cannot store")
     return divmod(nanos, NANOS_PER_MILLI)
 
 

@@ -25,7 +25,7 @@ def blocks_of(path: str) -> Iterator[bytes]:
 
 
 def parse_block(block: bytes, rows: pa.Schema | None = None) -> pa.Table:
-    """Return the lines of a block as a table with the schema ``rows``; None infers the schema.
+    """Return the lines of a block as a table with the schema ``rows``; ``rows=None`` infers it.
 
     Raise ``pyarrow.ArrowInvalid`` for invalid JSON, and if a column has two types in the block.
     """

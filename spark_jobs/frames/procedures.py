@@ -343,8 +343,8 @@ def _drop_partition(table: lake.Table, *, partitions: str) -> Any:
 
 
 def _repair(catalog: lake.Catalog, *, database_or_table: str | None = None) -> Any:
-    """Finish changes of all tables, or those of one database or table, that a crash interrupted, so
-    that the catalog and the files agree.
+    """Finish interrupted changes of all tables, or of one database or table, so that the catalog
+    and the files agree.
     """
     return catalog.repair(database_or_table)
 

@@ -83,7 +83,7 @@ class RunFiles:
     ) -> None:
         """``task`` is a name of the task, the same in all of its runs. ``commit`` is the commit
         identity of this run. ``run`` is the name of this run if it has several commits, such as
-        those of map indexes; None takes the user of ``commit``.
+        those of map indexes. Default: the user of ``commit``.
         """
         runs: RunRecords = table.runs
         self._storage, self._directory = runs.storage, runs.directory

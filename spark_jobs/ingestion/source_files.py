@@ -168,7 +168,7 @@ def find_source(
     """Return the files that match a path or glob, with their format; with ``paths`` only these
     files.
 
-    ``given`` is the format of the request; None derives it from the suffixes. Raise
+    ``given`` is the format of the request; if it is None, the suffixes decide. Raise
     ``NotFoundError`` if no file matches, and ``InvalidRequestError`` for several formats, or a
     dialect that does not fit the format.
     """

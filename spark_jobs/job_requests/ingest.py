@@ -189,8 +189,9 @@ class IngestRequest(BatchRequest):
     """
     upsert_by: KeyColumns | None = None
     """For Iceberg and Mixed tables: the key columns, of a Mixed table its own key. Rows replace the
-    stored rows with the same key, in the same commit. An Iceberg table refuses two rows with the
-    same key; for change messages such a table needs this key only without identifier fields.
+    stored rows with the same key, in the same commit. An Iceberg table refuses two new rows with
+    the same key. Change messages may repeat a key, and need ``upsert_by`` only if the table has no
+    identifier fields.
     """
     on_schema_change: OnSchemaChange = "fail"
     """For files and SQL tables whose columns differ from the table's: ``fail`` refuses new columns
@@ -307,7 +308,7 @@ class IngestRequest(BatchRequest):
         self._require_plain_rows()
 
     def _require_plain_rows(self) -> None:
-        """Raise ``InvalidRequestError`` for a key about columns without effect on this source."""
+        """Raise ``InvalidRequestError`` for a key about columns if the source does not take it."""
         if self.on_schema_change != "fail" and self.holds_messages:
             raise refusal(
                 f"key 'on_schema_change' cannot be used with format {self.format!r}: change "

@@ -18,6 +18,6 @@ class PublishRequest(TableRequest):
 
     check: bool = False
     """Publish nothing, but read the published table with each installed reader of Iceberg. The job
-    fails if a reader fails or has other rows than the published files, except for its known limits,
-    or if the metadata is behind or names wrong files.
+    fails if a reader fails or returns wrong rows, except for its known limits, or if the metadata
+    is behind or names wrong files.
     """

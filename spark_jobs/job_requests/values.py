@@ -237,7 +237,7 @@ Duration: TypeAlias = Annotated[str, Rule(_DURATION, _duration)]
 Retention: TypeAlias = Annotated[str, Rule(_DURATION, _some_time)]
 """The lifetime of a tag."""
 Interval: TypeAlias = Annotated[str, Rule(_DURATION, _some_time)]
-"""The time between two attempts."""
+"""The time between two searches for new files or changes."""
 Moment: TypeAlias = Annotated[str | int, Rule(f"{_TIME} or {_MILLIS}", _moment)]
 """A time: ISO 8601 text, in UTC unless it has a zone, or epoch milliseconds."""
 PastTime: TypeAlias = Annotated[

@@ -53,8 +53,9 @@ _RunJob = Callable[[_Request], JobResult]
 
 
 def run_command(job: Job[_Request], run: _RunJob[_Request], arguments: list[str] | None) -> int:
-    """Run a job with the arguments of a command line, None for those of this process; return the
-    exit code.
+    """Run a job with the arguments of a command line; return the exit code.
+
+    ``arguments=None`` means the arguments of this process.
     """
     words = _parser(job).parse_args(arguments)
     if words.watch_parent or os.environ.get("LAKE_WATCH_PARENT") == "1":

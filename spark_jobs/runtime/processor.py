@@ -21,8 +21,8 @@ def worker_environment(described: str | None = None) -> dict[str, str]:
     """Return environment variables for Python workers on this machine; empty if numpy needs none.
 
     On AMD's Zen 4 the AVX-512 instruction with which numpy partitions numbers is microcoded:
-    sorting the keys of a bucket took five times as long as without it. ``described`` is the text of
-    ``/proc/cpuinfo``; None reads it.
+    sorting the keys of a bucket took five times as long as without it. Default for ``described``:
+    the text of ``/proc/cpuinfo``.
     """
     if any(name in os.environ for name in _CHOSEN):
         return {}

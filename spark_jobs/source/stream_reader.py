@@ -193,8 +193,8 @@ class LakeStreamReader(DataSourceStreamReader):
         return self._found
 
     def _beginning_if_any(self) -> dict[str, Any]:
-        """Return the offset at which a new stream begins, under its key; empty if finding the
-        offset fails, for example because its snapshot has expired.
+        """Return the offset at which a new stream begins, under the key ``began``; empty if finding
+        the offset fails, for example because its snapshot has expired.
 
         A running stream does not need this offset. A new stream gets the error in ``partitions``.
         """
@@ -247,8 +247,8 @@ class LakeStreamReader(DataSourceStreamReader):
 
     def _table_now(self, at: Position | None = None) -> Any:
         """Open the table again. Raise ``NotFoundError`` if the table was dropped, and
-        ``InvalidRequestError`` if its columns have changed. The error names the position ``at``;
-        None for the position of the stream.
+        ``InvalidRequestError`` if its columns have changed. The error names the position ``at``,
+        by default the position of the stream.
         """
         where = _shown(self._position if at is None else at)
         try:

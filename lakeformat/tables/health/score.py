@@ -14,8 +14,8 @@ as deleted. ``norm(a, b)`` is ``min(a, b) / b``.
 In Mixed tables an option sets the ratio 0.1, and 0.2 is twice that ratio. Each part is averaged
 over the partitions and rounded up. The sum of the parts is 100 if no file must be rewritten.
 
-Points are subtracted for history that should have been deleted. ``u`` is its largest share: of all
-snapshots, of all changelogs, or of all bytes.
+Points are subtracted for history that should have been deleted. ``u`` is the largest of its shares:
+in all snapshots, in all changelogs, or in all bytes.
 
     history = -ceil(20 * u)
 
@@ -67,9 +67,9 @@ class Pending:
     enough_bytes: float
     """The size in bytes at which a file is large enough."""
     many_deletes: float = _MOST_DELETES
-    """The number of deletes divided by rows at which a partition gets the worst score.
+    """The ratio of deletes to rows at which a partition gets the worst score.
 
-    For ``hidden`` rows it is twice this ratio.
+    For ``hidden`` rows the ratio is twice as high.
     """
 
 

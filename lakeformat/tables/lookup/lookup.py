@@ -24,8 +24,8 @@ from lakeformat.types.closest import closest
 __all__ = ["Lookup"]
 
 _MOST_VALUES = 1000
-"""The largest number of values that a condition on a key column lists. For more keys, the condition
-has only their minimum and maximum.
+"""The largest number of values that a condition on a key column lists. For more values, the
+condition has only their minimum and maximum.
 
 Paimon tables find the buckets of at most this many keys.
 """

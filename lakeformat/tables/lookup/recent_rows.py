@@ -39,12 +39,12 @@ class RecentRows:
 
     @property
     def num_rows(self) -> int:
-        """The number of rows in memory; a row of both generations counts twice."""
+        """The number of rows in memory; a row in both generations counts twice."""
         return int(self._young.num_rows + self._old.num_rows)
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the rows in memory; a row of both generations counts twice."""
+        """The bytes of the rows in memory; a row in both generations counts twice."""
         return int(self._young.nbytes + self._old.nbytes)
 
     def clear(self) -> None:

@@ -91,7 +91,7 @@ def _of_failure(table: str, names: str, cause: str, step: StepReport) -> Reason:
     if isinstance(error, UnsupportedError) and error.advice is not None:
         return Reason(f"{names} failed: {cause}", error.advice)
     if step.step == ORPHANS and isinstance(error, InvalidRequestError):
-        listing = f"lake orphans {table} lists them without deleting any"
+        listing = f"lake orphans {table} lists the files without deleting any"
         return Reason(f"{names} failed: {cause}", listing)
     if isinstance(error, UnsupportedError):
         engine = "this version cannot do this step: run it with another engine, such as Spark"

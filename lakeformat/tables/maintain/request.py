@@ -29,7 +29,7 @@ class MaintainRequest:
     """Delete consumers without progress since this time, even if the table options keep them
     longer.
 
-    None follows the table options.
+    Default: the table options decide.
     """
     executor: str | Executor | None = None
     on_progress: OnProgress | None = None

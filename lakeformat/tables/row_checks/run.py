@@ -74,9 +74,9 @@ def run_checks(
     """Return the number of checked rows, and the result of each check in the order of
     ``checks.names()``.
 
-    ``executor`` reads the rows in parallel, except for ``unique``, which runs in this process; None
-    runs all checks in this process. A check of an unknown or unsuitable column raises
-    ``InvalidRequestError``.
+    ``executor`` reads the rows in parallel, except for ``unique``, which runs in this process.
+    ``executor=None`` runs all checks in this process. A check of an unknown or unsuitable column
+    raises ``InvalidRequestError``.
     """
     run = _RowCheckRun(rows, checks, executor)
     nulls = {name: run.no_nulls(name) for name in checks.not_null}

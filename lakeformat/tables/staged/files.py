@@ -112,8 +112,8 @@ class StagedFiles(Generic[MessageT]):
     def missing(self, name: str) -> NotFoundError:
         """Return the error for a name without a staged result."""
         return NotFoundError(
-            f"{self.address(name)} is not a staged result: it was published under another "
-            "CommitId, discarded, or never staged. table.staged.list() returns the results that "
+            f"{self.address(name)} is not a staged result: it was already published, "
+            "discarded, or never staged. table.staged.list() returns the results that "
             "can be published"
         )
 

@@ -105,8 +105,8 @@ def _plain_decimals(array: pa.Array) -> pa.Array:
 
 
 def _floats(array: pa.Array) -> pa.Array:
-    """Print floats with Arrow, except 0, NaN, infinity and the floats that need an exponent in Java
-    or in Arrow.
+    """Print floats with Arrow. Zero, NaN, infinity, and floats that need an exponent in Java or in
+    Arrow, are printed one by one.
     """
     magnitudes = pc.abs(array)
     is_plain = pc.and_(pc.greater_equal(magnitudes, 1e-3), pc.less(magnitudes, 1e7))

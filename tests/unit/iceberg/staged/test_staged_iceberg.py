@@ -173,7 +173,7 @@ def test_a_result_of_another_table_is_refused(orders, storage, clock):
 
 
 def test_a_result_that_is_missing_or_damaged_is_named(orders, storage):
-    with pytest.raises(NotFoundError, match="is not a staged result: it was published under"):
+    with pytest.raises(NotFoundError, match="is not a staged result: it was already published"):
         orders.staged.publish([orders.staged.address("ab12")])
     address = staged(orders, 1)
     [path] = [each for each in storage.files() if "/_lake/staged/" in each]

@@ -111,7 +111,7 @@ def test_staged_results_that_replace_files_cannot_be_read_before_their_publicati
 def test_one_that_is_gone_is_named(orders):
     addresses = [staged(orders, 1), staged(orders, 2)]
     orders.staged.publish(addresses[:1])
-    with pytest.raises(lake.NotFoundError, match="published under another CommitId"):
+    with pytest.raises(lake.NotFoundError, match="it was already published, discarded"):
         orders.staged.publish(addresses)
     assert ids(orders) == [1]
 
