@@ -12,7 +12,7 @@ import pyarrow as pa
 from lakeformat.errors import InvalidRequestError
 from lakeformat.types.closest import closest
 
-__all__ = ["check_limit", "columns_named", "limited", "project"]
+__all__ = ["advice_to_list", "check_limit", "columns_named", "limited", "project"]
 
 
 class _Named(Protocol):
@@ -31,6 +31,15 @@ def columns_named(columns: object) -> list[str]:
         return []
     names = list(columns)
     return names if all(isinstance(name, str) for name in names) else []
+
+
+def advice_to_list(argument: str, names: object) -> str:
+    """Return the end of a message, such as ``: pass a list, as in columns=['id']``, if names were
+    given as one str; "" for any other value.
+    """
+    if not isinstance(names, str):
+        return ""
+    return f": pass a list, as in {argument}={[name.strip() for name in names.split(',')]!r}"
 
 
 def check_limit(limit: object) -> int | None:
@@ -77,7 +86,7 @@ def project(
     if strange or not names:
         raise InvalidRequestError(
             f"columns must name some of {', '.join(by_name)}, got {columns!r}"
-            f"{closest(strange[0], by_name) if strange else ''}"
+            f"{closest(strange[0], by_name) if strange else advice_to_list('columns', columns)}"
         )
     if each_once and (repeated := [name for name in names if names.count(name) > 1]):
         raise InvalidRequestError(

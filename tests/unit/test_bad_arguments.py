@@ -169,6 +169,21 @@ def test_columns_of_a_table_beside_a_table_are_named_too(catalog, columns):
         catalog.table("shop.orders$files").scan(columns)
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda table, columns: table.scan(columns),
+        lambda table, columns: table.changes(0, columns=columns),
+        lambda table, columns: table.system_table("files").scan(columns),
+    ],
+)
+def test_a_text_in_place_of_a_list_of_columns_gets_advice(catalog, read):
+    table = catalog.create_table("shop.orders", [("a", "STRING"), ("b", "STRING")])
+    table.write(pa.table({"a": ["x"], "b": ["y"]}))
+    with pytest.raises(lake.InvalidRequestError, match=r"as in columns=\['a', 'b'\]$"):
+        read(table, "a, b")
+
+
 def test_a_number_of_numpy_limits_rows(catalog):
     table = catalog.create_table("shop.orders", [("a", "INT")])
     table.write(pa.table({"a": pa.array(range(9), pa.int32())}))

@@ -19,7 +19,7 @@ from lakeformat.iceberg.types import Field, inner_fields
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
 from lakeformat.rows.prune import Conjunction
 from lakeformat.tables.arguments import Partitions
-from lakeformat.tables.scan_arguments import columns_named, project
+from lakeformat.tables.scan_arguments import advice_to_list, columns_named, project
 from lakeformat.types.closest import closest
 from lakeformat.types.types import STRING, DataField, with_nullability
 
@@ -110,7 +110,7 @@ def asked_rows(
         schema,
         project(
             schema.fields,
-            columns if names is None else names,
+            names or columns,
             lineage_of(metadata),
             each_once=True,
         ),
@@ -134,7 +134,7 @@ def _key(schema: Schema, keys: Sequence[str] | None) -> tuple[Field, ...]:
     if strange or (not names and not isinstance(keys, list | tuple)):
         raise InvalidRequestError(
             f"keys must name some of {', '.join(by_name)}, got {keys!r}"
-            f"{closest(strange[0], by_name) if strange else ''}"
+            f"{closest(strange[0], by_name) if strange else advice_to_list('keys', keys)}"
         )
     return tuple(by_name[name] for name in names)
 

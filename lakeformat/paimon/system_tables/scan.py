@@ -13,7 +13,7 @@ from lakeformat.errors import CorruptTableError, InvalidRequestError
 from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.system_tables.declaration import SystemColumn, SystemTableDeclaration
 from lakeformat.paimon.system_tables.source import Source
-from lakeformat.tables.scan_arguments import columns_named
+from lakeformat.tables.scan_arguments import advice_to_list, columns_named
 from lakeformat.types.arrow_types import to_arrow_schema
 
 if TYPE_CHECKING:
@@ -95,6 +95,6 @@ def _project(
     if not names or any(name not in by_name for name in names):
         raise InvalidRequestError(
             f"columns of ${declaration.name} must name some of {', '.join(by_name)}, "
-            f"got {columns!r}"
+            f"got {columns!r}{advice_to_list('columns', columns)}"
         )
     return [by_name[name] for name in names]

@@ -15,7 +15,7 @@ from lakeformat.paimon.read.where import row_filter
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
 from lakeformat.tables.arguments import Partitions
-from lakeformat.tables.scan_arguments import columns_named
+from lakeformat.tables.scan_arguments import advice_to_list, columns_named
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.closest import closest
 from lakeformat.types.types import STRING, DataField, with_nullability
@@ -107,6 +107,6 @@ def _names(columns: Sequence[str] | None, by_name: dict[str, DataField]) -> list
     if strange or not names:
         raise InvalidRequestError(
             f"columns must name some of {', '.join(by_name)}, got {columns!r}"
-            f"{closest(strange[0], by_name) if strange else ''}"
+            f"{closest(strange[0], by_name) if strange else advice_to_list('columns', columns)}"
         )
     return [name for name in dict.fromkeys(names) if name != ROW_KIND.name]
