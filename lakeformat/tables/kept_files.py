@@ -19,7 +19,7 @@ def kept_if_published(
 
     ``discard`` is not called after ``CommitOutcomeUnknownError`` or an exception that is not a
     ``LakeError``: then the commit may have been published. The files are also kept after errors of
-    the classes ``also_after``, after which the caller commits them again.
+    the classes ``also_after``: the caller then commits the files again.
     """
     try:
         yield

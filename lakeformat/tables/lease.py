@@ -59,7 +59,7 @@ class Leases(Protocol):
 
 @runtime_checkable
 class KeepsLeases(Protocol):
-    """The metadata pointer of a table in a catalog that may also store the leases of the table."""
+    """The metadata pointer of a table. Its catalog may also store the leases of the table."""
 
     def leases(self, key: str) -> Leases | None:
         """Return the leases of the table with the id ``key``; None if the catalog keeps none."""

@@ -101,7 +101,7 @@ def _as_whole_numbers(
 ) -> tuple[int, int, int]:
     """Return numerator, denominator and error margin as the smallest whole numbers.
 
-    ``half_step`` is the exponent of two of half the step to the next number.
+    ``2 ** half_step`` is half the distance to the next number.
     """
     fives, twos = 5 ** abs(power), denominator.bit_length() - 1
     is_power_of_two = numerator & (numerator - 1) == 0

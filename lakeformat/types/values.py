@@ -56,7 +56,7 @@ from lakeformat.types.units import timestamp_unit_nanos, unscaled_decimal
 __all__ = ["Value", "Variant", "values_from_arrow", "values_to_arrow"]
 
 Value: TypeAlias = Any
-"""A value of the table above; functions that take one also take its type."""
+"""A value as the docstring of this module lists it; functions that take one also take its type."""
 
 _TIMESTAMPS = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
 

@@ -36,7 +36,8 @@ def encode_wide(low: Words, high: Words) -> tuple[Words, Words, Words]:
 def decode_wide(first: Words, second: Words, size: Positions) -> tuple[Words, Words]:
     """Return the low and high halves of numbers that ``encode_wide`` wrote.
 
-    ``first`` and ``second`` are its two words, and ``size`` is the number of their 16 bytes in use.
+    ``first`` and ``second`` are the two words that it returned for each number, and ``size`` is how
+    many of their 16 bytes are in use.
     """
     high, low = first.byteswap(), second.byteswap()
     drop = 128 - 8 * size

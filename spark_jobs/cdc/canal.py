@@ -35,7 +35,7 @@ _NO_ROWS = [
     "XACOMMIT",
     "XAROLLBACK",
 ]
-"""All other kinds of Canal's protocol except TRUNCATE; their messages have no rows."""
+"""The kinds of messages without rows in Canal's protocol, except TRUNCATE."""
 _TYPE = re.compile(r"([a-z]+)(?:\((\d+)(?:,\s*(\d+))?\))?( unsigned)?")
 _PLAIN: dict[str, DataType] = {
     "tinyint": atomic(T.TINYINT),
@@ -128,7 +128,7 @@ class Canal(TypedMessages):
 
 def _beside(old: pa.ListArray, data: pa.ListArray, path: str) -> pa.StructArray:
     """Return the old row for each new row, null if a message has no old rows. Raise
-    ``InvalidRequestError`` if a message has another number of old rows.
+    ``InvalidRequestError`` if a message has old rows, but not one for each new row.
     """
     counts = pc.list_value_length(data)
     has = pc.fill_null(pc.greater(pc.list_value_length(old), 0), False)

@@ -68,6 +68,6 @@ def _has_upsert(table: Table) -> bool:
 def _without_key(wanted: IngestRequest) -> InvalidRequestError:
     return InvalidRequestError(
         f"the key of the rows is not known, because {wanted.table} is new or has no identifier "
-        "fields: name the columns of the key, as in upsert_by=['id'], or with create=True in "
-        "primary_key"
+        "fields: name the columns of the key, as in upsert_by=['id'] or, with create=True, "
+        "primary_key=['id']"
     )

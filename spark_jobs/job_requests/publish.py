@@ -19,5 +19,5 @@ class PublishRequest(TableRequest):
     check: bool = False
     """Publish nothing, but read the published table with each installed reader of Iceberg. The job
     fails if a reader fails or returns wrong rows, except for its known limits, or if the metadata
-    is behind or names wrong files.
+    is behind the table or names wrong files.
     """

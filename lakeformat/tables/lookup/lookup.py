@@ -42,9 +42,10 @@ class Lookup:
     identifier fields of an Iceberg table.
 
     All rows are of one snapshot. The first call after ``reload_seconds`` looks for a newer
-    snapshot; 0 looks in each call. A newer snapshot empties the memory. Between calls, memory holds
-    the rows that were used last: at most ``max_rows`` rows and ``max_bytes`` bytes. ``environment``
-    has the clock. Several threads can use one object; their calls wait for each other.
+    snapshot; with 0, each call looks. A newer snapshot empties the memory. Between calls, memory
+    holds the rows that were used last: at most ``max_rows`` rows and ``max_bytes`` bytes.
+    ``environment`` has the clock. Several threads can use one object; their calls wait for each
+    other.
 
     Raise ``InvalidRequestError`` for a table without a key if ``keys`` is None, for an unknown
     column, and for a number below its minimum.

@@ -122,7 +122,7 @@ def test_the_key_may_be_named_for_a_table_without_identifier_fields(stock):
 
 @pytest.mark.parametrize("form", ONE_STORY)
 def test_a_table_is_created_with_the_key_of_the_request(stock, form):
-    with pytest.raises(lake.InvalidRequestError, match="or with create=True in primary_key"):
+    with pytest.raises(lake.InvalidRequestError, match=r"with create=True, primary_key=\['id'\]"):
         stock.ingest(form, *ONE_STORY[form], create=True)
     stock.ingest(form, *ONE_STORY[form], create=True, primary_key=["sku"])
     assert [(*row[:2],) for row in stock.rows] == LAST
