@@ -46,8 +46,8 @@ _DISCARDED = "The staged files were deleted"
 
 
 class FailedChecksError(LakeError):
-    """Checks have failed. The message lists each failed check with examples and advice; ``result``
-    has the result of the job.
+    """The error of failed checks. The message lists each failed check with examples and advice;
+    ``result`` has the result of the job.
     """
 
 

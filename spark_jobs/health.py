@@ -28,7 +28,7 @@ JOB = Job(
 
 
 class UnhealthyTableError(LakeError):
-    """The verdict on a table is ``fail_when`` or worse; the message has the reasons with advice."""
+    """The error if a verdict is ``fail_when`` or worse. The message has the reasons with advice."""
 
 
 def run(request: HealthRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:

@@ -123,7 +123,7 @@ def _ingest_batch(
     paths: Sequence[str],
 ) -> Outcome:
     """Ingest a batch of files of a stream, once. Create the table if it does not exist, and record
-    the batch in its directory.
+    the batch in the directory of the table.
     """
     from spark_jobs.ingestion.row_sources import target_table
     from spark_jobs.runtime.new_table import dropping_if_empty

@@ -114,8 +114,8 @@ class Outcome:
 
 
 class PartlyFailedError(LakeError):
-    """A part of the job has failed, and the other parts are done. ``result`` has the result of
-    those parts.
+    """The error of a job of which a part has failed. ``result`` has the result of the other parts,
+    which are done.
     """
 
     def __init__(self, message: str, outcome: Outcome, *, is_conflict: bool = False) -> None:

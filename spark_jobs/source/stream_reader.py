@@ -258,10 +258,15 @@ class LakeStreamReader(DataSourceStreamReader):
         then = self._schema
         if now.schema.fields != then.fields:
             before, after = (", ".join(f.name for f in s.fields) for s in (then, now.schema))
+            how = f"then: {before}; now: {after}"
+            if before == after:
+                pairs = zip(then.fields, now.schema.fields, strict=True)
+                changed = ", ".join(new.name for old, new in pairs if old != new)
+                how = f"type, default or comment of {changed}"
             raise lake.InvalidRequestError(
                 f"the stream stops{where}: the columns of {now.location} have changed since the "
-                f"stream began (then: {before}; now: {after}). Start the stream again from its "
-                "checkpoint: it continues there, with the new columns"
+                f"stream began ({how}). Start the stream again from its checkpoint: it continues "
+                "there, with the new columns"
             )
         return now
 

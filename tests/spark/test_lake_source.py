@@ -637,6 +637,9 @@ def test_a_stream_of_an_iceberg_table_stops_where_columns_change(source, iceberg
     start = again.initialOffset()
     [row] = all_rows(again, again.partitions(start, again.latestOffset()))
     assert (row["id"], row["more"]) == (1, None)
+    catalog.alter_table("shop.events", lake.update_column_type("more", "BIGINT"))
+    with pytest.raises(lake.InvalidRequestError, match=r"\(type, default or comment of more\)"):
+        again.latestOffset()
 
 
 def test_a_stream_of_an_iceberg_table_needs_a_choice_about_deleted_rows(iceberg):
