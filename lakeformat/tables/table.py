@@ -200,7 +200,7 @@ class Table(ABC):
 
     @property
     def has_unique_keys(self) -> bool:
-        """True if the table keeps one row of a key; False if every written row is added."""
+        """True if the table keeps one row for each key; False if every written row is added."""
         return False
 
     @property
@@ -230,7 +230,7 @@ class Table(ABC):
 
     @abstractmethod
     def contradictions(self, wanted: WantedTable) -> list[str]:
-        """Return each difference from the description of a new table, as text."""
+        """Return each difference of this table from the description ``wanted``, as text."""
 
     @abstractmethod
     def position(self, named: Any = None) -> Position:
@@ -340,8 +340,8 @@ class Table(ABC):
 
         With ``commit`` a repeated rollback finds the first one and does nothing, so rows committed
         in between are kept. In an Iceberg table this needs ``first_try_millis`` in ``commit``, and
-        outside of main ``first_try_head``. In a Paimon table such a rollback publishes a snapshot
-        even if the rows are equal. A rollback that cut the history is recognised for 7 days.
+        on other branches than main ``first_try_head``. In a Paimon table such a rollback publishes
+        a snapshot even if the rows are equal. A cut of the history is recognised for 7 days.
         """
         from lakeformat.tables.rollback_request import RollbackRequest
 

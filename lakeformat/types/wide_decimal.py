@@ -81,7 +81,7 @@ def exceeds_precision(low: Words, high: Words, precision: int) -> NDArray[np.boo
 
 
 def _minimal_size(low: Words, high: Words) -> Words:
-    """Return the number of bytes for a non-negative number and its sign bit."""
+    """Return the smallest number of bytes that holds a non-negative number and its sign bit."""
     in_high = np.searchsorted(_BYTE_STEPS, high, side="right") + 9
     in_low = np.searchsorted(_BYTE_STEPS, low, side="right") + 1
     return np.where(high > 0, in_high, in_low).astype(np.uint64)

@@ -99,9 +99,10 @@ class CompactRequest(CommitRequest, PartitionsRequest):
                 "leave out 'order_strategy'"
             )
         if self.order_by is not None and (self.strategy == "minor" or self.idle is not None):
+            other = "strategy 'minor'" if self.strategy == "minor" else "'idle'"
             raise refusal(
-                "key 'order_by' sorts all rows of the chosen partitions: leave out 'idle', and "
-                "strategy 'minor'"
+                f"key 'order_by' sorts all rows of the chosen partitions: leave out {other}, or "
+                "'order_by'"
             )
 
 

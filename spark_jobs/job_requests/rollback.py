@@ -18,7 +18,8 @@ _TARGETS = ("snapshot", "tag", "as_of", "watermark")
 class RollbackRequest(CommitRequest):
     """Restore an earlier snapshot: by number, tag, time or watermark; give exactly one of these
     four keys. Jobs with the same commit identity restore the table once; for an Iceberg table they
-    also need ``commit_first_try_millis``, and outside of main ``commit_first_try_head``.
+    also need ``commit_first_try_millis``, and on other branches than main
+    ``commit_first_try_head``.
     """
 
     snapshot: Numbered | None = None

@@ -150,12 +150,12 @@ def test_arguments_that_mean_nothing_together_are_refused():
         (
             LakeCompactOperator,
             {"order_by": ["id"], "strategy": "minor"},
-            "leave out 'idle', and strategy 'minor'",
+            "leave out strategy 'minor', or 'order_by'",
         ),
         (
             LakeCompactOperator,
             {"order_by": ["id"], "idle": "1 h"},
-            "leave out 'idle', and strategy",
+            "leave out 'idle', or 'order_by'",
         ),
     ],
 )
