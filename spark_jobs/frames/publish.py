@@ -37,10 +37,10 @@ def publish(
 ) -> lake.CommitReport:
     """Commit the files that tasks have written; delete files that are certainly not published.
 
-    ``batch`` is a begun batch, which this call commits; None makes a separate commit. ``upsert_by``
-    is the key by which rows replace stored rows; ``executor`` runs the search for the stored rows.
-    A table with unique keys needs no search. Only a batch takes ``where``, a condition on the rows
-    to overwrite, in place of ``overwrite``.
+    ``batch`` is a begun batch, which this call commits; without one, the commit is separate.
+    ``upsert_by`` is the key by which rows replace stored rows; ``executor`` runs the search for the
+    stored rows. A table with unique keys needs no search. Only a batch takes ``where``, a condition
+    on the rows to overwrite, in place of ``overwrite``.
     """
     more: dict[str, Any] = {}
     if upsert_by is not None and not table.has_unique_keys:

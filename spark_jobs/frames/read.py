@@ -56,7 +56,7 @@ def read_table(
     files. Spark pushes nothing down to these tasks, so ``columns`` and ``where`` save work there.
 
     ``native=False`` reads everything in Python tasks. ``native=True`` lets Spark also read from
-    object stores, for which Spark needs its own keys. None lets Spark read only from local disks
+    object stores, for which Spark needs its own keys. By default Spark reads only from local disks
     and HDFS. Iceberg and Mixed tables are always read in Python tasks.
 
     Raises ``NotFoundError`` for a missing table, and ``UnsupportedError`` for a column type that
