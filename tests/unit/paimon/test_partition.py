@@ -9,7 +9,7 @@ import pytest
 from lakeformat.errors import CorruptTableError
 from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
-from lakeformat.paimon.partition import partition_path, partition_values
+from lakeformat.paimon.partition import partition_name, partition_path, partition_values
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.types import DataField
@@ -95,6 +95,13 @@ def test_years_of_more_digits_or_before_the_first_are_spelled_as_java_does(secon
     assert path_of(schema, seconds * SECOND) == f"k0={legacy}"
     schema = schema_by("TIMESTAMP(0)", partition_legacy_name="false")
     assert path_of(schema, seconds * SECOND) == f"k0={plain}"
+
+
+def test_a_message_spells_a_date_as_a_condition_takes_it():
+    schema = schema_by("DATE", "STRING")
+    row = frame_row(encode_row([19_723, None], [each.type for each in schema.fields]), 2)
+    assert partition_name(schema, row) == "k0=2024-01-01/k1=__DEFAULT_PARTITION__"
+    assert partition_path(schema, row) == "k0=19723/k1=__DEFAULT_PARTITION__"
 
 
 def test_several_keys_nest_in_their_order():
