@@ -29,8 +29,8 @@ _ONLY_WITH = {
 
 @dataclass(frozen=True, kw_only=True)
 class TagRequest(TableRequest):
-    """Create, replace, rename or delete a tag: a named snapshot, which does not expire while it has
-    the tag.
+    """Create, replace, rename or delete a tag: a named snapshot, whose rows remain readable while
+    it has the tag.
     """
 
     action: Literal["create", "delete", "replace", "rename"]
