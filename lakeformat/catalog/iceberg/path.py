@@ -27,9 +27,9 @@ from lakeformat.errors import (
 from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
 from lakeformat.iceberg.create.new_table import create_at_path, location_at
 from lakeformat.iceberg.metadata.metadata_file import (
+    HINT,
     METADATA,
     find_metadata_file,
-    is_metadata_file,
 )
 from lakeformat.iceberg.properties import bool_property
 from lakeformat.paimon.layout import DATABASE_SUFFIX
@@ -144,7 +144,7 @@ class PathMetastore(Metastore):
             if info.name != METADATA:
                 remove = storage.delete_directory if info.is_directory else storage.delete
                 remove(info.path)
-        _delete_older_metadata(storage, root)
+        _delete_metadata_but_the_current(storage, root)
         storage.delete_directory(root)
 
     def has_other_files(self, name: TableName) -> bool:
@@ -237,17 +237,18 @@ class PathMetastore(Metastore):
         return f"{self._root}/{database}"
 
 
-def _delete_older_metadata(storage: Storage, root: str) -> None:
-    """Delete all metadata files but the current one.
+def _delete_metadata_but_the_current(storage: Storage, root: str) -> None:
+    """Delete all files of the metadata directory but the current metadata file.
 
-    The caller then deletes the directory. If that is interrupted, no earlier state of the table
-    can become the current one.
+    The caller then deletes the directory: with one file left, a power cut leaves the table, or
+    nothing.
     """
     with suppress(InvalidRequestError, NotFoundError):  # no file is current
-        current = find_metadata_file(storage, root)
+        current, hint = find_metadata_file(storage, root), f"{root}/{METADATA}/{HINT}"
         listed = storage.list(f"{root}/{METADATA}")
-        files = [each.path for each in listed if is_metadata_file(each.name)]
-        in_parallel(storage.delete, [each for each in files if each != current])
+        files = [each.path for each in listed if not each.is_directory]
+        in_parallel(storage.delete, [each for each in files if each not in (current, hint)])
+        storage.delete(hint)  # last: it decides between two files of the highest number
 
 
 def _has_data(storage: Storage, root: str) -> bool:
