@@ -13,7 +13,7 @@ __all__ = ["position_at", "require_number", "snapshot_number"]
 def position_at(handle: TableHandle, number: int, identity: str | None = None) -> Position:
     """Return the position after snapshot ``number``; 0 is the position before the first snapshot.
 
-    ``identity`` detects that another snapshot has taken the number; None accepts any snapshot.
+    ``identity`` detects that another snapshot has taken the number; ``identity=None`` accepts any.
     """
     return Position((number,), handle.layout.branch, identity, handle.uri)
 

@@ -62,7 +62,7 @@ def merge_engine(schema: TableSchema) -> MergeEngine:
 def read_engine(schema: TableSchema) -> MergeEngine:
     """Return the merge engine for reads.
 
-    The rows need the column ``_LEVEL`` if ``supersedes`` is true for the options of the table.
+    The rows must have the column ``_LEVEL`` if ``supersedes(schema.table_options)`` is true.
     """
     engine = merge_engine(schema)
     return LookedUp(engine) if supersedes(schema.table_options) else engine

@@ -71,8 +71,8 @@ def _newest_valid(
 
 
 def _slices(groups: KeyGroups, keys: Positions, sizes: Positions) -> KeyGroups:
-    """Return groups of ``keys`` with only their oldest rows; ``sizes`` has the number of these
-    rows.
+    """Return the groups of ``keys``, each with only its oldest rows: as many as ``sizes`` has for
+    the key.
     """
     ends = np.cumsum(sizes)
     starts = ends - sizes

@@ -46,10 +46,10 @@ class CommitMessage:
 
     bucket: int
     total_buckets: int | None = None
-    """The bucket count of the partition; None for the count of the table's options."""
+    """The bucket count of the partition; None means the count in the table's options."""
     partition: bytes = EMPTY_ROW
     base_snapshot: int | None = None
-    """The newest snapshot when the writer began, 0 before the first; None if unknown."""
+    """The newest snapshot when the writer began: 0 if there was none, None if unknown."""
     branch: str = MAIN_BRANCH
     """The branch for which the files were written; ``base_snapshot`` is one of its snapshots."""
     table: str | None = None

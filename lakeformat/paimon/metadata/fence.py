@@ -88,8 +88,8 @@ def is_fenced(
 ) -> bool:
     """Return True if a rollback has removed one of ``snapshots``, or will remove it.
 
-    Fences last changed before ``newer_than``, in epoch milliseconds, are ignored; None reads all
-    fences.
+    Fences last changed before ``newer_than``, in epoch milliseconds, are ignored;
+    ``newer_than=None`` reads all fences.
     """
     wanted = {snapshot.identity for snapshot in snapshots}
     names = _names(storage, layout, newer_than)

@@ -190,8 +190,8 @@ def read_manifest_bytes(
 ) -> tuple[bytes, str]:
     """Return the content and the URI of the manifest or manifest list ``manifest/<name>``.
 
-    Raise CorruptTableError if the file is missing, or does not have ``size`` bytes; None skips the
-    check of the size.
+    Raise CorruptTableError if the file is missing, or does not have ``size`` bytes;
+    ``size=None`` skips this check.
     """
     path = layout.manifest(name)
     uri = storage.uri(path)

@@ -149,8 +149,8 @@ def read_manifest_list(
 ) -> list[ManifestMeta]:
     """Return the entries of a manifest list, in the order of the file.
 
-    Raise CorruptTableError if the list is missing or damaged, or does not have ``size`` bytes; None
-    skips the check of the size.
+    Raise CorruptTableError if the list is missing or damaged, or does not have ``size`` bytes;
+    ``size=None`` skips this check.
     """
     return _read(storage, layout, name, size)
 

@@ -124,7 +124,8 @@ def decode_avro_file(
     """Return every record of an Avro file, decoded by the schema in the file.
 
     Raise CorruptTableError if the file is damaged, or if it claims more memory than a file of its
-    size can have. Also raise it if a record does not have ``version``; None skips this check.
+    size can have. Also raise it if a record has another version; ``version=None`` skips this
+    check.
     """
     try:
         return list(_records(read_blocks(content), version, uri))

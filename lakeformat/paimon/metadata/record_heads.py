@@ -42,7 +42,7 @@ class RecordHead:
 
     fields: dict[str, Any]
     raw: bytes | None
-    """None if ``fields`` is already the whole record."""
+    """The bytes of the whole record; None if ``fields`` has all of its fields."""
     schema: Any
 
     def whole(self) -> dict[str, Any]:

@@ -62,9 +62,9 @@ def find_option(key: str) -> Option[Any] | None:
 
 @cache
 def used_by(operation: Operation | None) -> frozenset[Option[Any]]:
-    """Return the options that are checked before an operation; None returns all options.
+    """Return the options that are checked before an operation; all options if it is None.
 
-    They are those that a later step of the operation may read, when an error would be too late.
+    A later step of the operation may read these options, when an error would be too late.
     """
     if operation is None:
         return frozenset(declared_options())

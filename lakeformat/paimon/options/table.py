@@ -271,7 +271,7 @@ class TableOptions(DeclaredOptions):
         """Raise InvalidRequestError if an option that is checked before ``operation`` has a value
         of a wrong type.
 
-        None checks all options.
+        ``operation=None`` checks all options.
         """
         used = used_by(operation)
         for key, text in self._raw.items():

@@ -46,7 +46,7 @@ _Batch: TypeAlias = Sequence[ExpiredPartition]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpireRequest:
-    """The arguments of one call, which replace table options; None uses the table option."""
+    """The arguments of one call, which replace table options, except those that are None."""
 
     expiration_time: PastTime | None = None
     strategy: str | None = None

@@ -20,8 +20,8 @@ __all__ = ["touched_partitions"]
 def touched_partitions(handle: TableHandle, after: int, upto: int) -> list[dict[str, str | None]]:
     """Return the partitions in which snapshots ``after + 1`` to ``upto`` added or deleted files.
 
-    Values are str as in directory names, None for null, by column. Expired snapshots are skipped.
-    The list is empty for a table without partitions.
+    Each partition maps its columns to values: str as in directory names, or None for null. Expired
+    snapshots are skipped. The list is empty for a table without partition columns.
     """
     if not handle.schema.partition_keys:
         return []

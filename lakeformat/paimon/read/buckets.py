@@ -27,8 +27,8 @@ def visible_buckets(
     """Return the files that a batch read reads, grouped by partition and bucket.
 
     Groups have the order of their first files; with ``scan.plan-sort-partition`` they are sorted by
-    partition value. ``level_zero`` also includes level-0 files that batch reads skip until a
-    compaction. Raise CorruptTableError if a file has a bucket number that is not valid.
+    partition value. ``level_zero=True`` includes level-0 files even if batch reads of the table
+    skip them. Raise CorruptTableError if a file has a bucket number that is not valid.
     """
     groups: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in files:
@@ -43,8 +43,9 @@ def visible_buckets(
 def skips_level_zero(schema: TableSchema) -> bool:
     """Return True if batch reads skip level-0 files.
 
-    Tables with deletion vectors skip level 0, unless vectors are merged on read. Tables with the
-    merge engine first-row also skip level 0: a compaction decides which rows of level 0 are valid.
+    Primary-key tables with deletion vectors skip level 0, unless ``deletion-vectors.merge-on-read``
+    is set. Tables with the merge engine first-row always skip level 0: a compaction decides which
+    of its rows are valid.
     """
     options = schema.table_options
     if not schema.primary_keys:

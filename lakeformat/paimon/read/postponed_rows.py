@@ -55,7 +55,7 @@ def merged_buckets(
 ) -> list[tuple[ManifestEntry, ...]]:
     """Group the files of a read by bucket; a partition with postponed rows is one group.
 
-    ``level_zero`` also includes level 0 of tables whose readers skip that level.
+    ``level_zero=True`` includes level-0 files even if batch reads of the table skip them.
     """
     postponed = {entry.partition for entry in files if entry.bucket == POSTPONE_BUCKET}
     groups: dict[bytes, list[ManifestEntry]] = {}

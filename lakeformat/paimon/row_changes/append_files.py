@@ -32,8 +32,8 @@ def take_out_rows(
 ) -> CommitMessage:
     """Delete the found rows, and return the message to commit. If this raises, no new file remains.
 
-    ``take`` is called with the deleted rows, for an UPDATE that writes them again; None for a
-    DELETE.
+    ``take`` is called with the deleted rows, so that an UPDATE can write them again; for a DELETE,
+    ``take`` is None.
     """
     marks = handle.options.deletion_vectors_enabled
     work = _BucketRewrite(handle, unit, take)

@@ -69,8 +69,7 @@ class ChangeAttempt:
     where: PredicateFilter | None
     assignments: Assignments | None
     changes: ChangesSince | None = None
-    """The changes since the snapshot in which the rows are searched; None for the newest
-    snapshot.
+    """The changes since the snapshot ``request.read``; None if the request names no snapshot.
     """
     result: RowChangeReport | None = None
     _units: Sequence[ChangeUnit] = ()

@@ -43,9 +43,9 @@ def delete_rows(
 ) -> RowChangeReport:
     """Delete the rows that meet a condition; a dry run only counts them.
 
-    ``read`` is the snapshot in which the rows are searched, and its identity if known; None for the
-    newest. Keys that other commits have changed since are not deleted. Raise InvalidRequestError if
-    ``where`` is None.
+    ``read`` has the number of the snapshot in which the rows are searched, and its identity if
+    known; ``read=None`` means the newest snapshot. Keys that other commits have changed since are
+    not deleted. Raise InvalidRequestError if ``where`` is None.
     """
     if where is None:
         raise InvalidRequestError(

@@ -92,7 +92,7 @@ def find_keyed_rows(handle: TableHandle, snapshot: Snapshot, where: PredicateFil
 def unchanged_rows(scan: Scan, as_of: WrittenAsOf | None) -> Iterator[pa.RecordBatch]:
     """Stream the rows of the scan whose key no other commit has changed since ``as_of``.
 
-    With None, stream all rows.
+    With ``as_of=None``, stream all rows.
     """
     for batch in scan.to_batches():
         if as_of is not None:

@@ -35,9 +35,10 @@ class RowChangeRequest:
     dry_run: bool = False
     on_progress: OnProgress | None = None
     read: tuple[int, str | None] | None = None
-    """The snapshot in which the rows are searched, and its identity if known; None for the newest.
+    """The number of the snapshot in which the rows are searched, and its identity if known.
 
-    Keys that other commits have changed since are left out.
+    ``read=None`` means the newest snapshot. Keys that other commits have changed since are left
+    out.
     """
 
 

@@ -30,8 +30,8 @@ __all__ = ["FileStatistics"]
 
 Names: TypeAlias = tuple[str, ...]
 _Key: TypeAlias = tuple[int, Names | None, Names | None]
-"""The schema id of a group, its columns in the files, and its columns with statistics; None for
-all.
+"""The schema id of a group, the columns in its files, and the columns with statistics; None means
+all columns.
 """
 
 

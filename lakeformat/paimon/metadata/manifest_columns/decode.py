@@ -48,7 +48,7 @@ _LONG_SIZE = (np.uint64(0x0000FFFF8081FDFF), np.uint64(0x0000000000800004))
 def decode_columns(blocks: AvroBlocks, shape: Sequence[FieldShape]) -> list[Column]:
     """Return one column for each field of ``shape``, with the values of all records.
 
-    Raise NotPlainError if a general decoder is needed.
+    Raise NotPlainError if the general decoder is needed.
     """
     if [field.path for field in shape[:3]] != _FIRST_PATHS:
         raise NotPlainError("its records do not start as those of a manifest")

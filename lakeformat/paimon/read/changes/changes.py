@@ -61,7 +61,7 @@ class Changes(Rows):
         return self._window.snapshot_ids
 
     def parts(self) -> list[ChangesPart]:
-        """Return the same rows as parts that can be pickled and read in parallel.
+        """Return the changes as parts that can be pickled and read in parallel.
 
         A part is one file. In a comparison of two snapshots, and in an overwrite of a primary-key
         table, it is one bucket. The parts in their order give the changes in order.

@@ -175,7 +175,7 @@ class _StateFiles:
     ) -> _Batches:
         """Stream the merged rows of those files of a bucket that are in ``files``, in key order.
 
-        ``wanted`` are the columns; None for all columns.
+        ``wanted`` are the columns to read; ``wanted=None`` means all columns.
         """
         chosen = [entry for entry in self.buckets.get(place, ()) if entry.identity in files]
         if not chosen:

@@ -237,7 +237,7 @@ def _position(column: str, covered: Sequence[DataField]) -> int:
 class _MinMaxStatistics:
     """Minima and maxima of files or manifests as framed binary rows, and their null counts.
 
-    If ``nulls`` is None, ``least`` and ``most`` are the same exact values.
+    If ``nulls`` is None, ``least`` and ``most`` are equal: they have the exact values.
     """
 
     least: BytesColumn
