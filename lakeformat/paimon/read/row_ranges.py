@@ -54,9 +54,10 @@ def refuse_side_file(name: str, column: str | None = None) -> NoReturn:
     ``column=None`` means that the name of the column is not known.
     """
     what = "a column" if column is None else f"column {column!r}"
+    remedy = "" if column is None else "ask for the other columns, or "
     raise UnsupportedError(
         f"{what} is stored in {name}, a file for blobs or vectors that this version does not read: "
-        "ask for the other columns, or read the table with another engine"
+        f"{remedy}read the table with another engine"
     )
 
 

@@ -144,7 +144,7 @@ def _add(schema: TableSchema, change: AddColumn) -> TableSchema:
 
     def with_column(beside: Fields) -> Fields:
         _refuse_taken(beside, path, path[-1])
-        return _placed(beside, field, path, position)
+        return _placed(beside, field, position)
 
     fields = edit_siblings(schema.fields, path, with_column)
     return replace(schema, fields=fields, highest_field_id=highest_id((field,)))
@@ -217,18 +217,18 @@ def _moved(beside: Fields, path: Path, position: ColumnPosition) -> Fields:
             f"{shown(path)} cannot be moved before or after itself: name another column"
         )
     others = (*beside[:at], *beside[at + 1 :])
-    return _placed(others, beside[at], path, position)
+    return _placed(others, beside[at], position)
 
 
-def _placed(beside: Fields, field: DataField, path: Path, position: ColumnPosition) -> Fields:
+def _placed(beside: Fields, field: DataField, position: ColumnPosition) -> Fields:
     match position.place:
         case ColumnPlace.FIRST:
             at = 0
         case ColumnPlace.LAST:
             at = len(beside)
         case _:
-            beside_it = (*path[:-1], position.reference)
-            at = position_of(beside, position.reference, beside_it)
+            # The error lists plain names: 'after' and 'before' take no path.
+            at = position_of(beside, position.reference, (position.reference,))
             at += position.place is ColumnPlace.AFTER
     return (*beside[:at], field, *beside[at:])
 

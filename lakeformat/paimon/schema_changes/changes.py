@@ -349,9 +349,10 @@ def _position(
         *([ColumnPosition(ColumnPlace.BEFORE, before)] if before is not None else []),
     ]
     if len(chosen) > 1:
+        names = " and ".join(each.place.name.lower() for each in chosen)
         raise InvalidRequestError(
             f"{_shown(column)} can have only one position, got {len(chosen)}: pass only one of "
-            "first, last, after and before"
+            f"{names}"
         )
     return chosen[0] if chosen else None
 

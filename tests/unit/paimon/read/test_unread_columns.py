@@ -68,6 +68,10 @@ class TestBlobs:
         ):
             table.scan(columns=columns).to_arrow()
 
+    def test_changes_are_refused_without_advice_to_leave_out_the_column(self, table):
+        with pytest.raises(lake.UnsupportedError, match=r"does not read: read .* another engine$"):
+            table.changes(1, columns=["id"]).to_arrow()
+
     def test_work_on_metadata_is_done(self, table):
         table.tags.create("kept")
         table.expire_snapshots(retain_max=1, retain_min=1)

@@ -190,6 +190,8 @@ REFUSED = [
     (lake.add_column("note", "INT"), "column 'note' exists already"),
     (lake.add_column("n", "INT NOT NULL"), "must allow nulls"),
     (lake.add_column("n", "INT", after="nix"), "no column 'nix'"),
+    (lake.add_column("at.n", "INT", after="at.x"), "no column 'at.x'; choose one of x, y$"),
+    (lake.update_column_position("at.x", before="nix"), "no column 'nix'; choose one of y$"),
     (lake.add_column("note.x", "INT"), "'note' is STRING, which has no fields"),
     (lake.add_column("counts.key.x", "INT"), "'value' for a MAP"),
     (lake.drop_column("nix"), "no column 'nix'; choose one of id, dt"),
@@ -241,6 +243,11 @@ def test_what_the_format_forbids_is_refused_with_its_reason(change, reason):
 def test_a_change_that_can_never_be_is_refused_when_it_is_made(ask):
     with pytest.raises(lake.InvalidRequestError):
         ask()
+
+
+def test_two_positions_are_refused_by_the_names_of_their_arguments():
+    with pytest.raises(lake.InvalidRequestError, match=r"pass only one of first and after$"):
+        lake.add_column("a", "INT", first=True, after="b")
 
 
 def test_a_dropped_column_must_not_be_named_by_an_option():
