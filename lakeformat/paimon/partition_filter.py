@@ -99,15 +99,15 @@ def some_partitions(schema: TableSchema, specs: Collection[PartitionSpec]) -> Pa
 
 
 def _values(schema: TableSchema, spec: PartitionSpec) -> _Values:
+    keys = ", ".join(schema.partition_keys)
+    known = f"the table is partitioned by {keys}" if keys else "the table has no partitions"
     if not isinstance(spec, Mapping):
         raise InvalidRequestError(
-            f"a partition must be a dict of its values such as {{'dt': '2024-01-01'}}, got {spec!r}"
+            f"a partition must be a dict from partition columns to values, got {spec!r}: {known}"
         )
     fields = partition_fields(schema)
     unknown = [key for key in spec if key not in schema.partition_keys]
     if unknown:
-        keys = ", ".join(schema.partition_keys)
-        known = f"the table is partitioned by {keys}" if keys else "the table has no partitions"
         raise InvalidRequestError(f"{unknown[0]!r} is not a partition column: {known}")
     default = schema.table_options.partition_default_name
     return {
