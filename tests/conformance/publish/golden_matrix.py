@@ -52,13 +52,13 @@ with its history, and reads it with PyIceberg.
 - `compacted`: the number of published rows after a full compaction; empty for refused tables, for
   append tables, and for `bucket=-2`, where a compaction adds rows that `rows` does not count.
 - `outcome`: "equal" means that PyIceberg reads exactly the published rows, at each snapshot
-  and tag; "also at" lists the tags; "refused" is followed by the reason. [What is refused](publish.md#what-is-refused)
-  names what to do.
+  and tag; "also at" lists the tags; "refused" is followed by the reason.
+  [What is refused](publish.md#what-is-refused) names what to do.
 
 {equal} of {all} tables have the outcome "equal"; the other tables are refused.
 
-The tests in `tests/readers` read the {equal} equal tables with other readers. A table with a primary
-key and a fixed number of buckets is fully compacted first. DuckDB reads all tables correctly.
+The tests in `tests/readers` read the {equal} equal tables with other readers. A table with a
+primary key and a fixed number of buckets is fully compacted first. DuckDB reads all tables correctly.
 Iceberg-Rust fails for the 4 tables with `TIMESTAMP` of 0 to 3 digits. ClickHouse has other values
 in 2 tables: it reads NULL in nested columns as empty values.
 
