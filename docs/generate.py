@@ -277,8 +277,7 @@ def command_line_page() -> str:
     lines = ["# The command line", "", GENERATED, "", _first_paragraph(group.help)]
     lines += [
         "",
-        "Give the options of this table before the command: `lake --format iceberg tables`. Most",
-        "commands also take these two after their name, which their tables leave out:",
+        "Most commands take two options after their name that the lists below do not repeat:",
         "",
         "- `--warehouse`, or `-w`",
         "- `--json`, to print one JSON array for programs",
@@ -287,6 +286,8 @@ def command_line_page() -> str:
         "",
         "Tables of one format lack some commands and options of other formats. Such a command or",
         "option is refused, and the error names what to use instead.",
+        "",
+        "These options stand before the command, as in `lake --format iceberg tables`:",
     ]
     lines += ["", *_parameters(group, context)]
     lines += _command_lines(group, context)

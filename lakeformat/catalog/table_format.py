@@ -170,8 +170,8 @@ def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
             f"`lake migrate {shlex.quote(storage.uri(root))} DATABASE.TABLE`"
         )
     return (
-        f"It holds plain files such as {name}: create a table and add their rows with `lake write "
-        "DATABASE.TABLE FILE`. Parquet and ORC files become a table with `lake migrate`"
+        f"It holds plain files such as {name}: create a table with `lake create-table`, then add "
+        "their rows with `lake write DATABASE.TABLE FILE`. Parquet and ORC files become a table with `lake migrate`"
     )
 
 

@@ -98,8 +98,8 @@ MaxCommitsOption = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Iceberg tables: publish groups of files as they are done, in up to N commits; "
-        "more after a conflict. A group that conflicts keeps its old files. Default: all groups in "
+        help="Iceberg tables: publish groups of files as they are done, in up to N commits. "
+        "A group that conflicts keeps its old files, and leads to further commits. Default: all groups in "
         "one commit.",
     ),
 ]

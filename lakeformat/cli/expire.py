@@ -49,9 +49,9 @@ OlderThanOption = Annotated[
     str | None,
     typer.Option(
         metavar="TIME|AGE",
-        help="Within --retain-min and --retain-max: expire snapshots replaced before "
-        "'2024-01-31 10:00', in UTC, or '7 d' ago. Iceberg and Mixed tables: those committed "
-        "before. Default: the setting of the table.",
+        help="Within --retain-min and --retain-max: expire snapshots whose next snapshot was "
+        "committed before '2024-01-31 10:00', in UTC, or '7 d' ago. Iceberg and Mixed tables: "
+        "those committed before. Default: the setting of the table.",
     ),
 ]
 LimitOption = Annotated[

@@ -123,8 +123,8 @@ def changes(
         typer.Option(
             metavar="SNAPSHOT",
             help="Start after this snapshot: a number, a tag or a time in UTC, such as "
-            "2024-01-31T10:00; also a position: of an Iceberg table branch and sequence number, "
-            "such as main/8; of a Mixed table as `lake snapshots` lists it, such as main/8.11.",
+            "2024-01-31T10:00; also a position: for an Iceberg table its branch and sequence "
+            "number, such as main/8; for a Mixed table as `lake snapshots` lists it, such as main/8.11.",
         ),
     ],
     upto: Annotated[

@@ -66,8 +66,9 @@ ConflictOption = Annotated[
     str | None,
     typer.Option(
         metavar="HOW",
-        help="With --read-snapshot: transaction-order commits, and keeps the rows that other "
-        "commits changed since; optimistic fails if other commits changed the same partitions. "
+        help="With --read-snapshot, 'transaction-order' publishes the rows, and keeps rows that "
+        "other commits changed since; 'optimistic' fails if other commits changed the same "
+        "partitions. "
         "Default: the table option write.conflict. For a Mixed table only transaction-order, "
         "without --read-snapshot.",
     ),
@@ -215,9 +216,9 @@ def _written(
         what = None if overwrite is None else _what(overwrite)
         report = table.write(rows, kinds, overwrite=what, **order)
     elif order:
-        given = " or ".join(f"--{name.replace('_', '-')}" for name in order)
+        given = " and ".join(f"--{name.replace('_', '-')}" for name in order)
         raise InvalidRequestError(
-            f"--upsert-by cannot be combined with {given}: leave one of them out"
+            f"--upsert-by excludes {given}: leave out either --upsert-by or {given}"
         )
     elif overwrite is None:
         report = table.upsert(rows, upsert_by, kinds=kinds)

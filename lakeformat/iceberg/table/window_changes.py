@@ -174,9 +174,11 @@ def _position_id(loaded: LoadedMetadata, history: BranchHistory, end: Position) 
     number, since = history.number(end), history.since(end, None)
     if since.missed or since.rewound:
         why = "has expired" if since.missed else "belongs to a history that a rollback removed"
+        if number > (newest := history.snapshots[-1].snapshot.sequence_number):
+            why = f"is wrong, or {why}: the newest snapshot has the sequence number {newest}"
         raise NotFoundError(
-            f"{loaded.places.uri} cannot continue from position {end}, which {why}: read all "
-            "rows with scan(), and then the changes after the snapshot of that scan"
+            f"position {end} of {loaded.places.uri} {why}. Read all rows with scan(), and then "
+            "the changes after the snapshot of that scan"
         )
     if number < history.snapshots[0].snapshot.sequence_number:
         return history.snapshots[0].snapshot.parent_id

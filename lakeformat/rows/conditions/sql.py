@@ -86,7 +86,7 @@ def parse_predicate(text: str) -> Predicate:
 
 
 class _Conditions(Dialect):
-    """A SQL dialect that also accepts backticks around names, and bytes literals."""
+    """A SQL dialect that also accepts backticks around names, and bytes such as ``X'1F'``."""
 
     class Tokenizer(tokens.Tokenizer):
         IDENTIFIERS = ['"', "`"]  # noqa: RUF012 - as its base class has it

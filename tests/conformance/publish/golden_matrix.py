@@ -58,9 +58,9 @@ with its history, and reads it with PyIceberg.
 {equal} of {all} tables have the outcome "equal"; the other tables are refused.
 
 The tests in `tests/readers` read the {equal} equal tables with other readers. A table with a
-primary key and a fixed number of buckets is fully compacted first. DuckDB reads all tables correctly.
-Iceberg-Rust fails for the 4 tables with `TIMESTAMP` of 0 to 3 digits. ClickHouse has other values
-in 2 tables: it reads NULL in nested columns as empty values.
+primary key and a fixed number of buckets is fully compacted first. DuckDB reads all tables
+correctly. Iceberg-Rust fails for the 4 tables with `TIMESTAMP` of 0 to 3 digits. ClickHouse has
+other values in 2 tables: it reads NULL in nested columns as empty values.
 
 | table | kind | rows | published | compacted | outcome |
 |---|---|---|---|---|---|
