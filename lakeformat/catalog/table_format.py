@@ -171,7 +171,8 @@ def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
         )
     return (
         f"It holds plain files such as {name}: create a table with `lake create-table`, then add "
-        "their rows with `lake write DATABASE.TABLE FILE`. Parquet and ORC files become a table with `lake migrate`"
+        "their rows with `lake write DATABASE.TABLE FILE`. Parquet and ORC files become a table "
+        "with `lake migrate`"
     )
 
 

@@ -99,8 +99,8 @@ MaxCommitsOption = Annotated[
     typer.Option(
         metavar="N",
         help="Iceberg tables: publish groups of files as they are done, in up to N commits. "
-        "A group that conflicts keeps its old files, and leads to further commits. Default: all groups in "
-        "one commit.",
+        "A group that conflicts keeps its old files, and leads to further commits. Default: all "
+        "groups in one commit.",
     ),
 ]
 ExecutorOption = Annotated[

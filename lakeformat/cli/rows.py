@@ -124,7 +124,8 @@ def changes(
             metavar="SNAPSHOT",
             help="Start after this snapshot: a number, a tag or a time in UTC, such as "
             "2024-01-31T10:00; also a position: for an Iceberg table its branch and sequence "
-            "number, such as main/8; for a Mixed table as `lake snapshots` lists it, such as main/8.11.",
+            "number, such as main/8; for a Mixed table as `lake snapshots` lists it, such as "
+            "main/8.11.",
         ),
     ],
     upto: Annotated[

@@ -321,7 +321,7 @@ _TOGETHER = (
     ),
     Row(
         "36",
-        "an append during an overwrite that replaces the rows it has read",
+        "an append between the reads and the commit of an overwrite",
         "the overwrite is planned again; the append is kept",
         (
             f"{_CONCURRENT}test_an_overwrite_of_what_it_has_read_is_planned_again_and_keeps_what_came_in",
@@ -419,8 +419,8 @@ _RECOVERIES = (
     ),
     Row(
         "48",
-        "a backfill of an older day",
-        "it is committed",
+        "a backfill of an older day after commits of newer days",
+        "it is committed, as a run of its own",
         (
             f"{_RECOVERY}test_a_backfill_of_an_older_day_is_a_run_of_its_own_and_is_committed",
             "tests/unit/paimon/commit/test_commit.py::test_a_commit_out_of_order_is_refused_because_history_cannot_tell",
