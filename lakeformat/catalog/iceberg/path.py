@@ -204,8 +204,8 @@ class PathMetastore(Metastore):
         """
         if not purge:
             raise UnsupportedError(
-                f"table '{name}' cannot be dropped without its files: this catalog lists "
-                f"directories, such as {self._storage.uri(self._root_of(name))}. Pass purge=True "
+                f"table '{name}' cannot be dropped without its files: in this catalog the "
+                f"directory {self._storage.uri(self._root_of(name))} is the table. Pass purge=True "
                 "to delete this directory with all its files, or move it away"
             )
         try:

@@ -55,9 +55,10 @@ def _shared_start(header: list[int | Words]) -> Words:
 
 
 def _mix_items(state: Lockstep, tail: ItemTail) -> None:
-    """Mix the words of the items, rows with the longest items first.
+    """Mix the words of the items, one word of each row per round.
 
-    Then the rows that still have words are always the first rows of the arrays.
+    Rows with the longest items come first, so that the rows with words left are always the first
+    rows of the arrays.
     """
     counts = (tail.sizes + 7) >> 3
     longest = int(counts.max(initial=0))
