@@ -13,8 +13,9 @@ _ENVIRONMENT = "EnvironmentVariablesBackend"
 
 
 def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
-    """Look up the connection in each secrets backend, only to find failures. Raise
-    ``InvalidRequestError`` for a variable of the environment that cannot be read, and
+    """Look up the connection in each secrets backend to detect failures; the result is not used.
+
+    Raise ``InvalidRequestError`` for a variable of the environment that cannot be read, and
     ``UnavailableError`` if another backend failed.
 
     Airflow ignores errors of a secrets backend and treats the connection as undefined. Then a

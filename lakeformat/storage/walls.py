@@ -104,8 +104,8 @@ class ExternalRoots:
                 raise InvalidRequestError(
                     f"{table} names the external path {address}, and {above} is the directory of "
                     "another table, which owns all files in it. Nothing was read or changed. If "
-                    "a program of yours set 'data-file.external-paths', choose another directory "
-                    f"for {table}"
+                    f"a program of yours set the option 'data-file.external-paths' of {table}, "
+                    "set it to another directory"
                 )
             _without_table.add(above)
 

@@ -64,9 +64,7 @@ class Redo:
         number = head.id if head else 0
         for snapshot in newest_first(self.handle, head, 0) if head else ():
             if snapshot is None and number >= self.commit.replaces:
-                raise self._refused(
-                    "the snapshot, or a later one, has expired, so its rows cannot be found"
-                )
+                raise self._refused("a snapshot that may have the rows to replace has expired")
             if snapshot is None:
                 break
             number = snapshot.id - 1
