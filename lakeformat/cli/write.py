@@ -77,7 +77,8 @@ UpsertByOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="Iceberg and Mixed tables: replace the stored rows with the same key. Repeatable.",
+        help="Iceberg and Mixed tables: a column of the key. Each row replaces the stored rows "
+        "that have its key. Repeatable.",
     ),
 ]
 ColumnsOption = Annotated[

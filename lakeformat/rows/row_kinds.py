@@ -114,7 +114,7 @@ def _one_array(given: Any) -> pa.Array:
     # A set has no order, so its kinds belong to no row.
     if isinstance(given, bytes | dict | set | frozenset) or not isinstance(given, Iterable):
         raise InvalidRequestError(
-            f"kinds must be a column name or one kind per row, {_FORMS}; got {_shown(given)}"
+            f"kinds must be a column name, or have one kind per row ({_FORMS}); got {_shown(given)}"
         )
     try:
         return pa.array(given if hasattr(given, "__len__") else list(given))

@@ -143,9 +143,9 @@ class TextDialect:
 
 
 def format_of(path: str) -> SourceFormat:
-    """Return the format that the ending of a file's name shows, before an ending such as ``.gz``.
+    """Return the format that the ending of a file's name shows; an ending like ``.gz`` is ignored.
 
-    Raise ``InvalidRequestError`` for any other ending.
+    Raise ``InvalidRequestError`` for an unknown ending.
     """
     ending = PurePath(unpacked_name(path)).suffix.lower()
     if ending not in _ENDINGS:

@@ -46,8 +46,8 @@ def find_obstacles(
     """Return the remaining problems: of failed steps, of work that a step has left, of stalled
     consumers, then ``reasons``.
 
-    ``holders`` has the problem of each stalled consumer; its keys, such as ``consumer 'x'``, are
-    the words for the consumer in other problems. ``reasons`` are the problems in the health report.
+    ``holders`` maps each stalled consumer to its problem; the keys name consumers as the texts of
+    other problems do, such as ``consumer 'x'``. ``reasons`` are the problems in the health report.
     A problem that a failed step or a stalled consumer explains is left out.
     """
     errors = [str(step.error) for step in steps if step.error is not None]

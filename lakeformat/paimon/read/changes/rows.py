@@ -59,7 +59,7 @@ class ChangedRows:
         return self._shape(_KINDS.take(kinds), batch)
 
     def inserted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows of an append table as the columns of the result; each row gets the kind
+        """Return rows of an append table with the columns of the result; each row gets the kind
         ``+I``.
         """
         return self.all_of("+I", batch)
