@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 __all__ = [
@@ -102,6 +102,10 @@ class Field:
     """The value, in its JSON form, for rows that were written before the field was added."""
     write_default: Any = None
     """The value, in its JSON form, for new rows that lack the field."""
+
+    def without_comment(self) -> Field:
+        """Return the field without its own comment; comments of fields inside of it remain."""
+        return replace(self, doc=None)
 
 
 def inner_fields(kind: Type) -> Iterator[Field]:

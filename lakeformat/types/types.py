@@ -134,6 +134,10 @@ class DataField:
     description: str | None = None
     default_value: str | None = None
 
+    def without_comment(self) -> DataField:
+        """Return the column without its own comment; comments of fields inside of it remain."""
+        return replace(self, description=None)
+
 
 @dataclass(frozen=True, slots=True)
 class RowType:

@@ -256,13 +256,14 @@ class LakeStreamReader(DataSourceStreamReader):
         except lake.NotFoundError as error:
             raise lake.NotFoundError(f"the stream stops{where}: {error}") from error
         then = self._schema
-        if now.schema.fields != then.fields:
+        columns = [[field.without_comment() for field in s.fields] for s in (then, now.schema)]
+        if columns[0] != columns[1]:
             before, after = (", ".join(f.name for f in s.fields) for s in (then, now.schema))
             how = f"then: {before}; now: {after}"
             if before == after:
                 pairs = zip(then.fields, now.schema.fields, strict=True)
                 changed = ", ".join(new.name for old, new in pairs if old != new)
-                how = f"type, default or comment of {changed}"
+                how = f"type or default of {changed}"
             raise lake.InvalidRequestError(
                 f"the stream stops{where}: the columns of {now.location} have changed since the "
                 f"stream began ({how}). Start the stream again from its checkpoint: it continues "
