@@ -37,7 +37,10 @@ JOB = Job(
     operation="check",
 )
 
-_AGAIN = "Nothing was published: correct the source, and clear the task that staged the rows"
+_AGAIN = (
+    "Nothing was published: stage the corrected rows (in Airflow: clear the task that staged the "
+    "rows)"
+)
 _KEPT = (
     "The staged files are kept; with discard_failed=True a failed check deletes them. "
     "remove_orphans with staged_older_than and dry_run=False deletes old ones"

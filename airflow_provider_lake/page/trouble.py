@@ -107,8 +107,8 @@ def _of_lake(error: Exception) -> Trouble:
         (
             UnavailableError,
             503,
-            "The storage does not answer",
-            "try again later; the button Test of the connection checks the same storage",
+            "A storage or service does not answer",
+            "try again later; for a storage, the button Test of the connection shows if it answers",
         ),
         (
             CorruptTableError,

@@ -229,10 +229,11 @@ class RunFiles:
             return self._find_commit(commit) is not None
         except lake.CommitUndecidableError:
             uris = " and ".join(self._storage.uri(self._start + id) for id in sorted(attempts))
+            left = "the record" if len(attempts) == 1 else "the records"
             raise lake.CommitUndecidableError(
                 "another run of this task was killed or still runs, and its commit cannot be "
-                f"found, because snapshots have expired since. Its record is {uris}. If the rows "
-                "of the files that the record names are in the table, write a file beside the "
+                f"found, because snapshots have expired since. It left {left} {uris}. If the rows "
+                "of the files that a record names are in the table, write a file beside the "
                 f"record, with the content {{}} and the name of the record with {_DONE!r} added; "
                 "otherwise delete the record. Then clear this task"
             ) from None

@@ -54,9 +54,9 @@ def test_bad_rows_fail_the_task_for_good_with_examples_and_the_next_step(orders,
         "FailedChecksError: shop.orders: 2 staged rows: 1 check, 1 failed. "
         "accepted_values(status): 1 of 2 rows has a value other than 'new', 'paid', such as id=2, "
         "status='paied': correct these rows in the source, and write them again. Nothing was "
-        "published: correct the source, and clear the task that staged the rows. The staged files "
-        "are kept; with discard_failed=True a failed check deletes them. remove_orphans with "
-        "staged_older_than and dry_run=False deletes old ones"
+        "published: stage the corrected rows (in Airflow: clear the task that staged the rows). "
+        "The staged files are kept; with discard_failed=True a failed check deletes them. "
+        "remove_orphans with staged_older_than and dry_run=False deletes old ones"
     )
     assert orders.latest_snapshot() is None
     assert len(orders.staged.list()) == 1
