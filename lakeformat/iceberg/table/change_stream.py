@@ -31,6 +31,12 @@ from lakeformat.tables.stream import StreamedChanges, StreamStart
 __all__ = ["ChangeStream"]
 
 
+_KEEP_LONGER = (
+    ". For a slow reader keep snapshots longer, with the table property "
+    "'history.expire.max-snapshot-age-ms'"
+)
+
+
 class ChangeStream(PositionStream[BranchSnapshot]):
     """Delivers one commit after the other; commits that only rewrite files are skipped."""
 
@@ -90,8 +96,7 @@ class ChangeStream(PositionStream[BranchSnapshot]):
         first = "" if self._consumer is None else f"First delete the consumer: {delete}. "
         raise NotFoundError(
             f"the commits that follow position {after} of {self._handle.uri} {why}. {first}Start "
-            "the stream again with a full read. For a slow reader keep snapshots longer, with the "
-            "table property 'history.expire.max-snapshot-age-ms'"
+            f"the stream again with a full read{_KEEP_LONGER if since.missed else ''}"
         )
 
     def _state(self, snapshot: Snapshot) -> TableState:

@@ -137,11 +137,13 @@ def _following(
         return since.snapshots
     why = "have expired" if since.missed else "belong to a history that a rollback removed"
     first = "" if consumer is None else f"First call table.consumers.reset({consumer!r}). "
-    other = ", or give it a consumer" if consumer is None else ""
+    longer = ""
+    if since.missed:
+        longer = ". For a slow reader keep snapshots longer, with 'change.data.ttl.minutes' and "
+        longer += "'snapshot.keep.duration'" + ", or give it a consumer" * (consumer is None)
     raise NotFoundError(
         f"the commits that follow position {after} of {history.uri} {why}. {first}Read all rows "
-        "again, with scan() or a stream that starts with a full read. For a slow reader keep "
-        f"snapshots longer, with 'change.data.ttl.minutes' and 'snapshot.keep.duration'{other}"
+        f"again, with scan() or a stream that starts with a full read{longer}"
     )
 
 

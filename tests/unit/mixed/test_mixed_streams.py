@@ -181,7 +181,7 @@ def test_a_reader_of_a_snapshot_that_was_rolled_back_reads_all_rows_again(aged):
     edit(path.parent.parent, refs=branch, **{"current-snapshot-id": first})
     aged.write((3, "x", "b"))
     message = r"history that a rollback removed. First call table.consumers.reset\('mirror'\)"
-    with pytest.raises(lake.NotFoundError, match=message):
+    with pytest.raises(lake.NotFoundError, match=f"{message}.*starts with a full read$"):
         next(aged.table.stream(consumer="mirror"))
 
 
