@@ -40,7 +40,7 @@ from lakeformat.types.amounts import Setting
 if TYPE_CHECKING:
     from lakeformat.catalog.repair_report import RepairReport
     from lakeformat.paimon.options.profile import Profile
-    from lakeformat.publish.targets.withdraw import Withdrawal
+    from lakeformat.publish.targets.withdraw import NoWithdrawal, Withdrawal
 
 __all__ = ["Catalog"]
 
@@ -329,7 +329,7 @@ class Catalog(CatalogPlaces):
         if published is not None:
             published.run()
 
-    def _withdrawal(self, name: TableName) -> Withdrawal | None:
+    def _withdrawal(self, name: TableName) -> Withdrawal | NoWithdrawal | None:
         """Return an object that removes a table's entries in Iceberg catalogs, and its Iceberg
         metadata in the warehouse.
 
@@ -351,7 +351,7 @@ class Catalog(CatalogPlaces):
         storage = self._storage_of(name.database)
         plan = plan_drop(storage, self._files_of(name), str(name), self._external_roots)
         if (published := self._withdrawal(name)) is not None:
-            plan = replace(plan, published=published.names)
+            plan = replace(plan, published=published.names, kept=published.kept)
         if plan.external_paths:
             self._refuse_places_of_tables(str(name), plan.external_paths)
             refuse_shared_paths(plan, self._places_of_others(name))

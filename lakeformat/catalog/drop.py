@@ -55,20 +55,21 @@ class DropPlan:
     """The table's entries in catalogs of Iceberg tables, and the directory of its Iceberg metadata
     in the warehouse; the drop deletes them, too.
     """
+    kept: str = ""
+    """The reason why the drop keeps the Iceberg metadata of the table; empty if it keeps none."""
     identity: str = field(default="", repr=False)
     """A hash of the first schema. It differs if the table is dropped and created again under its
     name.
     """
 
     def to_dict(self) -> dict[str, object]:
-        """Return table, directory, external paths and Iceberg entries of the plan, ready for
-        JSON.
-        """
+        """Return the fields that a user needs, ready for JSON."""
         return {
             "table": self.table,
             "directory": self.directory,
             "external_paths": [*self.external_paths],
             "published": [*self.published],
+            "kept": self.kept,
         }
 
 

@@ -358,5 +358,6 @@ def _print(what: str, plans: Sequence[DropPlan | IcebergDropPlan]) -> None:
         "external_paths": ["\n".join(plan.external_paths) for plan in directories],
     }
     print_rows(_PLANNED, values, empty=f"{what} has no table")
-    for each in (name for plan in directories for name in plan.published):
-        typer.echo(f"and {each}")
+    for plan in directories:
+        for each in (*(f"and {name}" for name in plan.published), *filter(None, [plan.kept])):
+            typer.echo(each)

@@ -18,7 +18,7 @@ from lakeformat.paimon.schema import TableSchema
 
 if TYPE_CHECKING:
     from lakeformat.publish.targets.entry import Targets
-    from lakeformat.publish.targets.withdraw import Withdrawal
+    from lakeformat.publish.targets.withdraw import NoWithdrawal, Withdrawal
     from lakeformat.tables.commit_observer import ObservedFiles, ObserverLag
 
 __all__ = ["IcebergPublication"]
@@ -147,26 +147,21 @@ class IcebergPublication:
         """Publish a change of tags or an expiry of snapshots; a failure is only logged."""
         self._publish(handle, follows_upkeep=True)
 
-    def withdrawal(self, handle: TableHandle) -> Withdrawal | None:
+    def withdrawal(self, handle: TableHandle) -> Withdrawal | NoWithdrawal | None:
         """Return the catalog entries and the warehouse directory to remove when the table is
         dropped or renamed.
 
         Return None for a branch and for a table that is not published, and if there is nothing to
-        remove. If the options, the catalogs or the metadata cannot be used, log a warning and
-        return None.
+        remove. If the options, the catalogs or the metadata cannot be used, return the reason.
         """
         if handle.layout.branch != MAIN_BRANCH or not handle.options.publishes_iceberg:
             return None
-        from lakeformat.publish.targets.withdraw import withdrawal_of
+        from lakeformat.publish.targets.withdraw import NoWithdrawal, withdrawal_of
 
         try:
             return withdrawal_of(handle, self.targets)
         except LakeError as reason:
-            _log.warning(
-                "the Iceberg metadata of %s is not removed: %s. Remove it by hand",
-                *(handle.uri, reason),
-            )
-            return None
+            return NoWithdrawal(f"the Iceberg metadata of {handle.uri} is not removed: {reason}")
 
     def files(self, handle: TableHandle) -> ObservedFiles | None:
         """Return the directory of the Iceberg metadata, and the names of its files that readers

@@ -19,7 +19,7 @@ from lakeformat.publish.targets.followers import entries_of
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage.empty_directory import remove_empty_directory
 
-__all__ = ["Withdrawal", "withdrawal_of"]
+__all__ = ["NoWithdrawal", "Withdrawal", "withdrawal_of"]
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +32,7 @@ class Withdrawal:
     versions: PublishedVersions | None
     """The metadata files in the warehouse; None if they are in the table's own directory."""
     entries: tuple[CatalogEntry, ...]
+    kept = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -73,6 +74,18 @@ class Withdrawal:
         if named is not None and is_ours(named, self.newest):
             entry.remove()
             _log.info("removed %s", entry.name)
+
+
+@dataclass(frozen=True, slots=True)
+class NoWithdrawal:
+    """The metadata of a dropped or renamed table that cannot be removed, with the reason."""
+
+    kept: str
+    names = ()
+
+    def run(self) -> None:
+        """Log a warning with the reason."""
+        _log.warning("%s. Remove it by hand", self.kept)
 
 
 def withdrawal_of(handle: TableHandle, targets: Targets | None) -> Withdrawal | None:
