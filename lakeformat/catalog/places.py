@@ -111,7 +111,8 @@ class CatalogPlaces(ABC):
         storage, directory = self._database_place(name.database)
         with suppress(LakeError):
             tables = [info.name for info in storage.list(directory) if info.is_directory]
-            return closest(name.table, tables, inside=f"{name.database}.")
+            others = [table for table in tables if table != name.table]  # it may have leftovers
+            return closest(name.table, others, inside=f"{name.database}.")
         return ""
 
     def _require_droppable(self, name: TableName) -> None:

@@ -349,3 +349,14 @@ def test_what_a_drop_has_hidden_is_removed_also_where_nobody_has_noted_it(catalo
     (shop / ".dropped-1" / "schema").mkdir(parents=True)
     assert catalog.repair("shop").dropped == ("shop..dropped-1",)
     assert [path.name for path in shop.iterdir()] == ["orders"]
+
+
+def test_a_directory_without_a_schema_is_not_suggested_as_its_own_table(opened, catalog, shop):
+    catalog.create_table("shop.pear", COLUMNS)
+    catalog.drop_table("shop.pear")
+    (shop / "pear" / "bucket-0").mkdir(parents=True)
+
+    with pytest.raises(lake.NotFoundError, match=r"'shop\.pear' does not exist") as found:
+        opened().table("shop.pear")
+
+    assert "did you mean 'shop.pear'" not in str(found.value)
