@@ -120,6 +120,7 @@ def main(arguments: Sequence[str]) -> None:
         for line in report(Path(folder)):
             lines.append(line)
             print(line, flush=True)
+    out.mkdir(parents=True, exist_ok=True)
     (out / "airflow_provider.md").write_text("\n".join(lines) + "\n", "utf-8")
 
 

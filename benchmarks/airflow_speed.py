@@ -51,6 +51,7 @@ def main(arguments: Sequence[str]) -> int:
         for line in report(Path(folder), asked.rounds):
             lines.append(line)
             print(line, flush=True)
+    asked.out.mkdir(parents=True, exist_ok=True)
     (asked.out / "airflow_speed.md").write_text("\n".join(lines) + "\n", "utf-8")
     return 0
 
