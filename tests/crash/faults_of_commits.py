@@ -154,7 +154,7 @@ _WRITING = (
 _OUTCOMES = (
     Row(
         "16",
-        "2 to 32 writers publish the same snapshot number",
+        "2 to 32 writers try to publish the same snapshot number",
         "one writer gets each number; every commit is in the table once",
         (
             f"{_PUBLICATION}test_of_many_writers_for_one_number_each_gets_one_of_its_own",
@@ -244,7 +244,7 @@ _OUTCOMES = (
     Row(
         "27",
         "the lock's database does not answer",
-        "an error at once, and nothing is lost",
+        "an immediate error, and nothing is lost",
         (
             f"{_SQL_LOCK}test_a_connection_lost_while_waiting_is_an_error_at_once",
             f"{_SQL_LOCK}test_a_connection_lost_while_holding_stops_the_publication_and_the_row_goes_later",
@@ -252,7 +252,7 @@ _OUTCOMES = (
     ),
     Row(
         "28",
-        "hosts and databases are in other time zones",
+        "hosts and databases are in different time zones",
         "the database's clock measures the age of a lock",
         (
             f"{_SQL_LOCK}test_hosts_in_other_time_zones_agree_on_how_old_a_lock_is",

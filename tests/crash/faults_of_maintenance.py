@@ -57,7 +57,7 @@ ROWS = (
     Row(
         "54",
         "two expiries at once",
-        "the work is done once",
+        "no needed file is deleted, and the work is done",
         (f"{_EXPIRY}test_of_two_expiries_at_once_none_does_damage_and_the_work_is_done",),
     ),
     Row(
@@ -127,7 +127,7 @@ ROWS = (
     Row(
         "62",
         "deletion of a tag is killed",
-        "the tag is deleted, and remaining files are orphans",
+        "the tag is complete, or it is deleted and its files are orphans",
         (
             f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
         ),
@@ -325,7 +325,7 @@ ROWS = (
     Row(
         "83",
         "migration or cloning is killed",
-        "the source is unchanged, and a retry completes it",
+        "the source is unchanged, and a retry completes the work",
         (
             f"{_TRANSFER}test_a_clone_is_not_there_or_whole_and_repeating_it_ends_it",
             f"{_TRANSFER}test_a_migration_comes_in_once_and_whole_and_the_source_stays_as_it_is",
