@@ -127,7 +127,7 @@ ROWS = (
     Row(
         "62",
         "deletion of a tag is killed",
-        "the tag is complete, or it is deleted and its files are orphans",
+        "the tag is complete, or it is deleted and leaves orphans",
         (
             f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
         ),
