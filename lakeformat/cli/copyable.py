@@ -27,6 +27,7 @@ _OF_NAMES = frozenset(("-w", "--format", "--metastore", "--uri"))
 _SECRET = frozenset(
     ("credential", "credentials", "key", "passwd", "password", "sas", "secret", "token")
 )
+_NOT_SECRET = frozenset(("catalog-key", "lock-key-max-length"))
 _OPTIONS = {
     "warehouse": "-w",
     "format": "--format",
@@ -106,7 +107,8 @@ def _given(context: typer.Context) -> Iterator[tuple[str, str]]:
 
 def _shown(value: str, *, is_setting: bool) -> str:
     key, _, _ = value.partition("=")
-    if is_setting and _SECRET & set(re.split(r"[._-]", key.lower())):
+    is_secret = key not in _NOT_SECRET and _SECRET & set(re.split(r"[._-]", key.lower()))
+    if is_setting and is_secret:
         return f"{key}=…"
     from lakeformat.storage.shown import without_credentials
 

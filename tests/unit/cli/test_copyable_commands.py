@@ -32,6 +32,8 @@ def shown(words: list[str], text: str = TEXT, table: str | None = None) -> str:
          "--metastore jdbc --uri sqlite:///x "),
         (["--catalog-option", "s3.region=eu", "--external-root", "/out", "health", "shop"],
          "--catalog-option s3.region=eu --external-root /out "),
+        (["--catalog-option", "catalog-key=other", "health", "shop"],
+         "--catalog-option catalog-key=other "),
     ],
     ids=lambda each: each if isinstance(each, str) else shlex.join(each),
 )  # fmt: skip
