@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
@@ -48,7 +48,9 @@ class MixedExpireReport(IcebergExpireReport):
         return tuple(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        for name, report in (("change", self.change), ("base", self.base)):
+        # Commands find the consumers of the pair by the name or address of the base store.
+        change = replace(self.change, table=self.table)
+        for name, report in (("change", change), ("base", self.base)):
             yield from (f"{name} store: {line}" for line in report.lines)
         verb = "would remove" if self.dry_run else "removed"
         if self.merged_files:

@@ -56,6 +56,20 @@ def test_merged_changes_are_removed_after_their_time_and_their_files_a_time_late
     assert aged.rows() == before
 
 
+def test_the_report_names_the_command_that_lists_the_consumers_of_the_pair(aged):
+    aged.write((1, "x", "a"))
+    aged.table.consumers.set("mirror", after=aged.table.position())
+    aged.write((2, "y", "a"))
+    aged.merge()
+    aged.now += 2 * WEEK
+    report = aged.table.expire_snapshots()
+    listing = [line for line in report.lines if "lake consumer list" in line]
+    assert report.change.held
+    assert listing
+    assert all(f"`lake consumer list {report.table}`" in line for line in listing)
+    assert [each.id for each in lake.open_table(report.table).consumers.list()] == ["mirror"]
+
+
 def test_a_dry_run_counts_base_snapshots_that_are_free_once_the_change_store_is_expired(aged):
     """The begin of a batch in the change store keeps the base snapshot of its overwrite."""
     aged.write((1, "x", "a"))
