@@ -6,15 +6,10 @@ python docs/generate.py          rewrite the pages
 from __future__ import annotations
 
 import sys
-from html import escape
 from pathlib import Path
-from typing import Any
-
-import typer
 
 from lakeformat.catalog.iceberg.options import ICEBERG_OPTIONS, METASTORES
 from lakeformat.catalog.options import declared_catalog_options
-from lakeformat.cli.app import app
 from lakeformat.paimon.options import declared_options
 from lakeformat.paimon.options.foreign import (
     FOREIGN_OPTIONS,
@@ -34,6 +29,7 @@ DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent))  # for the tests, which no package installs
 
 from docs.api_pages import api_pages  # noqa: E402 - found by the line above
+from docs.command_page import command_line_page  # noqa: E402 - the same
 from docs.job_pages import jobs_page  # noqa: E402 - the same
 from docs.licences_page import licences_page  # noqa: E402 - the same
 from docs.provider_manifest import provider_manifest  # noqa: E402 - the same
@@ -48,7 +44,7 @@ def pages() -> dict[str, str]:
         "reference/catalog-options.md": catalog_options_page(),
         "reference/options.md": options_page(),
         "reference/options-of-other-engines.md": other_engines_page(),
-        "reference/command-line.md": command_line_page(),
+        "reference/command-line.md": command_line_page(GENERATED),
         "reference/procedures.md": procedures_page(),
         "reference/spark-options.md": spark_options_page(),
         "fault-matrix.md": fault_matrix_page(),
@@ -269,60 +265,6 @@ def _option_row(option: Option[object]) -> str:
     return f"| `{option.key}` | {option.kind.name} | {default} | {meaning} |"
 
 
-def command_line_page() -> str:
-    """Return the page with the help of `lake` and of each command."""
-    group = typer.main.get_command(app)
-    assert isinstance(group, typer.core.TyperGroup)
-    context = typer.Context(group, info_name="lake")
-    lines = ["# The command line", "", GENERATED, "", _first_paragraph(group.help)]
-    lines += [
-        "",
-        "Most commands take two options after their name that the lists below do not repeat:",
-        "",
-        "- `--warehouse`, or `-w`",
-        "- `--json`, to print one JSON array for programs",
-        "",
-        "`lake COMMAND --help` has more details.",
-        "",
-        "Tables of one format lack some commands and options of other formats. Such a command or",
-        "option is refused, and the error names what to use instead.",
-        "",
-        "These options stand before the command, as in `lake --format iceberg tables`:",
-    ]
-    lines += ["", *_parameters(group, context)]
-    lines += _command_lines(group, context)
-    lines += [
-        "",
-        "## Exit codes",
-        "",
-        "| code | meaning |",
-        "|---|---|",
-        "| 0 | done |",
-        "| 1 | failed; or a problem was found by `check`, `doctor`, `publish --check`, or by "
-        "`missing-files` and `missing-manifests` without `--remove` |",
-        "| 2 | wrong request |",
-        "| 3 | a defect of this program |",
-        "| 4 | only `maintain`: a problem remains, or a table of a database was skipped |",
-        "| 130 | interrupted by Ctrl-C |",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _command_lines(group: typer.core.TyperGroup, context: typer.Context) -> list[str]:
-    """Return the lines about each command of a group and of its subgroups."""
-    lines = []
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None
-        inner = typer.Context(command, info_name=name, parent=context)
-        if isinstance(command, typer.core.TyperGroup):
-            lines += _command_lines(command, inner)
-            continue
-        lines += ["", f"## `{inner.command_path} {' '.join(command.collect_usage_pieces(inner))}`"]
-        lines += ["", _first_paragraph(command.help), "", *_parameters(command, inner)]
-    return lines
-
-
 def fault_matrix_page() -> str:
     """Return the page of faults and their required outcomes."""
     lines = ["# What a table survives", "", GENERATED, ""]
@@ -347,29 +289,6 @@ def fault_matrix_page() -> str:
         "",
     ]
     return "\n".join(lines) + "\n" + fault_matrix.page()
-
-
-def _parameters(command: Any, context: typer.Context) -> list[str]:
-    rows = []
-    for parameter in command.get_params(context):
-        record = parameter.get_help_record(context)
-        if record is not None and "--help" not in record[0]:
-            usage, help_text = (" ".join(part.split()) for part in record)
-            if context.parent and (usage.startswith("-w,") or usage == "--json"):
-                continue
-            rows.append(f"| {_code_in_cell(usage)} | {help_text} |")
-    return ["| parameter | meaning |", "|---|---|", *rows] if rows else []
-
-
-def _code_in_cell(text: str) -> str:
-    """Return code for a cell of a table. A pipe in backticks would end the cell on some sites."""
-    if "|" not in text:
-        return f"`{text}`"
-    return f"<code>{escape(text).replace('|', '&#124;')}</code>"
-
-
-def _first_paragraph(text: str | None) -> str:
-    return " ".join((text or "").split("\n\n")[0].split())
 
 
 def main() -> None:

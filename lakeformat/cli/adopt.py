@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import lakeformat as lake
-from lakeformat.cli.arguments import DryRun
+from lakeformat.cli.arguments import DryRun, NameInCatalogArgument
 from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog_of_any_format
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="database.table")]
-
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
@@ -31,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 def adopt(
     context: typer.Context,
-    table: TableArgument,
+    table: NameInCatalogArgument,
     primary_key: Annotated[
         str | None,
         typer.Option(
@@ -60,7 +58,7 @@ def adopt(
 
 def detach(
     context: typer.Context,
-    table: TableArgument,
+    table: NameInCatalogArgument,
     merge: Annotated[
         bool, typer.Option("--merge", help="First merge all changes, by a full compaction.")
     ] = False,
@@ -68,8 +66,8 @@ def detach(
         bool,
         typer.Option(
             "--abandon-changes",
-            help="Only if the change store does not exist any more: keep the rows of the base "
-            "store, and lose changes that were not merged.",
+            help="If the change store is missing: keep the rows of the base store, and lose "
+            "changes that were not merged.",
         ),
     ] = False,
     dry_run: DryRun = False,
@@ -77,8 +75,8 @@ def detach(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a Mixed table an ordinary Iceberg table with the same rows; asks first, because its
-    change store is deleted.
+    """Make a Mixed table an Iceberg table with the same rows, and delete its change store, after a
+    question.
 
     All changes must be merged, all batches must have ended, and the table must have no consumer.
 

@@ -3,11 +3,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-__all__ = ["DryRun", "MainTableArgument", "PartitionsWhereOption", "TableArgument"]
+__all__ = [
+    "DryRun",
+    "MainTableArgument",
+    "NameInCatalogArgument",
+    "PartitionsWhereOption",
+    "SaveOption",
+    "TableArgument",
+]
 
 TableArgument = Annotated[
     str,
@@ -19,8 +27,17 @@ TableArgument = Annotated[
 MainTableArgument = Annotated[
     str, typer.Argument(metavar="TABLE", help="database.table, or the table's directory")
 ]
+NameInCatalogArgument = Annotated[
+    str, typer.Argument(metavar="DATABASE.TABLE", help="The name of the table.")
+]
 PartitionsWhereOption = Annotated[
     str | None,
     typer.Option(metavar="SQL", help="""Only these partitions, such as "dt >= '2024-01-31'"."""),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
+SaveOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Write the list of files, with reasons, to this file as JSON lines."
+    ),
+]

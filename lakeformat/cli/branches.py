@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from lakeformat.cli.arguments import MainTableArgument
+from lakeformat.cli.arguments import DryRun, MainTableArgument
 from lakeformat.cli.confirm import Yes
 from lakeformat.cli.deletions import delete_and_show
 from lakeformat.cli.output import AsJson, Shown, print_json, print_report, print_rows, shown_time
-from lakeformat.cli.tags import DryRunOption
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 
 __all__ = ["register"]
@@ -68,14 +67,14 @@ def create_branch(
         int | None,
         typer.Option(
             metavar="NUMBER",
-            help="Start from this snapshot of main. Default without --tag: no rows; in an Iceberg "
-            "table, the newest snapshot.",
+            help="Start from this snapshot of main, in an Iceberg table by its id. Default without "
+            "--tag: no rows; in an Iceberg table, the newest snapshot.",
         ),
     ] = None,
     exist_ok: Annotated[
         bool, typer.Option("--exist-ok", help="Do nothing if the branch exists.")
     ] = False,
-    dry_run: DryRunOption = False,
+    dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -97,7 +96,7 @@ def rename_branch(
     table: MainTableArgument,
     branch: BranchArgument,
     new_name: Annotated[str, typer.Argument(metavar="NEW", help="The new name.")],
-    dry_run: DryRunOption = False,
+    dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -114,7 +113,7 @@ def fast_forward(
     context: typer.Context,
     table: MainTableArgument,
     branch: BranchArgument,
-    dry_run: DryRunOption = False,
+    dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -133,13 +132,13 @@ def delete_branch(
     context: typer.Context,
     table: MainTableArgument,
     branch: BranchArgument,
-    dry_run: DryRunOption = False,
+    dry_run: DryRun = False,
     yes: Yes = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a branch. For a Paimon table, also delete the files that only the branch references;
-    asks first if there are such files.
+    """Delete a branch. For a Paimon table, also delete the files that only the branch references,
+    after a question.
 
     Files that main or another branch references are kept. To finish an interrupted deletion, run
     the command again. For an Iceberg table, the next expiry deletes the files that only the branch

@@ -41,8 +41,8 @@ def changelog(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compact the files that the changelog of a table does not cover yet. The compaction adds their
-    changes to the changelog. Only with 'changelog-producer' = 'lookup' or 'full-compaction'.
+    """Add the newest writes to the changelog of a table, by a compaction. Only with
+    'changelog-producer' = 'lookup' or 'full-compaction'.
 
     An example: lake changelog shop.orders --where "dt >= '2024-01-31'"
     """

@@ -26,26 +26,24 @@ StagedOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="ADDRESS",
-        help="Check this staged result instead of the published rows. Repeatable.",
+        help="Check this staged result, which is written but not published, instead of the table's "
+        "rows. Repeatable.",
     ),
 ]
 WhereOption = Annotated[
     str | None, typer.Option(metavar="SQL", help="Only rows that meet this condition.")
 ]
-MinRowsOption = Annotated[
-    int | None, typer.Option(metavar="NUMBER", help="The least number of rows.")
-]
-MaxRowsOption = Annotated[
-    int | None, typer.Option(metavar="NUMBER", help="The largest number of rows.")
-]
+MinRowsOption = Annotated[int | None, typer.Option(metavar="NUMBER", help="Fail with fewer rows.")]
+MaxRowsOption = Annotated[int | None, typer.Option(metavar="NUMBER", help="Fail with more rows.")]
 NotNullOption = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="A column without nulls. Repeatable.")
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="A column that must have no nulls. Repeatable."),
 ]
 UniqueOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN,...",
-        help="A column, or columns, whose values no two rows share. Repeatable.",
+        help="A column, or columns together, whose values must be unique. Repeatable.",
     ),
 ]
 AcceptedOption = Annotated[
@@ -60,8 +58,8 @@ FreshnessOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN=AGE",
-        help="The age that the newest time in a column must not exceed, such as "
-        "'ordered_at=1 d'. Repeatable.",
+        help="The greatest age of the newest time in a column, such as 'ordered_at=1 d'. "
+        "Repeatable.",
     ),
 ]
 ConditionOption = Annotated[
@@ -69,8 +67,7 @@ ConditionOption = Annotated[
     typer.Option(
         "--condition",
         metavar="SQL",
-        help="A condition that no row may fail: 'amount >= 0'. Rows for which it is null pass. "
-        "Repeatable.",
+        help="A condition for all rows, such as 'amount >= 0'; a null passes, too. Repeatable.",
     ),
 ]
 WarnOption = Annotated[
@@ -78,8 +75,8 @@ WarnOption = Annotated[
     typer.Option(
         "--warn-only",
         metavar="CHECK",
-        help="A check that only warns, by its name or kind, such as 'not_null(note)' or unique; "
-        "the check of --min-rows and --max-rows is named rows. Repeatable.",
+        help="A check that only warns: its kind, such as unique or rows, or its name, such as "
+        "'not_null(note)'. Repeatable.",
     ),
 ]
 

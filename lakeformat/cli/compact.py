@@ -40,35 +40,33 @@ __all__ = [
     "register",
 ]
 
+_STRATEGIES = (
+    "minor: only the files that the table's options select; full: also further files, and every "
+    "bucket of a Paimon table completely."
+)
 StrategyOption = Annotated[
     str,
     typer.Option(
-        help="minor: only the files that the table's options select; full: of a "
-        "Paimon table every bucket completely, of other tables more files than minor. Iceberg "
-        "tables also: sort and zorder, which sort the rows of the files that minor selects."
+        metavar="STRATEGY",
+        help=f"{_STRATEGIES} Iceberg tables also: sort and zorder, which sort the rows of the "
+        "files that minor selects.",
     ),
 ]
-DatabaseStrategyOption = Annotated[
-    str,
-    typer.Option(
-        help="minor: only the files that the table's options select; full: of a "
-        "Paimon table every bucket completely, of other tables more files than minor."
-    ),
-]
+DatabaseStrategyOption = Annotated[str, typer.Option(metavar="STRATEGY", help=_STRATEGIES)]
 WhereOption = Annotated[
     str | None,
     typer.Option(
         metavar="SQL",
-        help="""Only these partitions, such as "dt >= '2024-01-31'". For Iceberg tables a """
-        "condition on any columns: only files that may have such rows.",
+        help="""Only these partitions, such as "dt >= '2024-01-31'". In Iceberg tables also """
+        "other columns: only files that may have such rows. Not for Mixed tables.",
     ),
 ]
 IdleOption = Annotated[
     str | None,
     typer.Option(
         metavar="AGE",
-        help="Only partitions without a write for this long, such as '1 h'; compacted in full. "
-        "Only for Paimon tables.",
+        help="Only partitions whose newest file is older than this, such as '1 h'; these are "
+        "compacted completely. Only for Paimon tables.",
     ),
 ]
 BucketsOption = Annotated[
@@ -83,37 +81,40 @@ OrderByOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help="Sort the rows by these columns. Repeatable. A Paimon table must have no primary key. "
-        "Iceberg tables also take keys such as 'day(ts) desc nulls last'.",
+        help="Sort the rows by these columns. Repeatable. Not for Mixed tables, and Paimon tables "
+        "with a primary key. Iceberg tables also take keys such as 'day(ts) desc nulls last'.",
     ),
 ]
 OrderStrategyOption = Annotated[
     str | None,
     typer.Option(
-        help="With --order-by. order: by the first column, then the next; zorder, hilbert: along "
-        "a curve through all columns; Iceberg tables lack hilbert. Default: order."
+        metavar="ORDER",
+        help="With --order-by. order: by the first column, then the next; zorder, hilbert (not in "
+        "Iceberg tables): along a curve through all columns. Default: order.",
     ),
 ]
 MaxCommitsOption = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Iceberg tables: publish groups of files as they are done, in up to N commits. "
-        "A group that conflicts keeps its old files, and leads to further commits. Default: all "
-        "groups in one commit.",
+        help="Iceberg tables: publish groups of files when they are ready, in up to N "
+        "commits, or more after a conflict. A group that conflicts keeps its old files. Default: "
+        "all groups in one commit.",
     ),
 ]
 ExecutorOption = Annotated[
     str,
-    typer.Option(help="threads: buckets in parallel, about one per CPU; serial: one at a time."),
+    typer.Option(metavar="NAME", help="threads: about one per CPU; serial: no parallel work."),
 ]
 YesOption = Annotated[
     bool,
-    typer.Option("--yes", "-y", help="If another program compacts a table, warn; do not ask."),
+    typer.Option(
+        "--yes", "-y", help="If another program compacts a table, only warn, and do not ask."
+    ),
 ]
 PlanOption = Annotated[
     bool,
-    typer.Option("--plan", "--dry-run", help="Only show what would be done, and why."),
+    typer.Option("--plan", "--dry-run", help="Only show what would be done."),
 ]
 
 
@@ -241,7 +242,10 @@ def _numbers(buckets: list[str]) -> list[int]:
 def compact_database(
     context: typer.Context,
     databases: Annotated[
-        str, typer.Argument(metavar="DATABASE", help="A regular expression for the whole name.")
+        str,
+        typer.Argument(
+            metavar="DATABASE", help="A regular expression for whole names, such as 'shop.*'."
+        ),
     ],
     including: Annotated[
         str, typer.Option(metavar="REGEX", help="Only tables whose whole 'database.table' matches.")

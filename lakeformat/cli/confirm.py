@@ -13,7 +13,7 @@ from lakeformat.errors import InvalidRequestError
 
 __all__ = ["Yes", "goes_on", "is_wanted"]
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking; needed in scripts.")]
 
 
 def is_wanted(what: str, *, yes: bool, undo: str | None = None) -> bool:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakeformat.cli.arguments import TableArgument
+from lakeformat.cli.arguments import DryRun, TableArgument
 from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
-from lakeformat.cli.tags import DryRunOption
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 from lakeformat.types.count_text import counted
 
@@ -28,8 +27,8 @@ NextOption = Annotated[
     typer.Option(
         "--next",
         metavar="SNAPSHOT",
-        help="The snapshot that the consumer reads next: for an Iceberg table its sequence number, "
-        "for a Mixed table its sequence number in the change store.",
+        help="The number of the snapshot that the consumer reads next; for an Iceberg table its "
+        "sequence number, for a Mixed table that of the change store.",
     ),
 ]
 MaybeNextOption = Annotated[
@@ -37,7 +36,7 @@ MaybeNextOption = Annotated[
     typer.Option(
         "--next",
         metavar="SNAPSHOT",
-        help="Move the consumer to this snapshot, with the number that `lake consumer set` takes. "
+        help="The snapshot that the consumer reads next, numbered as for `lake consumer set`. "
         "Default: delete the consumer.",
     ),
 ]
@@ -92,7 +91,7 @@ def set_consumer(
     table: TableArgument,
     consumer: ConsumerArgument,
     next_snapshot: NextOption,
-    dry_run: DryRunOption = False,
+    dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -113,7 +112,7 @@ def reset_consumer(
     table: TableArgument,
     consumer: ConsumerArgument,
     next_snapshot: MaybeNextOption = None,
-    dry_run: DryRunOption = False,
+    dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -134,14 +133,14 @@ def expire_consumers(
         str,
         typer.Option(
             metavar="TIME|AGE",
-            help="Without progress since '2024-01-31 10:00', in UTC, or for '7 d'.",
+            help="No progress since '2024-01-31 10:00', in UTC, or for '7 d'.",
         ),
     ],
-    dry_run: DryRunOption = False,
+    dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the consumers that have made no progress since a time or for an age.
+    """Delete the consumers that have made no progress for some time.
 
     An example: lake consumer expire shop.orders --older-than '2024-01-31 10:00'
     """
@@ -163,13 +162,13 @@ def clear_consumers(
     excluding: Annotated[
         str | None, typer.Option(metavar="REGEX", help="Keep consumers whose whole name matches.")
     ] = None,
-    dry_run: DryRunOption = False,
+    dry_run: DryRun = False,
     yes: Yes = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete consumers by name. Without --including and --excluding all consumers are deleted,
-    after a question; scripts need --yes.
+    """Delete the consumers whose names match; without --including and --excluding all, after a
+    question.
 
     An example: lake consumer clear shop.orders --including 'test-.*' --dry-run
     """

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakeformat.cli.arguments import DryRun, SaveOption
 from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import counting
@@ -32,43 +33,33 @@ RetainMaxOption = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Keep at most this many of the newest snapshots. If the table option "
-        "snapshot.num-retained.min (10 by default) is larger, also give --retain-min. Only for "
-        "Paimon tables. Default: the table option snapshot.num-retained.max.",
+        help="Keep at most the N newest snapshots. If the table option snapshot.num-retained.min "
+        "(10 by default) is larger, also give --retain-min. Default: the table option "
+        "snapshot.num-retained.max. Only for Paimon tables.",
     ),
 ]
 RetainMinOption = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Keep at least this many of the newest snapshots, of any age. Default: the setting "
-        "of the table.",
+        help="Keep at least the N newest snapshots, of any age. Default: the setting of the table.",
     ),
 ]
 OlderThanOption = Annotated[
     str | None,
     typer.Option(
         metavar="TIME|AGE",
-        help="Within --retain-min and --retain-max: expire snapshots whose next snapshot was "
-        "committed before '2024-01-31 10:00', in UTC, or '7 d' ago. Iceberg and Mixed tables: "
-        "those committed before. Default: the setting of the table.",
+        help="Expire snapshots whose next snapshot was committed before '2024-01-31 10:00', in "
+        "UTC, or '7 d' ago; in Iceberg and Mixed tables, snapshots committed before that time. "
+        "--retain-min and --retain-max take precedence. Default: the setting of the table.",
     ),
 ]
 LimitOption = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Expire at most this many snapshots. Only for Paimon tables. Default: the table "
-        "option snapshot.expire.limit.",
-    ),
-]
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Only show the files that would be deleted, and why.")
-]
-SaveOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Write each deleted file and the reason here, as a line of JSON."
+        help="Expire at most N snapshots. Default: the table option snapshot.expire.limit. Only "
+        "for Paimon tables.",
     ),
 ]
 
@@ -102,18 +93,17 @@ def expire(
     retain_min: RetainMinOption = None,
     older_than: OlderThanOption = None,
     limit: LimitOption = None,
-    dry_run: DryRunOption = False,
+    dry_run: DryRun = False,
     save: SaveOption = None,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete old snapshots of a table, or of each table of a database, with the files only they
-    need.
+    """Delete old snapshots of a table, or of each table of a database, and their files.
 
     Time travel and rollback to a deleted snapshot are no longer possible. The newest snapshot is
-    always kept, and everything that a tag, a branch or a consumer needs. If an expiry is
-    interrupted, the next one deletes the rest; in Iceberg and Mixed tables `lake orphans --remove`
-    does.
+    always kept, and everything that another snapshot, a tag, a branch or a consumer needs. If an
+    expiry is interrupted, the next one deletes the rest; in Iceberg and Mixed tables `lake orphans
+    --remove` does.
 
     The default of each option is an option of the table: snapshot.num-retained.min (10),
     snapshot.num-retained.max (no bound), snapshot.time-retained (1 h), snapshot.expire.limit (50).

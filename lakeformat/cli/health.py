@@ -14,6 +14,7 @@ from lakeformat.cli.copyable import copyable
 from lakeformat.cli.grid import GridColumn, print_grid
 from lakeformat.cli.health_numbers import ages, held_bytes
 from lakeformat.cli.iceberg_health import PARTITIONS, iceberg_facts
+from lakeformat.cli.many_tables import NameArgument
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import (
     WarehouseOption,
@@ -40,13 +41,6 @@ STYLE = {
 EXIT_FAILED = 1
 _UNREADABLE = "unreadable"
 
-NameArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="TABLE|DATABASE",
-        help="database.table, the table's directory, or a database: one line for each table",
-    ),
-]
 UnknownOption = Annotated[
     bool,
     typer.Option(

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 import lakeformat as lake
+from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.metadata_commands import METADATA_COMMANDS, MetadataCommand
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import (
@@ -23,21 +24,18 @@ from lakeformat.cli.warehouse import (
 
 __all__ = ["register"]
 
-TableArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="TABLE",
-        help="database.table, a branch as 'database.table$branch_dev', or the table's directory",
+SnapshotOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="NUMBER",
+        help="Show this snapshot, in an Iceberg or Mixed table by its id. Default: the newest.",
     ),
 ]
-SnapshotOption = Annotated[
-    int | None, typer.Option(help="Show this snapshot instead of the newest one.")
-]
 TagOption = Annotated[
-    str | None, typer.Option(help="Show the snapshot of this tag instead of the newest one.")
+    str | None, typer.Option(metavar="TAG", help="Show the snapshot of this tag.")
 ]
 LimitOption = Annotated[
-    int | None, typer.Option(min=1, help="Show only this many rows, the last ones.")
+    int | None, typer.Option(min=1, metavar="N", help="Show only the last N rows.")
 ]
 
 _TABLE_COLUMNS = (Shown("database", "database"), Shown("table", "table"))

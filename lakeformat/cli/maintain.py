@@ -44,9 +44,9 @@ ExpireConsumersOption = Annotated[
     str | None,
     typer.Option(
         metavar="AGE",
-        help="Delete consumers without progress for this long, such as '2 d': they keep snapshots "
-        "from expiring. Default: only the table option 'consumer.expiration-time' of Paimon tables "
-        "deletes consumers.",
+        help="Delete consumers without progress for this long, such as '2 d', because they keep "
+        "snapshots from expiring. Default: the option 'consumer.expiration-time' of a Paimon "
+        "table; consumers of other tables are kept.",
     ),
 ]
 

@@ -94,7 +94,7 @@ _BUCKET = Shown("bucket", "bucket")
 METADATA_COMMANDS = (
     MetadataCommand(
         "snapshots",
-        "Snapshots that have not expired, one per commit.",
+        "Snapshots that have not expired.",
         (
             Shown("snapshot_id", "id"),
             Shown("commit_time", "time", _instant),
@@ -108,7 +108,7 @@ METADATA_COMMANDS = (
     ),
     MetadataCommand(
         "schemas",
-        "Versions of the schema; the last one is current.",
+        "Versions of the schema, the current one last. Only for Paimon tables.",
         (
             Shown("schema_id", "id"),
             Shown("update_time", "time", _instant),
@@ -120,13 +120,13 @@ METADATA_COMMANDS = (
     ),
     MetadataCommand(
         "options",
-        "Options set on the table.",
+        "Options that are set on the table; of an Iceberg or Mixed table its properties.",
         (Shown("key", "option"), Shown("value", "value")),
         nothing="option of its own",
     ),
     MetadataCommand(
         "manifests",
-        "Manifests of the snapshot, and the partitions that each covers.",
+        "Manifests of the snapshot.",
         (
             Shown("file_name", "manifest"),
             Shown("file_size", "size", size),
@@ -140,7 +140,7 @@ METADATA_COMMANDS = (
     ),
     MetadataCommand(
         "files",
-        "Data files of the snapshot, with their keys and statistics.",
+        "Data files of the snapshot; of an Iceberg table also delete files.",
         (
             _PARTITION,
             _BUCKET,
@@ -157,7 +157,7 @@ METADATA_COMMANDS = (
     ),
     MetadataCommand(
         "partitions",
-        "Partitions of the snapshot with their rows, files and sizes.",
+        "Partitions of the snapshot, with rows, files and sizes.",
         (
             _PARTITION,
             _ROWS,
@@ -171,7 +171,7 @@ METADATA_COMMANDS = (
     ),
     MetadataCommand(
         "buckets",
-        "Buckets of the snapshot with their rows, files and sizes.",
+        "Buckets of the snapshot, with rows, files and sizes. Only for Paimon tables.",
         (
             _PARTITION,
             _BUCKET,
@@ -204,13 +204,15 @@ METADATA_COMMANDS = (
     ),
     MetadataCommand(
         "consumers",
-        "Consumers: readers of changes, and the snapshot each of them reads next.",
+        "Consumers: readers of changes, and the snapshot that each reads next. Only for Paimon "
+        "tables; `lake consumer list` shows them for each format.",
         (Shown("consumer_id", "consumer"), Shown("next_snapshot_id", "next snapshot")),
         nothing="consumer",
     ),
     MetadataCommand(
         "statistics",
-        "Row count, size and column statistics of the last analysis, such as `lake analyze`.",
+        "Row count, size and column statistics of the last analysis, such as by `lake analyze`. "
+        "Only for Paimon tables.",
         (
             Shown("snapshot_id", "snapshot"),
             Shown("mergedRecordCount", "rows"),
@@ -222,7 +224,8 @@ METADATA_COMMANDS = (
     ),
     MetadataCommand(
         "indexes",
-        "Index files of the snapshot: key hashes, deletion vectors and global indexes.",
+        "Index files of the snapshot: key hashes, deletion vectors and global indexes. Only for "
+        "Paimon tables.",
         (
             _PARTITION,
             _BUCKET,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakeformat.cli.arguments import TableArgument
+from lakeformat.cli.arguments import DryRun, TableArgument
 from lakeformat.cli.copyable import worded
 from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
@@ -57,7 +57,7 @@ def missing_files(
     remove: Annotated[
         bool,
         typer.Option(
-            "--remove/--dry-run", help="Remove the files from the table, or only list them."
+            "--remove/--dry-run", help="Remove these files from the table, or only list them."
         ),
     ] = False,
     max_share: Annotated[
@@ -70,9 +70,9 @@ def missing_files(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find data files that the table references and that are missing or truncated.
+    """Find data files of the newest snapshot that are missing or truncated.
 
-    Only the newest snapshot is checked. With --remove the table no longer references these files,
+    With --remove the table no longer references these files,
     so it can be read again; their rows are lost. Without --remove nothing changes, and the exit
     code is 1 if such a file is found.
 
@@ -129,18 +129,18 @@ def missing_manifests(
     remove: Annotated[
         bool,
         typer.Option(
-            "--remove/--dry-run", help="Remove the manifests from the table, or only list them."
+            "--remove/--dry-run", help="Remove these manifests from the table, or only list them."
         ),
     ] = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find missing manifests of a table: while one is missing, no row can be read.
+    """Find missing manifests of the newest snapshot.
 
-    With --remove the files of the remaining manifests can be read again; the rows of the missing
-    manifests are lost. `lake rollback` to an intact snapshot or tag restores these rows, but loses
-    the later commits. Without --remove nothing changes, and the exit code is 1 if a manifest is
-    missing.
+    While one is missing, reads fail. With --remove the files of the remaining manifests can be read
+    again; the rows of the missing manifests are lost. `lake rollback` to an intact snapshot or tag
+    restores these rows, but loses the later commits. Without --remove nothing changes, and the exit
+    code is 1 if a manifest is missing.
 
     An example: lake missing-manifests shop.orders
     """
@@ -161,12 +161,13 @@ def missing_manifests(
 def repair_hints(
     context: typer.Context,
     table: TableArgument,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what is wrong.")] = False,
+    dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Correct the files EARLIEST and LATEST of a table and its branches, which name the first and
-    last snapshot.
+    """Correct the files EARLIEST and LATEST, which name the first and the last snapshot.
+
+    The files of branches are corrected, too.
 
     Other programs trust these hints: a wrong EARLIEST hides old snapshots from them, and a LATEST
     that is too high names a snapshot that does not exist.

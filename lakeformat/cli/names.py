@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import lakeformat as lake
+from lakeformat.cli.arguments import DryRun, NameInCatalogArgument
 from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.table_options import option_named
@@ -32,19 +33,15 @@ __all__ = ["register"]
 DatabaseArgument = Annotated[
     str, typer.Argument(metavar="DATABASE", help="The name of the database.")
 ]
-TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="database.table")]
-NewNameArgument = Annotated[
-    str, typer.Argument(metavar="NEW", help="database.table, the new name.")
-]
+NewNameArgument = Annotated[str, typer.Argument(metavar="NEW", help="The new database.table.")]
 Purge = Annotated[
     bool,
     typer.Option(
         "--purge",
-        help="Of an Iceberg or Mixed table, delete the files as well; a catalog of directories "
-        "requires it. A Paimon table is always deleted with its files.",
+        help="Also delete the files of Iceberg and Mixed tables; a catalog of directories requires "
+        "this. Files of Paimon tables are always deleted.",
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")]
 
 _COLUMN = re.compile(r"(?:`([^`]+)`|(\S+))\s+(.+)", re.DOTALL)
 """Matches a column's name, in backticks if it has spaces, and its type."""
@@ -91,7 +88,7 @@ def create_database(
 
 def create_table(
     context: typer.Context,
-    table: TableArgument,
+    table: NameInCatalogArgument,
     columns: Annotated[
         list[str],
         typer.Option(
@@ -107,8 +104,8 @@ def create_table(
         str | None,
         typer.Option(
             metavar="A,B",
-            help="Columns: each set of values is a partition. For Iceberg tables also "
-            "transforms: 'day(ts),bucket(16, id)'.",
+            help="The partition columns; for Iceberg and Mixed tables also transforms, such as "
+            "'day(ts),bucket(16, id)'.",
         ),
     ] = None,
     options: Annotated[
@@ -123,17 +120,19 @@ def create_table(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Of a Paimon table: mixed adds options for a stream and batches that write one "
-            "table; values of --option take precedence. For a Mixed table use --mixed.",
+            help="mixed: add options for a Paimon table that both a stream and batches write; "
+            "--option takes precedence. For a Mixed table use --mixed.",
         ),
     ] = None,
-    comment: Annotated[str | None, typer.Option(help="A description of the table.")] = None,
+    comment: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="A description of the table.")
+    ] = None,
     mixed: Annotated[
         bool,
         typer.Option(
             "--mixed",
-            help="In a catalog of Iceberg tables: create a Mixed table, which has a base store and "
-            "a change store.",
+            help="With --format iceberg: create a Mixed table, with a base store and a change "
+            "store.",
         ),
     ] = False,
     exist_ok: Annotated[
@@ -202,7 +201,7 @@ def drop_database(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a database; asks first. A database with tables needs --cascade.
+    """Delete a database, after a question. A database with tables needs --cascade.
 
     Iceberg tables are only removed from their catalog: --purge also deletes their files.
 
@@ -222,14 +221,14 @@ def drop_database(
 
 def drop_table(
     context: typer.Context,
-    table: TableArgument,
+    table: NameInCatalogArgument,
     purge: Purge = False,
     dry_run: DryRun = False,
     yes: Yes = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Drop a table; asks first. A Paimon table is deleted with all its data.
+    """Drop a table, after a question. A Paimon table is deleted with all its files.
 
     An Iceberg or Mixed table is only removed from its catalog: --purge also deletes its files. A
     catalog of directories requires --purge.
@@ -250,20 +249,20 @@ def drop_table(
 
 def rename_table(
     context: typer.Context,
-    old: TableArgument,
+    old: NameInCatalogArgument,
     new: NewNameArgument,
     force: Annotated[
         bool,
         typer.Option(
             "--force",
-            help="Copy the files where a storage cannot rename a directory. Stop all writers "
-            "first.",
+            help="Copy the files if the storage cannot rename a directory; stop all writers first. "
+            "Only for Paimon tables.",
         ),
     ] = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rename a table, in the same database or into another one.
+    """Rename a table, or move it to another database.
 
     An example: lake rename-table shop.orders shop.old_orders
     """
@@ -285,7 +284,7 @@ def rename_table(
 def repair(
     context: typer.Context,
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="A database or a table. Default: all.")
+        str | None, typer.Argument(metavar="NAME", help="A database or a table. Default: all.")
     ] = None,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,

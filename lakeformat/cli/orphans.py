@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import lakeformat as lake
+from lakeformat.cli.arguments import SaveOption
 from lakeformat.cli.copyable import worded
 from lakeformat.cli.many_tables import NameArgument, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
@@ -43,9 +44,9 @@ OlderThanOption = Annotated[
     str | None,
     typer.Option(
         metavar="TIME|AGE",
-        help="Only files last changed before '2024-01-31 10:00:00', in UTC, or '2 d' ago. "
-        "Default: one day before the newest commit; without a commit, one day ago; for an Iceberg "
-        "or Mixed table, three days ago.",
+        help="Only files last changed before '2024-01-31 10:00', in UTC, or '2 d' ago. Default: "
+        "one day before the newest commit; without a commit, one day ago; for an Iceberg or Mixed "
+        "table, three days ago.",
     ),
 ]
 RunningSinceOption = Annotated[
@@ -77,10 +78,6 @@ ExternalPathsOption = Annotated[
         help="Also search the table's external paths; no other table may use them. Only for "
         "Paimon tables.",
     ),
-]
-SaveOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write each file and its reason here, as a line of JSON."),
 ]
 
 _FILES = (
@@ -116,9 +113,7 @@ def orphans(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find files that no snapshot, tag, branch or changelog references, and delete them.
-
-    Without --remove nothing changes.
+    """Find files that no snapshot, tag, branch or changelog references; with --remove, delete them.
 
     An example: lake orphans shop.orders --older-than '3 d'
     """

@@ -38,7 +38,9 @@ def register(app: typer.Typer) -> None:
 
 
 def package(
-    folder: Annotated[Path, typer.Argument(help="Directory for the files.")] = Path("dist"),
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIRECTORY", help="Directory for the files.")
+    ] = Path("dist"),
     environment: Annotated[
         bool,
         typer.Option("--environment", help="Also pack all required packages, for --archives."),
@@ -46,7 +48,9 @@ def package(
     extras: Annotated[
         list[str] | None,
         typer.Option(
-            "--extra", help="An extra to include in --environment, such as s3 or jdbc. Repeatable."
+            "--extra",
+            metavar="NAME",
+            help="With --environment: also pack this extra, such as s3 or jdbc. Repeatable.",
         ),
     ] = None,
 ) -> None:

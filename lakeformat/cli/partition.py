@@ -27,7 +27,7 @@ __all__ = ["register"]
 SpecsArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="PARTITION...", help="Values of a partition, such as dt=2024-01-31,h=1. Repeatable."
+        metavar="PARTITION", help="Values of a partition, such as dt=2024-01-31,h=1. Repeatable."
     ),
 ]
 OlderThanOption = Annotated[
@@ -36,29 +36,30 @@ OlderThanOption = Annotated[
         "--older-than",
         metavar="TIME|AGE",
         help="Minimum age, such as '30 d', or a time in UTC such as '2024-01-31'. Default: the "
-        "table's option 'partition.expiration-time'.",
+        "table option 'partition.expiration-time'.",
     ),
 ]
 StrategyOption = Annotated[
     str | None,
     typer.Option(
-        help="Age of a partition. values-time: by its values; update-time: by its newest file. "
-        "Default: the table's option 'partition.expiration-strategy'."
+        metavar="STRATEGY",
+        help="Time of a partition. values-time: from its values; update-time: of its newest file. "
+        "Default: the table option 'partition.expiration-strategy'.",
     ),
 ]
 PatternOption = Annotated[
     str | None,
     typer.Option(
         metavar="TEXT",
-        help="Builds the text of a time from the partition's values, such as '$dt $hour:00:00'. "
-        "Default: the table's option 'partition.timestamp-pattern'.",
+        help="Time as text, built from the partition's values, such as '$dt $hour:00:00'. Default: "
+        "the table option 'partition.timestamp-pattern'.",
     ),
 ]
 FormatterOption = Annotated[
     str | None,
     typer.Option(
         metavar="TEXT",
-        help="Format of the time that --pattern builds, such as 'yyyyMMdd'. Default: the table's "
+        help="Format of the time that --pattern gives, such as 'yyyyMMdd'. Default: the table "
         "option 'partition.timestamp-formatter'.",
     ),
 ]
@@ -67,7 +68,7 @@ MaxOption = Annotated[
     typer.Option(
         "--max",
         metavar="NUMBER",
-        help="Expire at most this many partitions. Default: the table's option "
+        help="Expire at most this many partitions. Default: the table option "
         "'partition.expiration-max-num' (100).",
     ),
 ]
@@ -76,8 +77,8 @@ BatchOption = Annotated[
     typer.Option(
         "--batch-size",
         metavar="NUMBER",
-        help="The most partitions that one commit deletes. Default: the table's option "
-        "'partition.expiration-batch-size'; without it one commit deletes all.",
+        help="Expire at most this many partitions in one commit. Default: the table option "
+        "'partition.expiration-batch-size', or all.",
     ),
 ]
 ActionOption = Annotated[
@@ -85,8 +86,8 @@ ActionOption = Annotated[
     typer.Option(
         "--action",
         metavar="NAME",
-        help="Kind of mark: success-file or done-partition. Repeatable. Default: the table's "
-        "option 'partition.mark-done-action'.",
+        help="Kind of mark: success-file or done-partition. Repeatable. Default: the table option "
+        "'partition.mark-done-action'.",
     ),
 ]
 AllowEmpty = Annotated[

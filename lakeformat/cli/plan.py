@@ -43,22 +43,22 @@ def plan(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Time of the newest minor optimizing, such as '2024-01-31 10:00', in UTC. "
-            "Default: the time of the newest optimizing of any kind.",
+            help="Time of the last minor optimizing, such as '2024-01-31 10:00', in UTC. "
+            "Default: the time of the last optimizing of any kind.",
         ),
     ] = None,
     last_full: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Time of the newest full optimizing, such as '2024-01-31 10:00', in UTC. "
-            "Default: the time of the newest optimizing of any kind.",
+            help="Time of the last full optimizing, such as '2024-01-31 10:00', in UTC. "
+            "Default: the time of the last optimizing of any kind.",
         ),
     ] = None,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the optimizing that Amoro's rules require in a Mixed table; nothing is changed.
+    """Show the optimizing (compaction) that Amoro's rules require in a Mixed table.
 
     --json also shows the tasks, with the files of each.
 

@@ -30,7 +30,7 @@ CheckOption = Annotated[
     bool,
     typer.Option(
         "--check",
-        help="Publish nothing: read the published table with each installed reader of Iceberg, and "
+        help="Publish nothing; read the published table with each installed reader of Iceberg, and "
         "compare the rows.",
     ),
 ]
@@ -48,7 +48,7 @@ def publish(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the Iceberg metadata of a table's newest snapshot, after commits of other engines.
+    """Publish a Paimon table's newest snapshot as Iceberg metadata, after commits of other engines.
 
     The table needs the option metadata.iceberg.storage, such as table-location. Commits of this
     program publish without this command, unless the option iceberg.publish-mode is async. With

@@ -20,7 +20,7 @@ __all__ = ["register"]
 
 BucketOption = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Number of buckets. Default: the table's option 'bucket'."),
+    typer.Option(metavar="N", help="Number of buckets. Default: the table option 'bucket'."),
 ]
 
 _COLUMNS = (
@@ -47,8 +47,7 @@ def rescale(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rewrite partitions with another number of buckets. Each partition is overwritten in a
-    separate commit.
+    """Rewrite partitions with another number of buckets, each partition in its own commit.
 
     An example: lake rescale shop.orders --bucket 8 --where "dt >= '2024-01-31'" --dry-run
     """

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakeformat.cli.arguments import TableArgument
-from lakeformat.cli.confirm import Yes, is_wanted
+from lakeformat.cli.arguments import DryRun, TableArgument
+from lakeformat.cli.confirm import is_wanted
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.progress import progress_line
-from lakeformat.cli.tags import DryRunOption
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 from lakeformat.types.count_text import counted
 
@@ -32,7 +31,9 @@ def rollback(
     table: TableArgument,
     snapshot: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", help="Restore this snapshot; in an Iceberg table its id."),
+        typer.Option(
+            metavar="NUMBER", help="Restore this snapshot, in an Iceberg table by its id."
+        ),
     ] = None,
     tag: Annotated[
         str | None, typer.Option(metavar="TAG", help="Restore the snapshot of this tag.")
@@ -57,19 +58,24 @@ def rollback(
         bool,
         typer.Option(
             "--cut-history",
-            help="Delete the newer snapshots for good; asks first. Only for Paimon tables.",
+            help="Delete the newer snapshots for good, after a question. Only for Paimon tables.",
         ),
     ] = False,
     force: Annotated[
         bool,
         typer.Option(
             "--force",
-            help="With --cut-history: continue although newer tags are deleted or branches "
-            "began later.",
+            help="With --cut-history: continue even if tags of the newer snapshots are deleted, or "
+            "a branch began at one of them.",
         ),
     ] = False,
-    dry_run: DryRunOption = False,
-    yes: Yes = False,
+    dry_run: DryRun = False,
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes", "-y", help="With --cut-history: delete without asking; needed in scripts."
+        ),
+    ] = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:

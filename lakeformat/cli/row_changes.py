@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakeformat.cli.arguments import TableArgument
+from lakeformat.cli.arguments import DryRun, TableArgument
 from lakeformat.cli.compact import progressing
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
@@ -22,27 +22,23 @@ __all__ = ["register"]
 
 WhereOption = Annotated[
     str,
-    typer.Option(metavar="SQL", help="""The rows, such as "id = 7 AND note IS NULL"."""),
+    typer.Option(metavar="SQL", help="""The condition, such as "id = 7 AND note IS NULL"."""),
 ]
 ReadSnapshotOption = Annotated[
     str | None,
     typer.Option(
         metavar="POSITION",
-        help="Search the rows in this snapshot, such as 7; do not change rows whose key other "
-        "commits have changed since. Only for Paimon tables; needs transaction-order, see "
-        "--conflict.",
+        help="Search the rows in this snapshot, such as 7, and skip rows whose key other commits "
+        "have changed since. Needs transaction-order, see --conflict. Only for Paimon tables.",
     ),
 ]
 ConflictOption = Annotated[
     str | None,
     typer.Option(
         metavar="HOW",
-        help="With --read-snapshot: transaction-order, the only value. Default: the table option "
-        "write.conflict. A Mixed table always uses this order, without --read-snapshot.",
+        help="With --read-snapshot: transaction-order. Default: the table option write.conflict. A "
+        "Mixed table always uses transaction-order.",
     ),
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Only count the rows, and the files that have these rows.")
 ]
 
 
@@ -62,7 +58,9 @@ def delete(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the rows that meet a condition; earlier snapshots keep them until they expire.
+    """Delete the rows that meet a condition.
+
+    Earlier snapshots have these rows until they expire.
 
     An example: lake delete shop.orders --where "id = 7" --dry-run
     """
@@ -79,7 +77,9 @@ def update(
     where: WhereOption,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="COLUMN=VALUE", help="A new value. Repeatable."),
+        typer.Option(
+            "--set", metavar="COLUMN=VALUE", help="A column and its new value. Repeatable."
+        ),
     ] = None,
     set_null: Annotated[
         list[str] | None,

@@ -29,26 +29,31 @@ ScannedTableArgument = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="database.table, a branch as 'database.table$branch_dev', only the fully compacted "
-        "rows as 'database.table$ro', or the table's directory",
+        help="database.table, a branch as 'database.table$branch_dev', the fully compacted rows "
+        "of a Paimon table as 'database.table$ro', or the table's directory",
     ),
 ]
 ColumnsOption = Annotated[
     str | None, typer.Option(metavar="A,B", help="Only these columns, in this order.")
 ]
 WhereOption = Annotated[
-    str | None, typer.Option(metavar="SQL", help="""A condition, such as "amount > 10".""")
+    str | None,
+    typer.Option(
+        metavar="SQL", help="""Only rows that meet this condition, such as "amount > 10"."""
+    ),
 ]
 LimitOption = Annotated[
     int | None,
-    typer.Option(min=0, help="At most this many rows. Default: all; printed as a table, 100."),
+    typer.Option(
+        min=0, metavar="N", help="At most N rows. Default: all, or 100 if printed as a table."
+    ),
 ]
 FormatOption = Annotated[
     str | None,
     typer.Option(
         "--format",
         metavar="FORMAT",
-        help="table, csv, json (one object per line) or parquet. Default: by the suffix of "
+        help="table, csv, json (one object per line) or parquet. Default: by the ending of "
         "--output; without --output, table.",
     ),
 ]
@@ -56,7 +61,7 @@ AsJsonRows = Annotated[bool, typer.Option("--json", help="The same as --format j
 OutputOption = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE", help="Write to this file, which appears when complete, instead of printing."
+        metavar="FILE", help="Write to this file, which appears when complete, and print nothing."
     ),
 ]
 
@@ -72,22 +77,32 @@ def scan(
     table: ScannedTableArgument,
     columns: ColumnsOption = None,
     where: WhereOption = None,
-    snapshot: Annotated[int | None, typer.Option(help="Rows of this snapshot.")] = None,
-    tag: Annotated[str | None, typer.Option(help="Rows of the snapshot of this tag.")] = None,
+    snapshot: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER", help="Rows of this snapshot; in an Iceberg or Mixed table its id."
+        ),
+    ] = None,
+    tag: Annotated[
+        str | None, typer.Option(metavar="TAG", help="Rows of the snapshot of this tag.")
+    ] = None,
     as_of: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Rows as they were at this time, in UTC.")
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Rows as of this time, such as '2024-01-31 10:00', in UTC."
+        ),
     ] = None,
     watermark: Annotated[
         int | None,
         typer.Option(
             metavar="MILLIS",
-            help="Rows of the first snapshot whose watermark is at least this, in milliseconds. "
-            "Only for Paimon tables.",
+            help="Rows of the first snapshot whose watermark, in epoch milliseconds, is at least "
+            "this. Only for Paimon tables.",
         ),
     ] = None,
     newest: Annotated[
         bool,
-        typer.Option("--newest", help="The newest rows; the table's scan.* options are ignored."),
+        typer.Option("--newest", help="The newest rows, also if the table has options scan.*."),
     ] = False,
     limit: LimitOption = None,
     form: FormatOption = None,
@@ -122,24 +137,24 @@ def changes(
         str,
         typer.Option(
             metavar="SNAPSHOT",
-            help="Start after this snapshot: a number, a tag or a time in UTC, such as "
-            "2024-01-31T10:00; also a position: for an Iceberg table its branch and sequence "
-            "number, such as main/8; for a Mixed table as `lake snapshots` lists it, such as "
-            "main/8.11.",
+            help="Start after this snapshot: its number (in an Iceberg or Mixed table its id), a "
+            "tag, a position such as main/8, or a time in UTC such as 2024-01-31T10:00. With 0, "
+            "start at the first snapshot.",
         ),
     ],
     upto: Annotated[
         str | None,
         typer.Option(
             metavar="SNAPSHOT",
-            help="End with this snapshot, given as for --after. Default: the newest one.",
+            help="End with this snapshot, given as for --after. Default: the newest.",
         ),
     ] = None,
     mode: Annotated[
         str,
         typer.Option(
+            metavar="MODE",
             help="Source of the changes: auto, delta, changelog or diff; for an Iceberg table "
-            "auto, changelog, diff or appends; for a Mixed table auto or changelog."
+            "auto, changelog, diff or appends; for a Mixed table auto or changelog.",
         ),
     ] = "auto",
     columns: ColumnsOption = None,
@@ -150,7 +165,9 @@ def changes(
     output: OutputOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Print the changes after one snapshot and up to another; each row has its row kind.
+    """Print the changes after one snapshot and up to another.
+
+    The first column has the kind of each row: +I, -U, +U or -D.
 
     An example: lake changes shop.orders --after 3
     """

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lakeformat.cli.arguments import TableArgument
+from lakeformat.cli.arguments import DryRun, TableArgument
 from lakeformat.cli.confirm import Yes
 from lakeformat.cli.deletions import delete_and_show
 from lakeformat.cli.output import AsJson, Shown, print_json, print_report, print_rows, shown_time
@@ -16,11 +16,12 @@ from lakeformat.cli.warehouse import WarehouseOption, named_table, named_table_o
 __all__ = ["register"]
 
 TagArgument = Annotated[str, typer.Argument(metavar="TAG", help="The name of the tag.")]
-TagsArgument = Annotated[list[str], typer.Argument(metavar="TAG...", help="The names of tags.")]
+TagsArgument = Annotated[list[str], typer.Argument(metavar="TAG", help="The names of tags.")]
 SnapshotOption = Annotated[
     int | None,
     typer.Option(
-        metavar="NUMBER", help="Use this snapshot; in an Iceberg table its id. Default: the newest."
+        metavar="NUMBER",
+        help="Use this snapshot, in an Iceberg table by its id. Default: the newest.",
     ),
 ]
 FromTagOption = Annotated[
@@ -45,17 +46,14 @@ RetainOption = Annotated[
     str | None,
     typer.Option(
         metavar="AGE",
-        help="Lifetime, such as '7 d', in an Iceberg table from the commit of the snapshot; `lake "
-        "tag expire` deletes the tag afterwards. Default: the table option "
-        "tag.default-time-retained; in an Iceberg table, history.expire.max-ref-age-ms.",
+        help="Lifetime of the tag, such as '7 d', after which `lake tag expire` deletes it. In an "
+        "Iceberg table it begins with the commit of the snapshot. Default: the table option "
+        "tag.default-time-retained, or history.expire.max-ref-age-ms in an Iceberg table.",
     ),
 ]
 ForceOption = Annotated[
     bool,
-    typer.Option("--force", help="Continue although a branch or a rollback needs the tag."),
-]
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Only show what would be done, and why.")
+    typer.Option("--force", help="Continue even if a branch or an earlier rollback needs the tag."),
 ]
 
 _LISTED = (
@@ -110,11 +108,11 @@ def create_tag(
             "--exist-ok", help="Do nothing if the tag exists, even if it names another snapshot."
         ),
     ] = False,
-    dry_run: DryRunOption = False,
+    dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a tag: give a snapshot a name, under which it is kept.
+    """Create a tag: a name for a snapshot, which is then kept.
 
     An example: lake tag create shop.orders before-migration --retain '30 d'
     """
@@ -140,7 +138,7 @@ def replace_tag(
     from_tag: FromTagOption = None,
     retain: RetainOption = None,
     force: ForceOption = False,
-    dry_run: DryRunOption = False,
+    dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -161,7 +159,7 @@ def rename_tag(
     table: TableArgument,
     tag: TagArgument,
     new_name: Annotated[str, typer.Argument(metavar="NEW", help="The new name.")],
-    dry_run: DryRunOption = False,
+    dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -182,13 +180,13 @@ def delete_tags(
     missing_ok: Annotated[
         bool, typer.Option("--missing-ok", help="Ignore tags that do not exist.")
     ] = False,
-    dry_run: DryRunOption = False,
+    dry_run: DryRun = False,
     yes: Yes = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete tags. For a Paimon table, also delete the files that only these tags reference; asks
-    first if there are such files.
+    """Delete tags. For a Paimon table, also delete the files that only these tags reference, after
+    a question.
 
     Files that a snapshot, another tag or a branch references are kept. The next deletion finishes
     an interrupted one. For an Iceberg table, the next expiry deletes the files that only these
@@ -215,10 +213,10 @@ def expire_tags(
         typer.Option(
             metavar="TIME|AGE",
             help="Also all tags created before '2024-01-31 10:00', in UTC, or '7 d' ago; in an "
-            "Iceberg table, tags of snapshots committed before.",
+            "Iceberg table, tags of snapshots committed before that time.",
         ),
     ] = None,
-    dry_run: DryRunOption = False,
+    dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -240,7 +238,7 @@ def expire_tags(
 def create_due_tags(
     context: typer.Context,
     table: TableArgument,
-    dry_run: DryRunOption = False,
+    dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:

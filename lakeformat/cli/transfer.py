@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import lakeformat as lake
-from lakeformat.cli.arguments import DryRun
+from lakeformat.cli.arguments import DryRun, TableArgument
 from lakeformat.cli.many_tables import outcome_text
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import files_done
@@ -35,19 +35,15 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-NewTableArgument = Annotated[
-    str, typer.Argument(metavar="NEW", help="database.table of the new table")
-]
-FullOption = Annotated[
-    bool, typer.Option("--full", help="Copy every snapshot, tag and branch, not only one state.")
-]
+NewTableArgument = Annotated[str, typer.Argument(metavar="NEW", help="The new database.table.")]
+FullOption = Annotated[bool, typer.Option("--full", help="Copy all snapshots, tags and branches.")]
 ToOption = Annotated[
     str | None,
     typer.Option(
         "--to",
         metavar="WAREHOUSE",
-        help="Path or URI of the target warehouse, a filesystem catalog. Default: the same "
-        "warehouse.",
+        help="Path or URI of the warehouse for the copy, a catalog of directories. Default: the "
+        "same warehouse.",
     ),
 ]
 KeyValueOption = Annotated[
@@ -94,14 +90,15 @@ def migrate(
     option: KeyValueOption = None,
     copy: Annotated[
         bool,
-        typer.Option("--copy", help="Copy all files. Default: the table uses and owns them."),
+        typer.Option(
+            "--copy", help="Copy all files. Default: use files in place; the table then owns them."
+        ),
     ] = False,
     dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a table from a directory of Parquet and ORC files, which are used in place if
-    possible.
+    """Create a table from a directory of Parquet and ORC files, used in place if possible.
 
     Directories such as dt=2024-01-31 become partitions. A file that is used in place belongs to the
     table from then on: compaction and expiry delete it. Check first: lake migrate /data/events
@@ -129,25 +126,25 @@ def migrate(
 
 def clone(
     context: typer.Context,
-    table: Annotated[
-        str, typer.Argument(metavar="TABLE", help="database.table, a branch, or a directory")
-    ],
+    table: TableArgument,
     new: NewTableArgument,
     to: ToOption = None,
     full: FullOption = False,
     snapshot: Annotated[
         str | None,
         typer.Option(
-            help="Copy the state of this snapshot; of a Mixed table also a position, such as "
-            "main/8.11."
+            metavar="NUMBER",
+            help="Copy this snapshot; of a Mixed table its id, or a position such as main/8.11.",
         ),
     ] = None,
-    tag: Annotated[str | None, typer.Option(help="Copy the state of this tag.")] = None,
+    tag: Annotated[
+        str | None, typer.Option(metavar="TAG", help="Copy the snapshot of this tag.")
+    ] = None,
     dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy a table to another name or warehouse. Default: its newest state.
+    """Copy a table to another name or warehouse. Default: its newest snapshot.
 
     Of a Mixed table, the merged rows of one state become a new Mixed table. To resume an
     interrupted clone, run the command again.
@@ -187,8 +184,8 @@ def clone_database(
         typer.Option(
             "--as",
             metavar="DATABASE",
-            help="Name of the copy, which is created if it does not exist; a dry run needs an "
-            "existing one. Default: the same.",
+            help="Name of the copy, which is created if it is missing, except by a dry run. "
+            "Default: the same.",
         ),
     ] = None,
     including: Annotated[
@@ -198,7 +195,11 @@ def clone_database(
         ),
     ] = ".*",
     excluding: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="Leave out tables whose whole name matches.")
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Leave out tables whose whole name, without the database, matches.",
+        ),
     ] = None,
     full: FullOption = False,
     dry_run: DryRun = False,

@@ -24,14 +24,14 @@ ColumnOption = Annotated[
         "--column",
         "-c",
         metavar="COLUMN",
-        help="Count the values of this column. Repeatable. Default: none, only rows are counted; "
-        "for an Iceberg table, every column.",
+        help="Count the values of this column. Repeatable. Default: no column, only the rows; in "
+        "an Iceberg table, every column.",
     ),
 ]
 AllColumns = Annotated[
     bool,
     typer.Option(
-        "--all-columns", help="Count the values of every column whose type has statistics."
+        "--all-columns", help="Count the values of every column that can have statistics."
     ),
 ]
 PartitionsOption = Annotated[
@@ -40,9 +40,7 @@ PartitionsOption = Annotated[
         "--partitions", help="Iceberg tables: count the rows and files of each partition."
     ),
 ]
-ForceOption = Annotated[
-    bool, typer.Option("--force", help="Also rebuild the indexes that files already have.")
-]
+ForceOption = Annotated[bool, typer.Option("--force", help="Also rebuild existing indexes.")]
 
 _COLUMNS = (
     Shown("name", "column"),
@@ -140,7 +138,9 @@ def rewrite_manifests(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Merge small manifests, so that scans read fewer manifests. Rows and data files do not change.
+    """Merge small manifests, so that scans read fewer manifests.
+
+    Rows and data files do not change.
 
     An example: lake rewrite-manifests shop.orders --dry-run
     """
@@ -155,13 +155,15 @@ def compact_deletes(
     table: TableArgument,
     convert_equality: Annotated[
         bool,
-        typer.Option("--convert-equality", help="Also turn equality deletes into positions."),
+        typer.Option(
+            "--convert-equality", help="Also turn equality deletes into position deletes."
+        ),
     ] = False,
     dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Merge the delete files of an Iceberg table, and remove delete files without a data file.
+    """Merge the delete files of an Iceberg table, and remove those that apply to no data file.
 
     Data files do not change. In format version 3 position deletes become deletion vectors.
 
@@ -187,7 +189,7 @@ def rewrite_file_index(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add file indexes to existing files, as the table's options 'file-index.*' declare them.
+    """Add the file indexes that the table options 'file-index.*' declare to existing files.
 
     An example: lake rewrite-file-index shop.orders --where "dt >= '2024-01-31'" --dry-run
     """

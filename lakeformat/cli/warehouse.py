@@ -2,8 +2,7 @@
 """Opens the catalog or table that a command names, with ``--warehouse``, ``--format`` and so on.
 
 ``--warehouse`` is given before or after the command, or as LAKE_WAREHOUSE; default: ./warehouse.
-The other options are given before the command. LAKE_FORMAT, LAKE_METASTORE and LAKE_URI are used if
---format, --metastore or --uri is not typed.
+The other options are given before the command, or as LAKE_FORMAT, LAKE_METASTORE and LAKE_URI.
 """
 
 from __future__ import annotations
@@ -58,16 +57,17 @@ WarehouseOption = Annotated[
         "--warehouse",
         "-w",
         envvar="LAKE_WAREHOUSE",
+        metavar="WAREHOUSE",
         help="Path or URI of the warehouse. Default: ./warehouse",
     ),
 ]
-
 FormatOption = Annotated[
     str | None,
     typer.Option(
         "--format",
         envvar="LAKE_FORMAT",
-        help="The format of the catalog's tables: paimon or iceberg. Default: paimon",
+        metavar="FORMAT",
+        help="Format of the tables: paimon (the default), or iceberg, also for Mixed tables.",
     ),
 ]
 MetastoreOption = Annotated[
@@ -75,8 +75,9 @@ MetastoreOption = Annotated[
     typer.Option(
         "--metastore",
         envvar="LAKE_METASTORE",
-        help="filesystem, or jdbc for a SQL database. Default: filesystem. With --format iceberg: "
-        "path (the default), sql, rest, hive or glue.",
+        metavar="KIND",
+        help="Kind of catalog: filesystem (the default), or jdbc for a SQL database. With --format "
+        "iceberg: path (the default), sql, rest, hive or glue.",
     ),
 ]
 UriOption = Annotated[
@@ -84,8 +85,8 @@ UriOption = Annotated[
     typer.Option(
         "--uri",
         envvar="LAKE_URI",
-        help="Address of the SQL database or the service of the metastore. If it holds a password, "
-        "set LAKE_URI instead.",
+        metavar="URI",
+        help="Address of the SQL database or service. With a password in it, use LAKE_URI.",
     ),
 ]
 CatalogOptionOption = Annotated[
@@ -93,16 +94,15 @@ CatalogOptionOption = Annotated[
     typer.Option(
         "--catalog-option",
         metavar="KEY=VALUE",
-        help="An option of the catalog or its storage, such as s3.region=eu-west-1. Repeatable.",
+        help="An option of the catalog or of its storage, such as s3.region=eu-west-1. Repeatable.",
     ),
 ]
-
 ExternalRootOption = Annotated[
     list[str] | None,
     typer.Option(
         "--external-root",
         metavar="ADDRESS",
-        help="Another directory that may hold files of tables. Repeatable. Default: none.",
+        help="Allow tables to have files in this directory outside of the warehouse. Repeatable.",
     ),
 ]
 

@@ -33,9 +33,9 @@ __all__ = ["register"]
 InputsArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="INPUT...",
-        help="Files that end in .csv, .json or .parquet, also compressed (.csv.gz); with --format, "
-        "files of any ending",
+        metavar="FILE",
+        help="Local files that end in .csv, .json or .parquet, also compressed (.csv.gz); with "
+        "--format, files of any ending",
     ),
 ]
 KindsOption = Annotated[
@@ -50,27 +50,26 @@ OverwriteOption = Annotated[
     str | None,
     typer.Option(
         metavar="WHAT",
-        help="Replace rows: table (all of them), partitions (all rows of the partitions that "
-        "get rows) or a partition such as dt=2024-01-31.",
+        help="The rows to replace: table (all), partitions (those of every partition that gets "
+        "rows), or those of one partition, such as dt=2024-01-31.",
     ),
 ]
 ReadSnapshotOption = Annotated[
     str | None,
     typer.Option(
         metavar="POSITION",
-        help="The snapshot from which the rows were computed, such as 7. If other commits "
-        "changed the table since, --conflict decides. Only for Paimon tables.",
+        help="The snapshot from which the rows were computed, such as 7; see --conflict. Only for "
+        "Paimon tables.",
     ),
 ]
 ConflictOption = Annotated[
     str | None,
     typer.Option(
         metavar="HOW",
-        help="With --read-snapshot, 'transaction-order' publishes the rows, and keeps rows that "
-        "other commits changed since; 'optimistic' fails if other commits changed the same "
-        "partitions. "
-        "Default: the table option write.conflict. For a Mixed table only transaction-order, "
-        "without --read-snapshot.",
+        help="If other commits have changed the same partitions since --read-snapshot: "
+        "'optimistic' fails; 'transaction-order' keeps the rows that they changed, and writes the "
+        "rest. Default: the table option write.conflict. For a Mixed table only "
+        "'transaction-order', since the start of the command.",
     ),
 ]
 UpsertByOption = Annotated[
@@ -128,7 +127,8 @@ HeaderOption = Annotated[
 NullValuesOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="TEXT", help="CSV: unquoted text that means NULL. Repeatable. Default: empty."
+        metavar="TEXT",
+        help="CSV: unquoted text that means NULL. Repeatable. Default: the empty text.",
     ),
 ]
 EncodingOption = Annotated[
