@@ -123,9 +123,7 @@ def _rescale(
 
 
 def _rewrite_file_index(table: lake.Table, *, where: str | None = None) -> Any:
-    """Write the file indexes that the table's options declare, for existing files that lack
-    them.
-    """
+    """Add the file indexes that the table options ``file-index.*`` declare to existing files."""
     return table.rewrite_file_indexes(where=where)
 
 
@@ -137,7 +135,7 @@ def _expire_snapshots(
     older_than: str | int | None = None,
     max_deletes: int | None = None,
 ) -> Any:
-    """Delete old snapshots and the files that only they need. Default: the table options
+    """Delete old snapshots and the files that only these need. Default: the table options
     ``snapshot.*`` decide.
     """
     return table.expire_snapshots(
@@ -187,19 +185,21 @@ def _remove_orphan_files(
 
 
 def _remove_unexisting_files(table: lake.Table, *, dry_run: bool = False) -> Any:
-    """Remove the references to missing and truncated files."""
+    """Remove the references to missing and truncated data files; refused if these are more than
+    half of the files.
+    """
     return table.remove_missing_files(dry_run)
 
 
 def _remove_unexisting_manifests(table: lake.Table) -> Any:
-    """Remove the references to missing manifests."""
+    """Remove the references to missing manifests of the newest snapshot."""
     return table.remove_missing_manifests(dry_run=False)
 
 
 def _create_tag(
     table: lake.Table, *, tag: str, snapshot: int | None = None, time_retained: str | None = None
 ) -> Any:
-    """Create a tag of ``snapshot``; by default a tag of the newest snapshot."""
+    """Create a tag of ``snapshot``, by default of the newest, with lifetime ``time_retained``."""
     return table.tags.create(tag, snapshot=snapshot, retain=time_retained)
 
 
@@ -237,8 +237,8 @@ def _delete_tag(table: lake.Table, *, tag: str) -> Any:
 
 
 def _trigger_tag_automatic_creation(table: lake.Table) -> Any:
-    """Create the tags whose time has come by the option ``tag.automatic-creation``, and delete the
-    oldest beyond ``tag.num-retained-max``.
+    """Create the tags that the option ``tag.automatic-creation`` requires by now, and delete the
+    oldest such tags beyond ``tag.num-retained-max``.
     """
     return table.tags.create_due()
 
@@ -308,8 +308,8 @@ def _delete_branch(table: lake.Table, *, branch: str) -> Any:
 
 
 def _fast_forward(table: lake.Table, *, branch: str) -> Any:
-    """Publish the newer snapshots of a branch on the main branch; refused if the main branch has
-    other snapshots since the branch began.
+    """Move main to the newest snapshot of a branch; refused if main has a commit that the branch
+    lacks.
     """
     return table.branches.fast_forward(branch)
 

@@ -55,8 +55,8 @@ OPTIONS = (
     SourceOption(
         "where",
         _READS,
-        "A SQL condition on rows. Files whose partition, statistics or file index exclude such "
-        "rows are not read.",
+        "Only rows that meet this SQL condition. Files whose partition, statistics or file index "
+        "exclude such rows are not read.",
     ),
     SourceOption(
         "rowkind",
@@ -72,7 +72,9 @@ OPTIONS = (
         "The snapshot to read, or the snapshot at which a stream starts (see `scan.mode`): of a "
         "Paimon table its number, of other tables its id.",
     ),
-    SourceOption("scan.tag-name", (Use.READ,), "The tag to read. Mixed tables have no tags."),
+    SourceOption(
+        "scan.tag-name", (Use.READ,), "The tag whose snapshot is read. Mixed tables have no tags."
+    ),
     SourceOption(
         "scan.timestamp",
         _READS,
@@ -92,7 +94,7 @@ OPTIONS = (
         "incremental-between",
         (Use.READ,),
         "The changes after one snapshot or tag up to another: in a Paimon table, `3,7` reads the "
-        "changes of snapshots 4 to 7.",
+        "changes of snapshots 4 to 7. Other tables take ids of snapshots.",
     ),
     SourceOption(
         "incremental-between-timestamp",
@@ -111,7 +113,7 @@ OPTIONS = (
         "scan.mode",
         (Use.STREAM_READ,),
         "The start of a stream. All rows of a snapshot, then later changes: `latest-full` "
-        "(default; the newest snapshot), `compacted-full` (the newest compaction), "
+        "(default; the newest snapshot), `compacted-full` (the newest compaction, if any), "
         "`from-snapshot-full` (`scan.snapshot-id`). Only changes: `latest` (from the next snapshot "
         "on), `from-snapshot` (from `scan.snapshot-id` on, including it), `from-timestamp` (from "
         "`scan.timestamp` or `scan.timestamp-millis` on).",
@@ -120,7 +122,7 @@ OPTIONS = (
         "consumer-id",
         (Use.STREAM_READ,),
         "The name of a consumer, which stores the position of the stream in the table and keeps "
-        "unread snapshots from expiring (in Iceberg tables, only from expiries of this library). "
+        "unread snapshots from expiring (in Iceberg and Mixed tables, if this library expires). "
         "If the consumer exists, a new stream begins at its position and ignores `scan.mode`.",
     ),
     SourceOption(
@@ -146,7 +148,7 @@ OPTIONS = (
     SourceOption(
         "overwrite-partition",
         (Use.WRITE,),
-        "The partition to replace, such as `dt=2024-01-01, hour=3`.",
+        "The partition that `mode('overwrite')` replaces, such as `dt=2024-01-01, hour=3`.",
     ),
     SourceOption(
         "commit-user",
