@@ -94,8 +94,8 @@ def _metadata_commands() -> Iterator[str]:
         "## Metadata of a table",
         "",
         "- `--limit N` shows only the last N rows.",
-        "- `--snapshot NUMBER` shows this snapshot, in an Iceberg or Mixed table by its id.",
-        "- `--tag TAG` shows the snapshot of this tag. Default: the newest snapshot.",
+        "- `--snapshot NUMBER` (in an Iceberg or Mixed table its id) and `--tag TAG` choose another",
+        "  snapshot than the newest.",
         "",
         "| command | prints | options |",
         "|---|---|---|",
@@ -107,7 +107,7 @@ def _metadata_commands() -> Iterator[str]:
 
 
 def _shown_above(command: Any, context: typer.Context) -> Iterator[str]:
-    """Yield the parameters for the heading of a command, such as ``FILE...`` or ``[--dry-run]``."""
+    """Yield the parameters in the heading of a command, such as ``FILE...`` or ``[--dry-run]``."""
     for each in command.get_params(context):
         if each.param_type_name == "argument":
             name = f"{each.metavar}..." if each.nargs == -1 else each.metavar

@@ -98,7 +98,8 @@ def expire(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete old snapshots of a table, or of each table of a database, and their files.
+    """Delete old snapshots of a table, or of each table of a database, and files that only they
+    need.
 
     Time travel and rollback to a deleted snapshot are no longer possible. The newest snapshot is
     always kept, and everything that another snapshot, a tag, a branch or a consumer needs. If an

@@ -153,8 +153,10 @@ def changes(
         str,
         typer.Option(
             metavar="MODE",
-            help="Source of the changes: auto, delta, changelog or diff; for an Iceberg table "
-            "auto, changelog, diff or appends; for a Mixed table auto or changelog.",
+            help="delta: rows as they were written; changelog: rows of the changelog; diff: "
+            "difference of the two snapshots; auto: chooses one of these. Iceberg tables have "
+            "appends (only commits that add rows) instead of delta; Mixed tables have only auto "
+            "and changelog.",
         ),
     ] = "auto",
     columns: ColumnsOption = None,

@@ -189,7 +189,7 @@ def rewrite_file_index(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add the file indexes that the table options 'file-index.*' declare to existing files.
+    """Add file indexes to existing files, as the table options 'file-index.*' declare them.
 
     An example: lake rewrite-file-index shop.orders --where "dt >= '2024-01-31'" --dry-run
     """

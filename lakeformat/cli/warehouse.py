@@ -86,7 +86,7 @@ UriOption = Annotated[
         "--uri",
         envvar="LAKE_URI",
         metavar="URI",
-        help="Address of the SQL database or service. With a password in it, use LAKE_URI.",
+        help="Address of the metastore. If the address has a password, set LAKE_URI instead.",
     ),
 ]
 CatalogOptionOption = Annotated[

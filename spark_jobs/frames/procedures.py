@@ -123,7 +123,7 @@ def _rescale(
 
 
 def _rewrite_file_index(table: lake.Table, *, where: str | None = None) -> Any:
-    """Add the file indexes that the table options ``file-index.*`` declare to existing files."""
+    """Add file indexes to existing files, as the table options ``file-index.*`` declare them."""
     return table.rewrite_file_indexes(where=where)
 
 
