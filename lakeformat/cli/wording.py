@@ -25,7 +25,8 @@ _FIRST = re.compile(r"^([a-z]+)(?= (?:is|must be|must name) )")
 _REMOVE = re.compile(r"(?<![\w'\"`/.$=-])dry_run=False\b")
 _VALUE = re.compile(_NAME + r"=(True\b|'[^']*'|(?=[\s,;)]|$))")
 _NUMBER = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)=([\d.%]*\d%?)")
-_BARE = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)(?![\w=(./])")
+_BARE = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)(?![\w=(/]|\.\w)")
+_REFUSED = re.compile(r"(?<=does not take )([a-z]+)(?=[:,])")
 _BESIDE = re.compile(
     r"\b([a-z]+(?:_[a-z]+)*)\([^()`]*\) or (?=`lake (?:--[a-z-]+ [a-z]+ )*([a-z-]+) )"
 )
@@ -72,6 +73,7 @@ def in_words_of_commands(text: str, program: Any) -> str:
     text = _VALUE.sub(replaced(_with_value), text)
     text = _NUMBER.sub(replaced(lambda option, value: f"{option} {value}"), text)
     text = _BARE.sub(replaced(lambda option, _: option), text)
+    text = _REFUSED.sub(replaced(lambda option, _: option), text)
     text = _FIRST.sub(replaced(lambda option, _: option), text)
     text = _TWICE.sub(r"\1", text)
     return _SETTING.sub(r"`lake set-option TABLE \1='\2'`", text)

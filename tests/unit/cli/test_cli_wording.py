@@ -41,6 +41,8 @@ from lakeformat.types.duration_text import duration
         ("dry_run=False takes them out", "--remove takes them out"),
         ("more than max_share=50%: is it", "more than --max-share 50%: is it"),
         ("next_snapshot must be at least 1, got 0", "--next must be at least 1, got 0"),
+        ("compact it without order_by. Nothing", "compact it without --order-by. Nothing"),
+        ("whose compact does not take where: leave", "whose compact does not take --where: leave"),
         (
             "say alter_table(…, set_option('bucket', '4')) first",
             "say `lake set-option TABLE bucket='4'` first",
@@ -72,6 +74,8 @@ def test_an_argument_is_called_by_its_option(said, told):
         "/shop.db/orders/dry_run=1/tag=v1",
         "partition tag=v1 is gone",
         "no_such_argument is 0",
+        "as in table.order_by.name",
+        "the key 'day(a)' does not take column 'a'",
         "open_table('x')",
     ],
 )

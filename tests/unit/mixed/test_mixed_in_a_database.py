@@ -84,7 +84,7 @@ def test_a_database_is_compacted_with_its_mixed_tables(warehouse):
     assert "full optimizing of 1 of 1 partitions in 4 tasks" in planned
     where = ("compact-database", "shop", "--where", "id > 0")
     [skipped] = [line for line in run_command(warehouse, *where).splitlines() if "skipped" in line]
-    assert skipped.startswith("shop.t: skipped: compact of a Mixed table does not take where: ")
+    assert skipped.startswith("shop.t: skipped: compact of a Mixed table does not take --where: ")
     lines = run_command(warehouse, "compact-database", "shop").splitlines()
     assert [line.partition(": ")[0] for line in lines] == ["shop.orders", "shop.t"]
     assert lines[1].startswith("shop.t: full optimizing: 15 files of ")
