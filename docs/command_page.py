@@ -41,7 +41,8 @@ def command_line_page(generated: str) -> str:
         "The lists of parameters below do not repeat these:",
         "",
         "- `TABLE`: `database.table`, a branch as `'database.table$branch_dev'`, or the path of",
-        "  the table's directory, with at least one slash, such as `./orders`",
+        "  the table's directory, with at least one slash, such as `./orders` (then without",
+        "  `--format`, `--metastore` and `--uri`)",
         "- `TABLE|DATABASE`: a `TABLE`, or a database, for all its tables",
         "- `[--dry-run]`: only show what would be done",
         "- `--json`, after most commands: print one JSON array, for programs",
@@ -60,7 +61,7 @@ def command_line_page(generated: str) -> str:
         "| 0 | done |",
         "| 1 | failed; or a problem was found by `check`, `doctor`, `publish --check`, or by "
         "`missing-files` and `missing-manifests` without `--remove` |",
-        "| 2 | the command or a value in it is wrong |",
+        "| 2 | the command or an option is wrong, or does not apply to this table |",
         "| 3 | a defect of this program |",
         "| 4 | only `maintain`: a problem remains, or a table of a database was skipped |",
         "| 130 | interrupted by Ctrl-C |",

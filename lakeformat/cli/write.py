@@ -68,8 +68,8 @@ ConflictOption = Annotated[
         metavar="HOW",
         help="If other commits have changed the same partitions since --read-snapshot: "
         "'optimistic' fails; 'transaction-order' keeps the rows that they changed, and writes the "
-        "rest. Default: the table option write.conflict. For a Mixed table only "
-        "'transaction-order', since the start of the command.",
+        "rest. Default: the table option write.conflict. A Mixed table takes only "
+        "'transaction-order', which counts from the start of the command.",
     ),
 ]
 UpsertByOption = Annotated[

@@ -122,8 +122,9 @@ OPTIONS = (
         "consumer-id",
         (Use.STREAM_READ,),
         "The name of a consumer, which stores the position of the stream in the table and keeps "
-        "unread snapshots from expiring (in Iceberg and Mixed tables, if this library expires). "
-        "If the consumer exists, a new stream begins at its position and ignores `scan.mode`.",
+        "unread snapshots from expiring. In Iceberg and Mixed tables only this library's expiry "
+        "keeps them. If the consumer exists, a new stream begins at its position and ignores "
+        "`scan.mode`.",
     ),
     SourceOption(
         "max-snapshots-per-batch",
