@@ -167,9 +167,7 @@ def changes(
     output: OutputOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Print the changes after one snapshot and up to another.
-
-    The first column has the kind of each row: +I, -U, +U or -D.
+    """Print the changes after one snapshot and up to another, each with its kind, such as +I.
 
     An example: lake changes shop.orders --after 3
     """
