@@ -18,6 +18,22 @@ from spark_jobs.runtime.registry import JOB_NAMES, find_job
 
 __all__ = ["jobs_page"]
 
+_TIME = "[a time](#times-and-ages)"
+# Shorter words than those of messages, which stand alone.
+_TAKES = {
+    "a non-empty string": "a string",
+    "a list, each item a non-empty string": "a list of strings",
+    "an object of values or a list, each item an object of values": "an object, or a list of them",
+    "a time such as '2024-01-31 10:00' or epoch milliseconds": _TIME,
+    "a time such as '2024-01-31 10:00', an age such as '7 d', or epoch milliseconds": (
+        f"{_TIME} or an age"
+    ),
+    "an age such as '7 d', a time such as '2024-01-31 10:00' or epoch milliseconds": (
+        f"{_TIME} or an age"
+    ),
+    "a duration such as '10 s'": "[a duration](#times-and-ages)",
+}
+
 _SHARED = (JobRequest, TableRequest, CommitKeys)
 
 _HEAD = """\
@@ -34,17 +50,16 @@ Each job is a function and a command:
 
 `--request` takes a JSON object, or the path or URI of a file with one. `run` takes a dict with the
 same keys, or the typed request, such as
-`spark_jobs.job_requests.compact.CompactRequest(warehouse="warehouse", table="shop.orders")`. An
-unknown key is refused, and one error lists the unknown, missing and wrong keys of a request. A key
-or a job that the format of the table does not have is refused, too, and the error names what to use
-instead.
+`spark_jobs.job_requests.compact.CompactRequest(warehouse="warehouse", table="shop.orders")`. One
+error lists the unknown, missing and wrong keys of a request. A key or a job that the format of the
+table does not have is refused, too, and the error names what to use instead.
 
 The commands have these options:
 
 | option | effect |
 |---|---|
-| `--result-uri` | writes the result to this path or URI; after a failure the file has `error`, \
-`message`, `exit_code` and the result of the part that was finished, if any |
+| `--result-uri URI` | writes the result to this path or URI; after a failure the file has \
+`error`, `message`, `exit_code` and the result of the part that was finished, if any |
 | `--catalog-options-env NAME` | reads `catalog_options` as a JSON object from an environment \
 variable, so that no argument shows a secret |
 | `--source-options-env NAME` | reads `source_options` in the same way |
@@ -70,8 +85,8 @@ whose `checkpoint` has no new file |
 [commit identity](#keys-of-jobs-that-commit) had published the commit; for `analyze` of an Iceberg \
 table also if its newest snapshot had these statistics already |
 | `seconds` | the duration |
-| `report` | the library's own report; of a long list it has the first 100 members, and `left_out` \
-has the number of omitted ones for each such list |
+| `report` | the library's own report; lists are cut to 100 members, and `left_out` has the number \
+of omitted members by list |
 | `staged` | only of `ingest` with `stage`: the address of the staged result for the job `commit`; \
 and of `check` with `staged`: the list of addresses that were checked |
 | `next_snapshot` | only of `ingest` with `source_table`: the number of the snapshot of the source \
@@ -88,8 +103,10 @@ rows again |
 written to `--result-uri`; if a part of the work was done, the result describes that part |
 | 143 | stopped by SIGTERM, or because the parent process died; no result is written |
 
-Times are ISO-8601 text (UTC unless they have a zone) or epoch milliseconds. Write an age as
-`"7 d"`.
+## Times and ages
+
+A time is ISO-8601 text, such as `"2024-01-31 10:00"` (UTC unless it has a zone), or a number of
+epoch milliseconds. An age or a duration is text such as `"7 d"` or `"10 s"`.
 """
 
 
@@ -111,10 +128,9 @@ def _job(job: Job[Any]) -> Iterator[str]:
     summary = " ".join((job.request.__doc__ or "").split())
     shared = [of for kind, of in zip(_SHARED, _OF, strict=True) if issubclass(job.request, kind)]
     yield from (f"## `{job.name}`", "", summary, "")
-    *before, last = shared
-    keys = f"the keys {', '.join(before)}{' and ' if before else ''}{last}"
-    head, rule, *own = _table(job.request, None)
-    yield from (f"Besides {keys}:", "", head, rule, *own) if own else (f"It takes {keys}.",)
+    *before, last = (f"[{of[3:]}](#keys-{of.replace(' ', '-')})" for of in shared)
+    yield f"Besides the keys of {', '.join(before)}{' and ' if before else ''}{last}:"
+    yield from ("", *_table(job.request, None))
     yield ""
     yield from ("```json", json.dumps(dict(job.example)), "```")
 
@@ -135,7 +151,8 @@ def _table(request: type[Any], only: type[Any] | None) -> list[str]:
 def _row(key: Field[Any], hint: Any, meaning: str) -> str:
     default = "" if key.default in (MISSING, None) else f"`{json.dumps(key.default)}`"
     needed = "**required**" if key.default is MISSING else default
-    return f"| `{key.name}` | {wanted_text(hint)} | {needed} | {meaning} |"
+    wanted = wanted_text(hint)
+    return f"| `{key.name}` | {_TAKES.get(wanted, wanted)} | {needed} | {meaning} |"
 
 
 def _owner(request: type[Any], name: str) -> type[Any]:

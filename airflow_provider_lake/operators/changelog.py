@@ -22,7 +22,8 @@ class LakeChangelogOperator(LakeJobOperator):
     :param where: a SQL condition on partition columns
     :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such
         dicts. An empty list selects no partition, an empty dict every partition
-    :param idle: only partitions whose newest file is older than this, such as ``"1 h"``
+    :param idle: only partitions whose newest file is older than this, such as ``"1 h"``; these are
+        compacted completely
     :param bucket_executor: with engine ``python``: ``threads`` compacts several buckets in
         parallel, ``serial`` one after the other. Default: ``threads``
     :param dry_run: only report what would be done

@@ -36,22 +36,23 @@ class LakeCheckOperator(LakeJobOperator):
     commit. The error names each failed check, with the number of bad rows, examples and advice. The
     result is pushed to XCom even if a check fails.
 
-    :param staged: addresses of staged results, as returned by the job that staged them. Default:
-        the published rows
-    :param replaces: with ``staged``: the number of the snapshot whose rows the commit will replace,
-        so that ``unique`` ignores these rows. Default: None; in a cleared run, the snapshot that
-        the ``LakeCommitOperator`` after this task published before the clear
+    :param staged: addresses of staged results: ``staged`` in the results of ``LakeIngestOperator``.
+        Default: the published rows
+    :param replaces: with ``staged``: the number of the snapshot (in an Iceberg table its id) whose
+        rows the commit will replace, so that ``unique`` ignores these rows. Default: None; in a
+        cleared run, the snapshot that the ``LakeCommitOperator`` after this task published before
+        the clear
     :param where: check only rows that meet this SQL condition
-    :param min_rows: the fewest rows that there may be. Default: no limit
-    :param max_rows: the most rows that there may be. Default: no limit
+    :param min_rows: the least number of rows. Default: no limit
+    :param max_rows: the largest number of rows. Default: no limit
     :param not_null: columns that must not have nulls
     :param unique: columns, or lists of columns, whose values no two rows may share, such as
         ``["id", ["shop", "number"]]``. Staged rows are compared with the table as it will be after
         the commit
     :param accepted_values: the values that a column may have, such as
         ``{"status": ["new", "paid"]}``
-    :param freshness: the age that the newest time in each column must not exceed, such as
-        ``{"ordered_at": "1 d"}``
+    :param freshness: for DATE and TIMESTAMP columns: the age that the newest time in the column
+        must not exceed, such as ``{"ordered_at": "1 d"}``
     :param conditions: SQL conditions that each row must meet, such as ``["amount >= 0"]``
     :param warn_only: checks that only warn, by their names, such as ``["not_null(note)"]``, or by
         their kind, such as ``["unique"]``; ``rows`` names the check of ``min_rows`` and

@@ -23,7 +23,7 @@ class LakeCommitOperator(LakeJobOperator):
     Give it ``ingest.output["staged"]`` of each ``LakeIngestOperator(stage=True)``. The rows of all
     these tasks become visible at once, or none.
 
-    :param staged: addresses of staged results, as returned by the job that staged them
+    :param staged: addresses of staged results: ``staged`` in the results of ``LakeIngestOperator``
     :param on_clear: if the task is cleared after a success: ``redo`` does the work again, and the
         same commit deletes the rows of the first run; ``force`` does the work again and keeps these
         rows; ``skip`` does nothing. Default: ``redo``

@@ -39,10 +39,10 @@ class LakeCompactOperator(LakeJobOperator):
     :param idle: only partitions whose newest file is older than this, such as ``"1 h"``; these are
         compacted completely. Only for Paimon tables
     :param buckets: only these buckets of each partition. Only for Paimon tables
-    :param order_by: with strategy ``full``, sort the rows by these columns; a Paimon table must
-        have no primary key. For an Iceberg table an item may also be a term such as ``day(ts) desc
-        nulls last``. Its strategy ``zorder`` needs ``order_by``; its strategy ``sort`` uses the
-        table's sort order by default
+    :param order_by: with strategy ``full``, sort all rows of the chosen partitions by these
+        columns; a Paimon table must have no primary key. For an Iceberg table an item may also be a
+        term such as ``day(ts) desc nulls last``. Its strategy ``zorder`` needs ``order_by``; its
+        strategy ``sort`` uses the table's sort order by default
     :param order_strategy: ``order`` sorts by the first column of ``order_by``, then by the next;
         ``zorder`` and ``hilbert`` sort along a curve through all columns. Iceberg tables do not
         have ``hilbert``. Default: ``order``
@@ -50,8 +50,8 @@ class LakeCompactOperator(LakeJobOperator):
         this many commits. A commit with a conflict is split into one for each of its groups, so
         there can be more. A group whose own commit conflicts keeps its old files, and a retry
         compacts it. Default: all groups in one commit
-    :param bucket_executor: with engine ``python``: ``threads`` compacts several buckets in
-        parallel, ``serial`` one after the other. Default: ``threads``
+    :param bucket_executor: with engine ``python``: ``threads`` compacts several buckets or groups
+        of files in parallel, ``serial`` one after the other. Default: ``threads``
     :param dry_run: only report what would be compacted
     """
 

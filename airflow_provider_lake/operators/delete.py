@@ -26,9 +26,9 @@ class LakeDeleteOperator(LakeJobOperator):
         which an earlier task read the table, such as ``"main/7"``. The rows are searched in this
         state, and a row whose key other commits have changed since is kept. Default: the newest
         snapshot
-    :param conflict: with ``read_snapshot``: ``transaction-order``, the only value. It may be left
-        out if the table option ``write.conflict`` has this value. A Mixed table always uses this
-        order and refuses ``read_snapshot``, because each task on it is a batch
+    :param conflict: required with ``read_snapshot``, unless the table option ``write.conflict`` is
+        ``transaction-order``, the only value. A Mixed table always uses this order and refuses
+        ``read_snapshot``, because each task on it is a batch
     :param dry_run: only count the rows, and the files that have these rows
     :param on_clear: if the task is cleared after a success: ``redo`` deletes again, also rows that
         arrived since; ``skip`` does nothing. Default: ``redo``

@@ -48,11 +48,11 @@ class LakeIngestOperator(LakeJobOperator):
     that snapshot may have expired. A task that is cleared after a success does its work again: see
     ``on_clear``.
 
-    :param source: path, URI or glob of files. Files in a bucket or on HDFS are opened with the
-        storage options of the catalog
+    :param source: path, URI or glob of files. Files whose name begins with ``.`` or ``_`` are
+        ignored. Files in a bucket or on HDFS are opened with the storage options of the catalog
     :param format: format of the files. Default: by their suffix. JSON means one object per line.
-        Change messages, one per line, need their format here. The task upserts and deletes their
-        rows, adds new columns and widens types
+        Change messages, also one per line, need their format here: the task then upserts and
+        deletes their rows, adds new columns and widens types
     :param delimiter: of CSV files: the character between two values; ``\\t`` is a tab. Default: a
         comma
     :param quote: of CSV files: the character around values that hold a delimiter or a line break;
@@ -67,12 +67,12 @@ class LakeIngestOperator(LakeJobOperator):
         ``utf-8``
     :param compression: compression of the files. Default: by their suffix, ``.gz``, ``.bz2`` or
         ``.zst``
-    :param messages_of: ingest only the change messages of this source table, ``database.table``;
-        skip those of other tables
-    :param source_table: another table of the warehouse, ``database.table``: ingests the changes
+    :param messages_of: with change messages: ingest only those of this source table,
+        ``database.table``
+    :param source_table: another table of the warehouse, ``database.table``: ingest its changes
         since the last run. Both tables must be Paimon tables
-    :param consumer: required with ``source_table``: the consumer of that table that stores the
-        position of this reader. The position moves after the rows are committed. The first run
+    :param consumer: required with ``source_table``: the consumer of the source table that stores
+        the position of this task. The position moves after the rows are committed. The first run
         reads all rows
     :param jdbc_url: address of a SQL database: with engine ``python`` a URL of SQLAlchemy
         (``postgresql://host/db``), with ``spark`` one of JDBC (``jdbc:postgresql://host/db``)
@@ -82,14 +82,14 @@ class LakeIngestOperator(LakeJobOperator):
     :param source_options: with ``jdbc_url`` and engine ``spark``: further options of Spark's JDBC
         source. Passwords are refused here: use ``jdbc_conn_id``
     :param checkpoint: with ``source``: the path or URI of a directory that records the ingested
-        files. Each file is ingested once, and a later run ingests only new files. A file that has
-        changed since is refused. The commits have the identity of the checkpoint, not that of the
-        task
-    :param files_per_batch: with ``checkpoint``: the most files in one commit
+        files. A later run ingests only new files, and refuses files that have changed since. The
+        commits have the identity of the checkpoint, not that of the task
+    :param files_per_batch: with ``checkpoint``: the most files in one commit. Default: all new
+        files
     :param poll: with ``checkpoint`` or ``source_table``: run as a stream that looks for new files
         or changes at this interval, such as ``"10 s"``, until the process ends
-    :param columns: for files and SQL tables: columns of the table that have another name in the
-        source, as ``{"amount": "Amount (EUR)"}``. All other columns have the same name in both
+    :param columns: for files and SQL tables: for each column of the table that has another name in
+        the source, that name, such as ``{"amount": "Amount (EUR)"}`` for the table's ``amount``
     :param casts: for files and SQL tables: columns of the table whose values are cast, as in SQL,
         before they are written: ``{"amount": "DECIMAL(10, 2)"}``. A new column gets this type
     :param overwrite: replace rows in the same commit: ``partitions`` replaces all rows of the
@@ -121,7 +121,7 @@ class LakeIngestOperator(LakeJobOperator):
     :param dry_run: only show the files, the columns of a new table, and the changes of an existing
         table that ``on_schema_change`` allows. Values are not checked
     :param stage: only write the data files; ``LakeCommitOperator`` publishes them later. ``staged``
-        in the result is their address for that operator
+        in the result is their address for that operator. Not for Mixed tables
     :param ingest_again: ingest all files of ``source`` in every run. Default: skip files that
         earlier runs of the task have ingested, if the task only adds rows
     :param on_clear: if the task is cleared after a success: ``redo`` does the work again, and the

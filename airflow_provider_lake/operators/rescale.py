@@ -17,7 +17,8 @@ class LakeRescaleOperator(LakeJobOperator):
     """Rewrites partitions with another number of buckets; skips partitions that already have this
     number.
 
-    :param bucket: the number of buckets. Default: the table's option ``bucket``
+    :param bucket: the number of buckets. Default: the table option ``bucket``. With another number,
+        writes to the rewritten partitions are refused until you change the option
     :param where: a SQL condition on partition columns
     :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such
         dicts. An empty list selects no partition, an empty dict every partition

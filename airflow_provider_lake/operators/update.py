@@ -26,14 +26,14 @@ class LakeUpdateOperator(LakeJobOperator):
         IS NULL"``; ``"TRUE"`` selects all rows
     :param set: the new value of each column, such as ``{"note": "paid", "price": None}``; None
         stores NULL. A text is converted to the type of the column, as in SQL. Columns of the
-        primary key cannot be updated
+        primary key cannot be set
     :param read_snapshot: for Paimon tables with a primary key, with ``conflict``: the position at
         which an earlier task read the table, such as ``"main/7"``. The rows are searched in this
         state, and a row whose key other commits have changed since is kept. Default: the newest
         snapshot
-    :param conflict: with ``read_snapshot``: ``transaction-order``, the only value. It may be left
-        out if the table option ``write.conflict`` has this value. A Mixed table always uses this
-        order and refuses ``read_snapshot``, because each task on it is a batch
+    :param conflict: required with ``read_snapshot``, unless the table option ``write.conflict`` is
+        ``transaction-order``, the only value. A Mixed table always uses this order and refuses
+        ``read_snapshot``, because each task on it is a batch
     :param dry_run: only count the rows, and the files that have these rows
     :param on_clear: if the task is cleared after a success: ``redo`` updates again, also rows that
         arrived since; ``skip`` does nothing. Default: ``redo``

@@ -42,19 +42,19 @@ class CheckRequest(TableRequest):
     """
 
     staged: Sequence[str] | None = None
-    """Addresses of staged results, as returned by the job that staged them. Default: the published
-    rows.
+    """Addresses of staged results: ``staged`` in the results of the job ``ingest``. Default: the
+    published rows.
     """
     replaces: Numbered | None = None
-    """With ``staged``: the number of the snapshot whose rows the commit will replace, so that
-    ``unique`` ignores these rows. Default: the commit only adds rows.
+    """With ``staged``: the number of the snapshot (in an Iceberg table its id) whose rows the
+    commit will replace, so that ``unique`` ignores these rows. Default: the commit only adds rows.
     """
     where: str | None = None
     """Check only rows that meet this SQL condition."""
     min_rows: RowCount | None = None
-    """The fewest rows that there may be. Default: no limit."""
+    """The least number of rows. Default: no limit."""
     max_rows: RowCount | None = None
-    """The most rows that there may be. Default: no limit."""
+    """The largest number of rows. Default: no limit."""
     not_null: ColumnNames | None = None
     """Columns that must not have nulls."""
     unique: UniqueColumns | None = None
@@ -64,8 +64,8 @@ class CheckRequest(TableRequest):
     accepted_values: AcceptedValues | None = None
     """The values that a column may have, such as ``{"status": ["new", "paid"]}``."""
     freshness: AgesByColumn | None = None
-    """The age that the newest time in each column must not exceed, such as ``{"ordered_at": "1
-    d"}``.
+    """For DATE and TIMESTAMP columns: the age that the newest time in the column must not exceed,
+    such as ``{"ordered_at": "1 d"}``.
     """
     conditions: Sequence[str] | None = None
     """SQL conditions that each row must meet, such as ``["amount >= 0"]``."""

@@ -14,11 +14,11 @@ __all__ = ["StagedCommitRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class StagedCommitRequest(CommitRequest):
-    """Publish staged results in one snapshot, once."""
+    """Publish staged results of a Paimon or Iceberg table in one snapshot, once."""
 
     staged: Sequence[str]
-    """Addresses of staged results, as returned by the job that staged them. Without a commit
-    identity the addresses identify the commit: the same list is published once.
+    """Addresses of staged results: ``staged`` in the results of the job ``ingest``. Without a
+    commit identity the addresses identify the commit: the same list is published once.
     """
 
     def __post_init__(self) -> None:

@@ -43,13 +43,15 @@ class JobRequest:
     warehouse: str
     """Path or URI of the warehouse."""
     catalog_options: Mapping[str, str] | None = declared(default=None, repr=False)
-    """Options of the catalog and its storage. Their values appear in no message."""
+    """[Options of the catalog](reference/catalog-options.md) and its storage. No message shows
+    their values.
+    """
     engine: Engine = "python"
-    """``python`` does all work in this process. With ``spark``, Spark's tasks read and write the
-    rows of ``ingest``, ``check``, ``rescale``, ``maintain`` and the jobs that compact. For
-    ``remove_orphans`` of a Paimon table the tasks read the manifests and directories; other tables
-    refuse ``spark`` there. All other jobs, such as ``delete`` and ``update``, run in this process,
-    the driver, with either engine.
+    """With ``python`` one process does all work. With ``spark`` Spark's tasks read and write the
+    rows of ``ingest``, ``check``, ``rescale``, ``maintain``, ``compact``, ``compact_database`` and
+    ``changelog``; for ``remove_orphans`` of a Paimon table they read the manifests and directories
+    (other tables refuse ``spark`` there). In all other jobs, such as ``delete``, one process does
+    the work with either engine.
     """
 
     def __post_init__(self) -> None:
@@ -64,7 +66,7 @@ class TableRequest(JobRequest):
     """Keys of every job on one table."""
 
     table: str
-    """``database.table``, or a branch of it: ``database.table$branch_name``."""
+    """``database.table``, or a branch of it, as in ``shop.orders$branch_dev``."""
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
@@ -85,21 +87,21 @@ class CommitKeys:
 
     commit_user: str | None = None
     """The name of the run, such as a UUID. ``commit_user`` and ``commit_identifier`` together are
-    the commit identity: a retry with the same identity publishes nothing twice. A job on a database
-    uses one identity for all tables, and each table records it separately.
+    the commit identity: a retry with the same identity publishes nothing twice.
+    ``compact_database`` uses one identity for all tables.
     """
     commit_identifier: int | None = None
-    """The number of the commit in the run that ``commit_user`` names, such as 1. Give both keys or
-    neither.
+    """The number of the commit in the run that ``commit_user`` names, such as 1; each later commit
+    of the run needs a higher number. Give both keys or neither.
     """
     commit_first_try_millis: int | None = None
-    """A time before the first attempt of the commit, in epoch milliseconds. A retry then fails if
-    it does not find the commit and snapshots have expired since. Without this key a retry may
-    publish twice.
+    """The time at which the first attempt of the commit began, in epoch milliseconds. If a retry
+    does not find the commit, and snapshots since that time may have expired, it fails. Without this
+    key it may publish twice.
     """
     commit_first_try_head: str | None = None
-    """The identity of the newest snapshot when the first attempt began:
-    ``table.position().identity``. While this snapshot exists, no expiry makes a retry fail.
+    """With ``commit_first_try_millis``: the identity of the newest snapshot when the first attempt
+    began, ``table.position().identity``. While this snapshot exists, no expiry makes a retry fail.
     """
     commit_replaces: int | None = None
     """For ``ingest`` and ``commit`` on Paimon and Iceberg tables: the number of the snapshot (in an

@@ -61,8 +61,8 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     ``minor``, and sort the rows of the new files.
     """
     idle: Duration | None = None
-    """Only partitions whose newest file is older than this, such as ``"1 h"``; these are compacted
-    completely. Only for Paimon tables.
+    """Only partitions whose newest file is older than this; these are compacted completely. Only
+    for Paimon tables.
     """
     buckets: BucketNumbers | None = None
     """Only these buckets of each partition. Only for Paimon tables."""
@@ -84,8 +84,8 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     one commit.
     """
     executor: Executor | None = None
-    """With engine ``python``: ``threads`` compacts several buckets in parallel, ``serial`` one
-    after the other. Default: ``threads``.
+    """With engine ``python``: ``threads`` compacts several buckets or groups of files in parallel,
+    ``serial`` one after the other. Default: ``threads``.
     """
     dry_run: bool = False
     """Only report what would be compacted."""
@@ -123,16 +123,16 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
     table select. In Iceberg and Mixed tables the strategies select as in the job ``compact``.
     """
     where: str | None = None
-    """Compact only partitions that meet this SQL condition on partition columns; of Iceberg tables
-    only files that may have rows that meet it, on any columns. This key skips Mixed tables.
+    """A SQL condition on partition columns, of Iceberg tables on any columns, as in the job
+    ``compact``. Mixed tables are skipped, and tables without these columns fail.
     """
     idle: Duration | None = None
-    """Only partitions whose newest file is older than this, such as ``"1 h"``; these are compacted
-    completely. Iceberg tables fail with this key, and Mixed tables are skipped.
+    """Only partitions whose newest file is older than this; these are compacted completely. Iceberg
+    tables fail with this key, and Mixed tables are skipped.
     """
     executor: Executor | None = None
-    """With engine ``python``: ``threads`` compacts several buckets in parallel, ``serial`` one
-    after the other. Default: ``threads``.
+    """With engine ``python``: ``threads`` compacts several buckets or groups of files in parallel,
+    ``serial`` one after the other. Default: ``threads``.
     """
     dry_run: bool = False
     """Only report what would be compacted."""
@@ -145,13 +145,13 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangelogRequest(CommitRequest, PartitionsRequest):
-    """Compact a table so that its changelog gets the changes that it does not have yet. The table
-    option ``changelog-producer`` must be ``lookup``, which compacts with the strategy ``minor``, or
-    ``full-compaction``, which compacts every bucket with new rows in full.
+    """Compact a Paimon table so that its changelog gets the changes that it does not have yet. The
+    table option ``changelog-producer`` must be ``lookup``, which compacts with the strategy
+    ``minor``, or ``full-compaction``, which compacts every bucket with new rows in full.
     """
 
     idle: Duration | None = None
-    """Only partitions whose newest file is older than this, such as ``"1 h"``."""
+    """Only partitions whose newest file is older than this; these are compacted completely."""
     executor: Executor | None = None
     """With engine ``python``: ``threads`` compacts several buckets in parallel, ``serial`` one
     after the other. Default: ``threads``.

@@ -14,11 +14,11 @@ __all__ = ["ExpirePartitionsRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class ExpirePartitionsRequest(TableRequest):
-    """Delete the rows of old partitions, in one or more commits."""
+    """Delete the rows of old partitions of a Paimon table, in one or more commits."""
 
     expiration_time: Expiration | None = None
-    """Delete partitions older than this: an age such as ``"7 d"``, or a time. Default: the
-    table option ``partition.expiration-time``; without it the job fails.
+    """Delete partitions older than this. Default: the table option ``partition.expiration-time``;
+    without it the job fails.
     """
     strategy: Literal["values-time", "update-time"] | None = None
     """``values-time`` takes the age of a partition from its values, ``update-time`` from its

@@ -29,11 +29,10 @@ class ExpireSnapshotsRequest(TableRequest):
     a Mixed table ``snapshot.keep.min-count``.
     """
     older_than: PastTime | None = None
-    """Beyond the newest ``retain_min``, delete snapshots whose successor was committed before
-    this: a time, or an age such as ``"2 d"``; in Iceberg and Mixed tables the time of the
-    snapshot itself counts. Default: the table option ``snapshot.time-retained``; of an
-    Iceberg table ``history.expire.max-snapshot-age-ms``; of a Mixed table
-    ``snapshot.keep.duration``, and for its change store ``change.data.ttl.minutes``.
+    """Beyond the newest ``retain_min``, delete snapshots whose successor was committed before this;
+    in Iceberg and Mixed tables the time of the snapshot itself counts. Default: the table option
+    ``snapshot.time-retained``; of an Iceberg table ``history.expire.max-snapshot-age-ms``; of a
+    Mixed table ``snapshot.keep.duration``, and for its change store ``change.data.ttl.minutes``.
     """
     limit: Numbered | None = None
     """Delete at most this many snapshots. Default: the table option ``snapshot.expire.limit``.

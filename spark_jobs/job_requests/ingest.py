@@ -94,19 +94,19 @@ _ONLY_TO_CREATE = ("primary_key", "partition_by", "table_options")
 
 @dataclass(frozen=True, kw_only=True)
 class IngestRequest(BatchRequest):
-    """Add rows to a table: from files, change messages, a SQL table, or the changes of another lake
-    table. Jobs with the same commit identity add the rows once. Give exactly one of the keys
+    """Add rows to a table: from files, change messages, a SQL table, or the changes of another
+    Paimon table. Jobs with the same commit identity add the rows once. Give exactly one of the keys
     ``source``, ``source_table`` and ``jdbc_url``.
     """
 
     source: str | None = None
-    """Path, URI or glob of files. Files in a bucket or on HDFS are opened with the storage options
-    of the catalog.
+    """Path, URI or glob of files. Files whose name begins with ``.`` or ``_`` are ignored. Files in
+    a bucket or on HDFS are opened with the storage options of the catalog.
     """
     format: SourceFormat | MessageFormat | None = None
     """Format of the files. Default: by their suffix. JSON means one object per line. Change
-    messages, one per line, need their format here. The job upserts and deletes their rows, adds new
-    columns and widens types.
+    messages, also one per line, need their format here: the job then upserts and deletes their
+    rows, adds new columns and widens types.
     """
     delimiter: DialectCharacter | None = None
     """For CSV files: the character between two values; ``\\t`` is a tab. Default: a comma."""
@@ -131,16 +131,14 @@ class IngestRequest(BatchRequest):
     compression: Compression | None = None
     """Compression of the files. Default: by their suffix, ``.gz``, ``.bz2`` or ``.zst``."""
     messages_of: MessageTable | None = None
-    """Ingest only the change messages of this source table, ``database.table``; skip those of other
-    tables.
-    """
+    """With change messages: ingest only those of this source table, ``database.table``."""
     source_table: str | None = None
-    """Another table of the warehouse, ``database.table``; the job ingests its changes since the
-    last run. Both tables must be Paimon tables.
+    """Another table of the warehouse, ``database.table``: ingest its changes since the last run.
+    Both tables must be Paimon tables.
     """
     consumer: ConsumerName | None = None
-    """Required with ``source_table``: the consumer of that table that stores the position of this
-    reader. The position moves after the rows are committed. The first run reads all rows.
+    """Required with ``source_table``: the consumer of the source table that stores the position of
+    this job. The position moves after the rows are committed. The first run reads all rows.
     """
     jdbc_url: str | None = None
     """Address of a SQL database: with engine ``python`` a URL of SQLAlchemy
@@ -153,10 +151,9 @@ class IngestRequest(BatchRequest):
     Spark's JDBC source.
     """
     checkpoint: str | None = None
-    """With ``source``: the path or URI of a directory that records the ingested files. Each file is
-    ingested once, and a later run ingests only new files. A file that has changed since is refused.
-    The checkpoint has its own commit identity: ``commit_user`` and ``commit_identifier`` have no
-    effect.
+    """With ``source``: the path or URI of a directory that records the ingested files. A later run
+    ingests only new files, and refuses files that have changed since. The checkpoint has its own
+    commit identity: ``commit_user`` and ``commit_identifier`` have no effect.
     """
     ingested_by: str | None = None
     """With ``source`` and a commit identity: a name of the task, the same in all of its runs. The
@@ -170,14 +167,14 @@ class IngestRequest(BatchRequest):
     ingested again, with a warning: its rows are then in the table twice. Default: the commit user.
     """
     files_per_batch: Numbered | None = None
-    """With ``checkpoint``: the most files in one commit."""
+    """With ``checkpoint``: the most files in one commit. Default: all new files."""
     poll: Interval | None = None
     """With ``checkpoint`` or ``source_table``: run as a stream that looks for new files or changes
-    at this interval, such as ``"10 s"``, until the process ends.
+    at this interval, until the process ends.
     """
     columns: ColumnSources | None = None
-    """For files and SQL tables: columns of the table that have another name in the source, as
-    ``{"amount": "Amount (EUR)"}``. All other columns have the same name in both.
+    """For files and SQL tables: for each column of the table that has another name in the source,
+    that name, such as ``{"amount": "Amount (EUR)"}`` for the table's ``amount``.
     """
     casts: ColumnCasts | None = None
     """For files and SQL tables: columns of the table whose values are cast, as in SQL, before they
@@ -213,7 +210,9 @@ class IngestRequest(BatchRequest):
     ``on_schema_change`` allows. Values are not checked.
     """
     stage: bool = False
-    """Only write data files; the job ``commit`` takes their address, ``staged`` in the result."""
+    """Only write data files; the job ``commit`` takes their address, ``staged`` in the result. Not
+    for Mixed tables.
+    """
 
     def __post_init__(self) -> None:
         BatchRequest.__post_init__(self)

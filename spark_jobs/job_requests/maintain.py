@@ -37,9 +37,9 @@ class MaintainRequest(JobRequest):
     regular expression.
     """
     expire_consumers: PastTime | None = None
-    """Delete consumers without progress since this time, or for this long, such as ``"2 d"``.
-    The table option ``consumer.expiration-time`` of Paimon tables deletes consumers, too; by
-    default only the table option does.
+    """Delete consumers of Paimon tables without progress since this time, or for this long. The
+    table option ``consumer.expiration-time`` deletes consumers, too; by default only the table
+    option does.
     """
     fail_when: Literal["degraded", "unhealthy"] | None = None
     """``degraded``: fail, with the remaining problems, if the verdict after the work is

@@ -12,8 +12,9 @@ __all__ = ["PublishRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class PublishRequest(TableRequest):
-    """Publish snapshots of a Paimon table as Iceberg metadata, after commits of other engines. The
-    table needs the option `metadata.iceberg.storage`, such as `table-location`.
+    """Publish snapshots of a Paimon table as Iceberg metadata: those of other engines, and all with
+    ``iceberg.publish-mode`` = ``async``. The table needs the option ``metadata.iceberg.storage``,
+    such as ``table-location``.
     """
 
     check: bool = False

@@ -19,9 +19,8 @@ class RemoveOrphansRequest(TableRequest):
     """Delete files that no snapshot, tag, branch or changelog references. Dry run by default."""
 
     older_than: PastTime | None = None
-    """Only files last changed before this: a time, or an age such as ``"2 d"``. Default: one
-    day before the newest commit; without a commit, one day ago; for Iceberg and Mixed tables,
-    three days ago.
+    """Only files last changed before this. Default: one day before the newest commit; without a
+    commit, one day ago; for Iceberg and Mixed tables, three days ago.
     """
     dry_run: bool = True
     """Only list the files that would be deleted."""
@@ -40,8 +39,8 @@ class RemoveOrphansRequest(TableRequest):
     Only for Paimon tables.
     """
     staged_older_than: PastTime | None = None
-    """Delete unpublished staged results that are older than this time or age, such as ``"7 d"``,
-    with their files. Default: all are kept.
+    """Also delete unpublished staged results that are older than this, with their files. Default:
+    all are kept.
     """
 
     def __post_init__(self) -> None:

@@ -13,11 +13,13 @@ __all__ = ["RescaleRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class RescaleRequest(PartitionsRequest):
-    """Rewrite partitions with another number of buckets; skip partitions that already have this
-    number.
+    """Rewrite partitions of a Paimon table with another number of buckets; skip partitions that
+    already have this number.
     """
 
     bucket: Numbered | None = None
-    """The number of buckets. Default: the table option ``bucket``."""
+    """The number of buckets. Default: the table option ``bucket``. With another number, writes to
+    the rewritten partitions are refused until you change the option.
+    """
     dry_run: bool = False
     """Only report what would be done."""

@@ -16,10 +16,10 @@ _TARGETS = ("snapshot", "tag", "as_of", "watermark")
 
 @dataclass(frozen=True, kw_only=True)
 class RollbackRequest(CommitRequest):
-    """Restore an earlier snapshot: by number, tag, time or watermark; give exactly one of these
-    four keys. Jobs with the same commit identity restore the table once; for an Iceberg table they
-    also need ``commit_first_try_millis``, and on other branches than main
-    ``commit_first_try_head``.
+    """Restore an earlier snapshot of a Paimon or Iceberg table: give exactly one of the keys
+    ``snapshot``, ``tag``, ``as_of`` and ``watermark``. Jobs with the same commit identity restore
+    the table once; for an Iceberg table they also need ``commit_first_try_millis``, and on other
+    branches than main ``commit_first_try_head``.
     """
 
     snapshot: Numbered | None = None

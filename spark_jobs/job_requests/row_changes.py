@@ -26,8 +26,8 @@ class RowChangeRequest(CommitRequest):
     key other commits have changed since is kept. Default: the newest snapshot.
     """
     conflict: Literal["transaction-order"] | None = None
-    """With ``read_snapshot``: ``transaction-order``, the only value. It may be left out if the
-    table option ``write.conflict`` has this value. A Mixed table always uses this order and refuses
+    """Required with ``read_snapshot``, unless the table option ``write.conflict`` is
+    ``transaction-order``, the only value. A Mixed table always uses this order and refuses
     ``read_snapshot``, because each job on it is a [batch](mixed-batches.md).
     """
     dry_run: bool = False
@@ -49,5 +49,6 @@ class UpdateRequest(RowChangeRequest):
 
     set: NewColumnValues
     """The new value of each column, such as ``{"note": "paid", "price": null}``; null stores NULL.
-    A text is converted to the type of the column, as in SQL.
+    A text is converted to the type of the column, as in SQL. Columns of the primary key cannot be
+    set.
     """

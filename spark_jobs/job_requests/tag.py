@@ -29,8 +29,8 @@ _ONLY_WITH = {
 
 @dataclass(frozen=True, kw_only=True)
 class TagRequest(TableRequest):
-    """Create, replace, rename or delete a tag: a named snapshot, whose rows remain readable while
-    it has the tag.
+    """Create, replace, rename or delete a tag of a Paimon or Iceberg table: a named snapshot, whose
+    rows remain readable while it has the tag.
     """
 
     action: Literal["create", "delete", "replace", "rename"]
@@ -50,9 +50,9 @@ class TagRequest(TableRequest):
     value. Only for Paimon tables.
     """
     retain: Retention | None = None
-    """``create``, ``replace``: the lifetime of the tag, such as ``"7 d"``, in an Iceberg table from
-    the commit of the snapshot. Default: the table option ``tag.default-time-retained``, of an
-    Iceberg table ``history.expire.max-ref-age-ms``; without it the tag is kept until you delete it.
+    """``create``, ``replace``: the lifetime of the tag, in an Iceberg table from the commit of the
+    snapshot. Default: the table option ``tag.default-time-retained``, of an Iceberg table
+    ``history.expire.max-ref-age-ms``; without it the tag is kept until you delete it.
     """
     exist_ok: bool = False
     """``create``: do nothing if the tag exists, even if it names another snapshot."""
@@ -61,9 +61,9 @@ class TagRequest(TableRequest):
     missing_ok: bool = False
     """``delete``: ignore a tag that does not exist."""
     force: bool = False
-    """``delete``, ``replace``: accept also a tag at which a branch began, or a tag that keeps files
-    which a rollback restored (the latter only if the table has at most 100 snapshots and changelogs
-    together). For an Iceberg table the key has no effect.
+    """``delete``, ``replace``: also accept a tag at which a branch began, or one that keeps files
+    which a rollback restored (the latter only in a table of at most 100 snapshots and changelogs).
+    For an Iceberg table the key has no effect.
     """
     dry_run: bool = False
     """``delete``: only report what would be deleted."""
