@@ -32,6 +32,12 @@ _TAKES = {
         f"{_TIME} or an age"
     ),
     "a duration such as '10 s'": "[a duration](#times-and-ages)",
+    "a position, as the text of table.position()": "a position, from `table.position()`",
+    "an object of table columns with their source columns, none of them twice": (
+        "an object of column names"
+    ),
+    "an object with an age such as '1 d' for each column": "an object of ages",
+    "an object with a new value for each column": "an object of values",
 }
 
 _SHARED = (JobRequest, TableRequest, CommitKeys)
@@ -152,7 +158,9 @@ def _row(key: Field[Any], hint: Any, meaning: str) -> str:
     default = "" if key.default in (MISSING, None) else f"`{json.dumps(key.default)}`"
     needed = "**required**" if key.default is MISSING else default
     wanted = wanted_text(hint)
-    return f"| `{key.name}` | {_TAKES.get(wanted, wanted)} | {needed} | {meaning} |"
+    takes = _TAKES.get(wanted, wanted)
+    takes = takes.replace(" or ", ", ", takes.count(" or ") - 1)
+    return f"| `{key.name}` | {takes} | {needed} | {meaning} |"
 
 
 def _owner(request: type[Any], name: str) -> type[Any]:

@@ -21,9 +21,9 @@ class ChangelogOptions:
         "changelog-producer",
         one_of("none", "input", "lookup", "full-compaction"),
         "none",
-        "Changes kept in changelog files: none; the rows as they were written (input); the changes "
-        "that new rows make, added by their first compaction (lookup); or the differences between "
-        "full compactions (full-compaction).",
+        "Changes that changelog files of a primary-key table keep: none; the rows as they were "
+        "written (input); the changes that new rows make, added by their first compaction "
+        "(lookup); or the differences between full compactions (full-compaction).",
     )
     changelog_row_deduplicate = Option(
         "changelog-producer.row-deduplicate",
@@ -62,9 +62,9 @@ class ChangelogOptions:
         "full-compaction.delta-commits",
         OPTIONAL_NUMBER,
         "",
-        "Number of commits after which writers of other engines compact a bucket in full. If it is "
-        "set, reads with scan.mode = compacted-full skip the other compactions of those writers. "
-        "Writers of this library never compact: run `lake compact` with --strategy full instead.",
+        "Number of commits after which writers of other engines compact a bucket in full. If it "
+        "is set, reads with scan.mode = compacted-full skip the other compactions of those "
+        "writers. Writers of this library never compact: run `lake compact` instead.",
         group=Group.PERFORMANCE,
     )
     deletion_vectors_bitmap64 = Option(

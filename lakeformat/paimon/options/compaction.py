@@ -44,7 +44,7 @@ class CompactionOptions:
         "",
         "Number of sorted runs of a bucket at which writers of other engines wait for a "
         "compaction; empty: three more than the compaction trigger. Writers of this library never "
-        "wait; `lake health` reports a bucket with as many runs as unhealthy.",
+        "wait; `lake health` then reports the bucket as unhealthy.",
         group=Group.PERFORMANCE,
     )
     num_levels = Option(

@@ -115,20 +115,21 @@ class FileOptions:
         "changelog-file.format",
         or_unset(_FORMAT),
         "",
-        "Format of new changelog files, if it differs from the data files of their level.",
+        "Format of new changelog files. Unset: that of the data files of their level.",
     )
     changelog_file_compression = Option(
         "changelog-file.compression",
         or_unset(_COMPRESSION),
         "",
-        "Compression of new changelog files, if it differs from the data files of their level.",
+        "Compression of new changelog files. Unset: that of the data files of their level.",
         group=Group.PERFORMANCE,
     )
     changelog_statistics_mode = Option(
         "changelog-file.stats-mode",
         or_unset(STATISTICS_MODE),
         "",
-        "Like metadata.stats-mode, for changelog files, which readers seldom filter.",
+        "Like metadata.stats-mode, for changelog files. Unset: as for the data files of their "
+        "level.",
         group=Group.PERFORMANCE,
     )
     file_suffix_include_compression = Option(
@@ -148,7 +149,9 @@ class FileOptions:
         "metadata.stats-mode",
         STATISTICS_MODE,
         "truncate(16)",
-        "The statistics of each column in manifests, by which scans skip files.",
+        "Statistics of columns in manifests, by which scans skip files: none; counts of nulls "
+        "(counts); also the smallest and largest value (full), with texts cut to n characters "
+        "(truncate(n)).",
         group=Group.PERFORMANCE,
     )
     statistics_mode_per_level = Option(
@@ -190,8 +193,8 @@ class FileOptions:
         "data-file.external-paths",
         ADDRESSES,
         "",
-        "Directories outside the table for new data and changelog files; used once "
-        "data-file.external-paths.strategy is set.",
+        "Directories outside the table for new data and changelog files, unless "
+        "data-file.external-paths.strategy is none.",
     )
     data_file_external_paths_strategy = Option(
         "data-file.external-paths.strategy",

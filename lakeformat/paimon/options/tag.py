@@ -27,9 +27,9 @@ class TagOptions:
         "tag.automatic-creation",
         one_of("none", "process-time", "watermark", "batch"),
         "none",
-        "Tags that `tags.create_due` creates: none, one per period by commit time or by "
-        "watermark, or a tag of the newest snapshot. Writers of other engines create them on "
-        "commit.",
+        "Tags that `lake tag create-due` creates: none; one per period, by commit time "
+        "(process-time) or by watermark; or one of the newest snapshot (batch). Writers of other "
+        "engines create them on commit.",
     )
     tag_creation_period = Option(
         "tag.creation-period",
@@ -68,8 +68,8 @@ class TagOptions:
         "tag.num-retained-max",
         OPTIONAL_NUMBER,
         "",
-        "The most automatic tags; `tags.create_due` deletes older ones. Empty: all are kept. With "
-        "tag.automatic-creation = batch, tags of any kind count, and are deleted.",
+        "The most automatic tags; `lake tag create-due` deletes older ones. Empty: all are kept. "
+        "With tag.automatic-creation = batch, tags of any kind count, and are deleted.",
     )
     tag_default_time_retained_millis = Option(
         "tag.default-time-retained",
@@ -81,7 +81,7 @@ class TagOptions:
         "tag.time-expire-enabled",
         BOOLEAN,
         "true",
-        "`tags.expire` deletes tags whose retention time has passed.",
+        "`lake tag expire` deletes tags whose retention time has passed.",
     )
     tag_batch_customized_name = Option(
         "tag.batch.customized-name",

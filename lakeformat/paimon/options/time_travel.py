@@ -68,8 +68,7 @@ class TimeTravelOptions:
         "scan.timestamp-millis",
         OPTIONAL_MILLIS,
         "",
-        "By default, a scan reads the newest snapshot at or before this time, in milliseconds "
-        "since 1970.",
+        "By default, a scan reads the newest snapshot at or before this time.",
         older_keys=("log.scan.timestamp-millis",),
     )
     scan_watermark = Option(

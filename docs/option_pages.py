@@ -1,0 +1,154 @@
+"""The pages of table options: those of this library, and those that only other engines have."""
+
+from __future__ import annotations
+
+import re
+
+from lakeformat.files.codecs import COMPRESSIONS
+from lakeformat.paimon.options import declared_options
+from lakeformat.paimon.options.foreign import (
+    FOREIGN_OPTIONS,
+    FOREIGN_PATTERNS,
+    MEANING_PREFIXES,
+    ForeignClass,
+    ForeignOption,
+)
+from lakeformat.paimon.options.foreign.meaning import UNKNOWN_MEANING
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.options.option import ColumnOption, Group, Option
+from lakeformat.paimon.schema_changes.option_rules import is_fixed
+
+__all__ = ["options_page", "other_engines_page"]
+
+
+def options_page(generated: str) -> str:
+    """Return the page of all table options, grouped by purpose."""
+    lines = ["# Table options", "", generated, ""]
+    lines += [
+        "This page has the options of Paimon tables. Give them as str to",
+        "`create_table(..., options={...})`; the table's schema stores them. `lake set-option`",
+        "changes them later, except those that are fixed after the first snapshot. A key that",
+        "differs from a known one by a few letters is refused, and the error names the known key.",
+        "Credentials and unknown keys that begin with `file-index.` are refused, too. For other",
+        "keys see [options of other engines](options-of-other-engines.md).",
+        "",
+        "- A row has a **kind**: `+I` (insert), `-U` and `+U` (an update: the row before and",
+        "  after) or `-D` (delete).",
+        "- Writers add most files of a primary-key table to **level** 0 of a bucket; compactions",
+        "  merge them to higher levels. A **sorted run** is one file of level 0, or all files of a",
+        "  higher level. A **full** compaction compacts every bucket completely; a **minor** one",
+        "  (`lake compact` with `--strategy minor`) compacts the files that the options select.",
+        "- An **expiry** deletes old snapshots, changelogs or partitions. Writers of this library",
+        "  never do that; `lake expire`, `lake partition expire` and `lake maintain` do.",
+        "- A [**changelog**](../changelog.md) has the changes of rows, for readers of changes. A",
+        "  **consumer** stores the position of such a reader.",
+        "- Options with `iceberg.` in their key are for [published tables](../publish.md).",
+        "- A **duration** or a **size** is a number with a unit: `10 s`, `7 d`; `128 mb`, `1 gb`.",
+        f"- A **compression** is one of {', '.join(COMPRESSIONS)}.",
+    ]
+    for group in Group:
+        lines += ["", f"## {group.capitalize()}", ""]
+        lines += ["| option | takes | default | meaning |", "|---|---|---|---|"]
+        lines += [_option_row(option) for option in declared_options() if option.group is group]
+    return "\n".join(lines) + "\n"
+
+
+def other_engines_page(generated: str) -> str:
+    """Return the page of the options that only other engines implement, with their effects here."""
+    lines = ["# Options of other engines", "", generated, ""]
+    lines += [
+        "Flink, Java and Spark know options of Paimon tables that this library does not implement.",
+        "This page has the effect of each such option in this library. Those of the last section",
+        "can prevent that a table is read or written.",
+    ]
+    return "\n".join([*lines, *_theirs(), *_layout(), *_meaning()]) + "\n"
+
+
+def _theirs() -> list[str]:
+    return [
+        *("", "## Ignored, for other engines", ""),
+        "These affect neither the rows of a table nor its files. A key that is neither on this",
+        "page nor one of the [options of this library](options.md) is ignored, too, and `lake",
+        "health` names it in a note; but unknown keys with a prefix of the last section prevent",
+        "operations. `create_table` and `alter_table` refuse to set misspellings of known keys,",
+        "credentials, and unknown keys that begin with `file-index.`. Of two options, this library",
+        "checks the value: `deletion-vectors.modifiable` and",
+        "`metadata.iceberg.hive-client-class`.",
+        *("", "| they concern | options |", "|---|---|"),
+        *_foreign_rows(ForeignClass.THEIRS),
+    ]
+
+
+def _layout() -> list[str]:
+    return [
+        *("", "## Ignored, for files of another layout", ""),
+        "These affect the layout of files, not the rows. Files written here follow the [options of",
+        "this library](options.md) instead, and `lake health` names the ignored ones in a note.",
+        *("", "| they concern | options |", "|---|---|"),
+        *_foreign_rows(ForeignClass.LAYOUT),
+    ]
+
+
+def _meaning() -> list[str]:
+    prefixes = ", ".join(f"`{prefix}`" for prefix in MEANING_PREFIXES)
+    return [
+        *("", "## Refused, operation by operation", ""),
+        "These affect rows or give a guarantee, and this version does not implement them. The",
+        "operations of the last column are refused with the name of the option; all other",
+        "operations work. A *read* is one of the rows of a snapshot; *changes* are read between",
+        "snapshots. A *write* can also be an update or a delete of rows. A *commit* is here one",
+        "that writes no rows, such as to drop partitions, roll back or analyze. An *expire*",
+        "deletes snapshots, also in a rollback. An unlisted key",
+        f"that begins with {prefixes}",
+        "is treated like the last line. With an allowed value no operation is refused; for",
+        "`metadata.iceberg.storage` see [publishing](../publish.md). `create_table` and",
+        "`alter_table` refuse to set any other value.",
+        *("", "| option | meaning | allowed values | refused operations |", "|---|---|---|---|"),
+        *(
+            f"| `{key}` | {option.says} | {_values(option)} | {_refused(option)} |"
+            for key, option in sorted(FOREIGN_OPTIONS.items())
+            if option.kind is ForeignClass.MEANING
+        ),
+        f"| any other that begins with one of these prefixes | {UNKNOWN_MEANING.says} "
+        f"| {_values(UNKNOWN_MEANING)} | {_refused(UNKNOWN_MEANING)} |",
+    ]
+
+
+def _foreign_rows(kind: ForeignClass) -> list[str]:
+    by_concern: dict[str, list[str]] = {}
+    for key, option in sorted({**FOREIGN_OPTIONS, **FOREIGN_PATTERNS}.items()):
+        if option.kind is kind:
+            by_concern.setdefault(option.says, []).append(f"`{key}`")
+    return [f"| {says} | {', '.join(keys)} |" for says, keys in sorted(by_concern.items())]
+
+
+def _values(option: ForeignOption) -> str:
+    return ", ".join(f"`{value}`" for value in option.harmless if value)
+
+
+def _refused(option: ForeignOption) -> str:
+    where = f"; refused only for {option.only}" if option.only else ""
+    return ", ".join(each for each in Operation if each in option.refuses) + where
+
+
+def _takes(name: str) -> str:
+    """Return the name of a kind of values in the words that the head of the page explains."""
+    for long, short in (
+        (" or ".join(COMPRESSIONS), "a compression"),
+        ("a duration such as '10 s'", "a duration"),
+        ("a size such as '128 mb'", "a size"),
+        ("; empty if", ", or empty if"),
+        (", or empty if unset", ", or empty"),
+        ("level:value, … where a value is", "level:value pairs with commas between; the value is"),
+    ):
+        name = name.replace(long, short)
+    if re.fullmatch(r"\S+( or \S+)+", name):  # a list of words
+        return name.replace(" or ", ", ", name.count(" or ") - 1)
+    return name
+
+
+def _option_row(option: Option[object]) -> str:
+    default = f"`{option.default}`" if str(option.default) else ""
+    fixed = is_fixed(option.key) and not isinstance(option, ColumnOption)
+    meaning = option.description + (" Fixed after the first snapshot." if fixed else "")
+    return f"| `{option.key}` | {_takes(option.kind.name)} | {default} | {meaning} |"
