@@ -70,15 +70,15 @@ def catalog_options_page() -> str:
         key=lambda o: (o.key not in ("metastore", "case-sensitive", "external-roots"), o.key),
     )
     lines += [
-        f"| `{o.key}` | {o.kind.name} | {f'`{o.default}`' if o.default else ''} | {o.description} |"
-        for o in options
+        f"| `{o.key}` | {o.kind.name} | {_code(o.default)} | {o.description} |" for o in options
     ]
     lines += [
         "",
         "## Catalogs of Iceberg tables",
         "",
-        "With the format `iceberg`, the option `metastore` is `path` (the default), `sql`, `rest`,",
-        "`hive` or `glue`. [Iceberg catalogs](../iceberg-catalogs.md) has examples. Also accepted:",
+        "A catalog with the format `iceberg` has Iceberg tables and [Mixed tables](../mixed.md).",
+        "Its `metastore` is `path` (the default), `sql`, `rest`, `hive` or `glue`. [Iceberg",
+        "catalogs](../iceberg-catalogs.md) has examples. Also accepted:",
         "",
         "- `uri`: the address of the metastore `sql`, `rest` or `hive`, which need it",
         "- `jdbc.<property>` for the connection of the sql metastore (`jdbc.user` and so on)",
@@ -93,6 +93,11 @@ def catalog_options_page() -> str:
         where = "every" if of_all else ", ".join(f"`{name}`" for name in each.metastores)
         lines.append(f"| `{each.key}` | {where} | {each.sentence} |")
     return "\n".join(lines) + "\n"
+
+
+def _code(default: str) -> str:
+    """Return a default as code; one in words, such as "true with jdbc, else false", as text."""
+    return f"`{default}`" if default and "," not in default else default
 
 
 def procedures_page() -> str:

@@ -42,10 +42,9 @@ NOTES = {
     "psycopg2-binary": (
         "LGPL version 3 or later, with an exception for OpenSSL. It is optional: only the extra "
         "`jdbc` installs it, unmodified, and only a connection to PostgreSQL imports it, at run "
-        "time. This project ships none of it, and importing it does not put your code or your DAGs "
-        "under the LGPL. If you pass on an environment or an image that holds it, pass on its "
-        "licence, too, and let the receiver replace it. psycopg 3 is LGPL, too (version 3), so it "
-        "would change nothing here. A catalog in SQLite needs no `psycopg2-binary`."
+        "time. Importing it does not put your code or your DAGs under the LGPL. If you pass on an "
+        "environment or an image that holds it, pass on its licence, too, and let the receiver "
+        "replace it. psycopg 3 is LGPL, too."
     ),
     "text-unidecode": (
         "You choose between the Artistic License and the GPL, version 2 or later. It is "

@@ -57,9 +57,9 @@ def other_engines_page(generated: str) -> str:
     """Return the page of the options that only other engines implement, with their effects here."""
     lines = ["# Options of other engines", "", generated, ""]
     lines += [
-        "Flink, Java and Spark know options of Paimon tables that this library does not implement.",
-        "This page has the effect of each such option in this library. Those of the last section",
-        "can prevent that a table is read or written.",
+        "Paimon's Java library, Flink and Spark know options of Paimon tables that this library",
+        "does not implement. This page has the effect of each in this library. Those of the last",
+        "section can prevent that a table is read or written.",
     ]
     return "\n".join([*lines, *_theirs(), *_layout(), *_meaning()]) + "\n"
 
@@ -67,13 +67,10 @@ def other_engines_page(generated: str) -> str:
 def _theirs() -> list[str]:
     return [
         *("", "## Ignored, for other engines", ""),
-        "These affect neither the rows of a table nor its files. A key that is neither on this",
-        "page nor one of the [options of this library](options.md) is ignored, too, and `lake",
-        "health` names it in a note; but unknown keys with a prefix of the last section prevent",
-        "operations. `create_table` and `alter_table` refuse to set misspellings of known keys,",
-        "credentials, and unknown keys that begin with `file-index.`. Of two options, this library",
-        "checks the value: `deletion-vectors.modifiable` and",
-        "`metadata.iceberg.hive-client-class`.",
+        "This library ignores these, unless their row names an effect here. A key that is neither",
+        "on this page nor one of the [options of this library](options.md) is ignored, too, and",
+        "`lake health` names it in a note; but unknown keys with a prefix of the last section",
+        "prevent operations.",
         *("", "| they concern | options |", "|---|---|"),
         *_foreign_rows(ForeignClass.THEIRS),
     ]

@@ -54,7 +54,8 @@ class CatalogOptions:
         "uri",
         _TEXT,
         "",
-        "Address of the SQL database, in SQLAlchemy's or Java's form. The jdbc metastore needs it.",
+        "Required with the jdbc metastore: the address of the SQL database, for SQLAlchemy or "
+        "Java, such as `sqlite:////data/catalog.db` or `jdbc:postgresql://host/db`.",
     )
     catalog_key = CatalogOption(
         "catalog-key",

@@ -72,12 +72,12 @@ ICEBERG_OPTIONS = (
     ),
     _client(
         CATALOG_NAME,
-        "Name of the catalog in the SQL database, as Spark or Flink calls it. Default: default",
+        "Name of the catalog in the SQL database, as Spark or Flink calls it. Default: `default`",
         SQL,
     ),
     _client(
         WAREHOUSE,
-        "Name of the warehouse in the service, if it differs from what `open_catalog` gets.",
+        "Name of the warehouse in the service, if it differs from the given one (`-w`).",
         REST,
     ),
     _client("token", "Token that each request sends.", REST, is_secret=True),
@@ -110,9 +110,11 @@ ICEBERG_OPTIONS = (
     _client("glue.region", "AWS region of the Glue catalog.", GLUE),
     _client("glue.endpoint", "Address of the Glue service.", GLUE),
     _client("glue.profile-name", "Profile of the AWS configuration.", GLUE),
-    _client("glue.access-key-id", "Access key.", GLUE),
-    _client("glue.secret-access-key", "Secret key.", GLUE, is_secret=True),
-    _client("glue.session-token", "Token of a temporary key.", GLUE, is_secret=True),
+    _client("glue.access-key-id", "AWS access key.", GLUE),
+    _client("glue.secret-access-key", "Secret of `glue.access-key-id`.", GLUE, is_secret=True),
+    _client(
+        "glue.session-token", "Token of a temporary `glue.access-key-id`.", GLUE, is_secret=True
+    ),
 )
 _BY_KEY = {option.key: option for option in ICEBERG_OPTIONS}
 
