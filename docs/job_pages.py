@@ -38,6 +38,10 @@ _TAKES = {
     ),
     "an object with an age such as '1 d' for each column": "an object of ages",
     "an object with a new value for each column": "an object of values",
+    "an object with a list for each column": "an object of lists",
+    "a pattern with columns, such as '$dt $hour:00:00'": "a string",
+    "the format of a time, such as 'yyyyMMdd'": "a string",
+    "a table as database.table": "a string",
 }
 
 _SHARED = (JobRequest, TableRequest, CommitKeys)

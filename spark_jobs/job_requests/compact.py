@@ -113,11 +113,11 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
     """
 
     database: RegularExpression
-    """A regular expression for the whole name of a database."""
+    """The databases whose whole name matches."""
     including: RegularExpression = ".*"
-    """Compact only tables whose whole name ``database.table`` matches this regular expression."""
+    """Compact only tables whose whole name ``database.table`` matches."""
     excluding: RegularExpression | None = None
-    """Do not compact tables whose whole name ``database.table`` matches this regular expression."""
+    """Do not compact tables whose whole name ``database.table`` matches."""
     strategy: Literal["full", "minor"] = "full"
     """``full`` compacts every bucket completely, ``minor`` only the files that the options of the
     table select. In Iceberg and Mixed tables the strategies select as in the job ``compact``.

@@ -22,7 +22,7 @@ class HealthRequest(TableRequest):
     tables.
     """
     fail_when: Literal["degraded", "unhealthy"] | None = None
-    """``degraded``: fail, with the reasons and advice, if the verdict is ``degraded`` or
-    ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail for the
+    """``degraded``: fail, with the reasons and advice, if the [verdict](health.md) is ``degraded``
+    or ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail for the
     verdict.
     """

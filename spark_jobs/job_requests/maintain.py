@@ -25,26 +25,22 @@ class MaintainRequest(JobRequest):
     table: str | None = None
     """``database.table``, or a branch of it; give this or ``database``."""
     database: RegularExpression | None = None
-    """A regular expression for the whole names of databases: maintains their tables, one after the
-    other; a failed table does not stop the next.
+    """Maintain the tables of the databases whose whole name matches, one after the other; a failed
+    table does not stop the next.
     """
     including: RegularExpression = ".*"
-    """With ``database``: maintain only tables whose whole name ``database.table`` matches this
-    regular expression.
-    """
+    """With ``database``: maintain only tables whose whole name ``database.table`` matches."""
     excluding: RegularExpression | None = None
-    """With ``database``: do not maintain tables whose whole name ``database.table`` matches this
-    regular expression.
-    """
+    """With ``database``: do not maintain tables whose whole name ``database.table`` matches."""
     expire_consumers: PastTime | None = None
     """Delete consumers of Paimon tables without progress since this time, or for this long. The
     table option ``consumer.expiration-time`` deletes consumers, too; by default only the table
     option does.
     """
     fail_when: Literal["degraded", "unhealthy"] | None = None
-    """``degraded``: fail, with the remaining problems, if the verdict after the work is
-    ``degraded`` or ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default: never
-    fail for the verdict.
+    """``degraded``: fail, with the remaining problems, if the [verdict](health.md) after the work
+    is ``degraded`` or ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default:
+    never fail for the verdict.
     """
     dry_run: bool = False
     """Only report what each step would do."""

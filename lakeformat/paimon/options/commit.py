@@ -194,9 +194,9 @@ class PublicationOptions:
         "metadata.iceberg.sql-catalog",
         TEXT,
         "",
-        "Name of a catalog of Iceberg tables in a SQL database, which also gets an entry; the "
-        "catalog option `metadata.iceberg.sql.uri` is the address of the database. Other engines "
-        "ignore it.",
+        "Name of a catalog of Iceberg tables in a SQL database, in which each publication makes "
+        "an entry. The catalog option `metadata.iceberg.sql.uri` is the address of the database. "
+        "Other engines ignore it.",
     )
     iceberg_publish_history = Option(
         "iceberg.publish-history",
