@@ -238,6 +238,11 @@ def change_of(before: FileState, now: FileState) -> str:
 
 def _data(files: Sequence[str], pattern: str, hint: str) -> list[str]:
     paths = [path for path in files if not os.path.basename(path).startswith((".", "_"))]
+    if files and not paths:
+        hint = (
+            f"files whose names begin with '.' or '_', such as {os.path.basename(files[0])!r}, are "
+            f"ignored: rename such a file to ingest it. {_NO_FILE}"
+        )
     if not paths:
         raise lake.NotFoundError(f"source {pattern!r} matches no file: {hint}")
     return paths

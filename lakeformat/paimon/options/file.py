@@ -194,7 +194,8 @@ class FileOptions:
         ADDRESSES,
         "",
         "Directories outside the table for new data and changelog files, unless "
-        "data-file.external-paths.strategy is none.",
+        "data-file.external-paths.strategy is none. The catalog option external-roots must allow "
+        "them.",
     )
     data_file_external_paths_strategy = Option(
         "data-file.external-paths.strategy",

@@ -42,6 +42,14 @@ def test_files_are_read_by_name_and_markers_are_no_data(folder):
     assert [path.rpartition("/")[2] for path in source.paths] == ["a.csv", "b.csv"]
 
 
+@pytest.mark.parametrize("pattern", ["_a.csv", "_*"])
+def test_an_error_about_ignored_files_names_the_reason(folder, pattern):
+    (folder / "_a.csv").touch()
+
+    with pytest.raises(lake.NotFoundError, match=r"matches no file: .*'_a\.csv', are ignored"):
+        find_source(f"{folder}/{pattern}", None)
+
+
 def test_a_file_uri_names_a_file(folder):
     assert find_source(f"file://{folder}/a.csv", None).paths == (f"{folder}/a.csv",)
 
