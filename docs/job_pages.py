@@ -49,7 +49,7 @@ _SHARED = (JobRequest, TableRequest, CommitKeys)
 _HEAD = """\
 A job does one operation on a table, such as a compaction, for a scheduler or a cluster. This page
 lists each job with the keys of its request. In Airflow use the [operators](operators.md), which
-take the same keys as arguments.
+take most of these keys as arguments.
 
 Each job is a function and a command:
 
@@ -89,7 +89,7 @@ result has these members:
 | `snapshot_id` | the last snapshot that the job published, or to which `rollback` set the branch \
 of an Iceberg table; null if there is none, and for a job on databases |
 | `previous_snapshot_id` | the snapshot before the first published one; if none was published, the \
-newest; null if there is none, for a job on databases, and for an `ingest` that is a dry run or \
+newest before the job; null if there is none, for a job on databases, and for an `ingest` that is a dry run or \
 whose `checkpoint` has no new file |
 | `replayed` | true if an earlier attempt with the same \
 [commit identity](#keys-of-jobs-that-commit) had published the commit; for `analyze` of an Iceberg \

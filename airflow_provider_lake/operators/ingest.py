@@ -71,9 +71,9 @@ class LakeIngestOperator(LakeJobOperator):
         ``database.table``
     :param source_table: another table of the warehouse, ``database.table``: ingest its changes
         since the last run. Both tables must be Paimon tables
-    :param consumer: required with ``source_table``: the consumer of the source table that stores
-        the position of this task. The position moves after the rows are committed. The first run
-        reads all rows
+    :param consumer: required with ``source_table``: a name under which the source table stores the
+        position of this task. The position moves after the rows are committed. The first run reads
+        all rows
     :param jdbc_url: address of a SQL database: with engine ``python`` a URL of SQLAlchemy
         (``postgresql://host/db``), with ``spark`` one of JDBC (``jdbc:postgresql://host/db``)
     :param jdbc_table: required with ``jdbc_url``: the table or view; all of its rows are read
@@ -88,8 +88,8 @@ class LakeIngestOperator(LakeJobOperator):
         files
     :param poll: with ``checkpoint`` or ``source_table``: run as a stream that looks for new files
         or changes at this interval, such as ``"10 s"``, until the process ends
-    :param columns: for files and SQL tables: for each column of the table that has another name in
-        the source, that name, such as ``{"amount": "Amount (EUR)"}`` for the table's ``amount``
+    :param columns: for files and SQL tables: the source's names of columns that have another name
+        there, such as ``{"amount": "Amount (EUR)"}`` for the table's ``amount``
     :param casts: for files and SQL tables: columns of the table whose values are cast, as in SQL,
         before they are written: ``{"amount": "DECIMAL(10, 2)"}``. A new column gets this type
     :param overwrite: replace rows in the same commit: ``partitions`` replaces all rows of the

@@ -137,7 +137,7 @@ class IngestRequest(BatchRequest):
     Both tables must be Paimon tables.
     """
     consumer: ConsumerName | None = None
-    """Required with ``source_table``: the consumer of the source table that stores the position of
+    """Required with ``source_table``: a name under which the source table stores the position of
     this job. The position moves after the rows are committed. The first run reads all rows.
     """
     jdbc_url: str | None = None
@@ -173,8 +173,8 @@ class IngestRequest(BatchRequest):
     at this interval, until the process ends.
     """
     columns: ColumnSources | None = None
-    """For files and SQL tables: for each column of the table that has another name in the source,
-    that name, such as ``{"amount": "Amount (EUR)"}`` for the table's ``amount``.
+    """For files and SQL tables: the source's names of columns that have another name there, such as
+    ``{"amount": "Amount (EUR)"}`` for the table's ``amount``.
     """
     casts: ColumnCasts | None = None
     """For files and SQL tables: columns of the table whose values are cast, as in SQL, before they
