@@ -89,8 +89,8 @@ result has these members:
 | `snapshot_id` | the last snapshot that the job published, or to which `rollback` set the branch \
 of an Iceberg table; null if there is none, and for a job on databases |
 | `previous_snapshot_id` | the snapshot before the first published one; if none was published, the \
-newest before the job; null if there is none, for a job on databases, and for an `ingest` that is a dry run or \
-whose `checkpoint` has no new file |
+newest before the job; null if there is none, for a job on databases, and for an `ingest` that is \
+a dry run or whose `checkpoint` has no new file |
 | `replayed` | true if an earlier attempt with the same \
 [commit identity](#keys-of-jobs-that-commit) had published the commit; for `analyze` of an Iceberg \
 table also if its newest snapshot had these statistics already |

@@ -132,6 +132,7 @@ def _takes(name: str) -> str:
     """Return the name of a kind of values in the words that the head of the page explains."""
     for long, short in (
         (" or ".join(COMPRESSIONS), "a compression"),
+        ("a text", "text"),
         ("a duration such as '10 s'", "a duration"),
         ("a size such as '128 mb'", "a size"),
         ("; empty if", ", or empty if"),

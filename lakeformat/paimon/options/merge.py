@@ -33,7 +33,8 @@ class AggregateOptions:
         "fields.<column>.aggregate-function",
         TEXT,
         "",
-        "Function that aggregates the values of one key, such as sum, max or last_non_null_value.",
+        "With merge-engine = aggregation, or in a sequence group of partial-update: the function "
+        "that aggregates the values of one key, such as sum, max or last_non_null_value.",
         mutable=False,
     )
     ignore_retract = ColumnOption(
