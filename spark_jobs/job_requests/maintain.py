@@ -33,8 +33,8 @@ class MaintainRequest(JobRequest):
     excluding: RegularExpression | None = None
     """With ``database``: do not maintain tables whose whole name ``database.table`` matches."""
     expire_consumers: PastTime | None = None
-    """Delete consumers of Paimon tables without progress since this time, or for this long. The
-    table option ``consumer.expiration-time`` deletes consumers, too; by default only the table
+    """Delete consumers without progress since this time, or for this long. The table option
+    ``consumer.expiration-time`` of Paimon tables deletes consumers, too; by default only the table
     option does.
     """
     fail_when: Literal["degraded", "unhealthy"] | None = None

@@ -12,9 +12,9 @@ __all__ = ["PublishRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class PublishRequest(TableRequest):
-    """Publish snapshots of a Paimon table as Iceberg metadata: those of other engines, and all with
-    ``iceberg.publish-mode`` = ``async``. The table needs the option ``metadata.iceberg.storage``,
-    such as ``table-location``.
+    """Publish the snapshots of a Paimon table as Iceberg metadata, up to the newest: after commits
+    of other engines, with ``iceberg.publish-mode`` = ``async``, or after a failed publication. The
+    table needs the option ``metadata.iceberg.storage``, such as ``table-location``.
     """
 
     check: bool = False
