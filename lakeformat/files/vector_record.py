@@ -187,7 +187,8 @@ def _walk_map(cursor: ByteCursor) -> Iterator[tuple[int, memoryview]]:
         key = cursor.little_uint32()
         if not previous < key <= _LAST_KEY:
             raise cursor.error(
-                f"high word {key} follows {previous}, but they must ascend, to {_LAST_KEY} at most"
+                f"high word {key} follows {previous}, but high words must ascend, to at most "
+                f"{_LAST_KEY}"
             )
         previous = key
         start = cursor.at(cursor.position)

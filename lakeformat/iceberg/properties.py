@@ -22,7 +22,7 @@ def int_property(properties: Mapping[str, str], key: str, default: int) -> int:
     if text is None:
         return default
     if not (text.isascii() and text.isdecimal()):
-        raise _wrong(key, text, "a whole number")
+        raise _wrong(key, text, "a whole number of 0 or more")
     if len(text) > _MOST_DIGITS or int(text) > _GREATEST:
         raise _wrong(key, text, f"a whole number up to {_GREATEST}")
     return int(text)

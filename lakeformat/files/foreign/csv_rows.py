@@ -67,8 +67,8 @@ def naming_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator
             raise _named(path, str(reason), columns, dialect) or reason from None
         if dialect.header:
             raise InvalidRequestError(
-                f"cannot read {path}: it is empty and has no header: leave the file out, or "
-                "read the files without a header"
+                f"cannot read {path}: it is empty and has no header: leave the file out or, "
+                "if the other files have no header either, set header to false"
             ) from None
 
 

@@ -87,5 +87,5 @@ def _decoded(chunks: Iterator[bytes], encoding: str | None, path: str) -> Iterat
         yield decoder.decode(b"", final=True).encode()
     except UnicodeError as reason:
         raise InvalidRequestError(
-            f"cannot read {path}: it is not {encoding} ({reason}): set encoding to another one"
+            f"cannot read {path}: it is not {encoding} ({reason}): set encoding to that of the file"
         ) from None

@@ -51,7 +51,7 @@ class InstantRule:
     """A function that returns the least and greatest instant of each column in milliseconds, from
     the manifest.
 
-    None skips the comparison with the manifest.
+    If it is None, the instants are not compared with the manifest.
     """
 
 

@@ -3,7 +3,7 @@
 
 A negative length of a text, a list or a map ends the process, as does a null key of a map. A length
 that is too large exhausts the memory, and an invalid decimal scale keeps the reader busy without
-end. Lengths may be stored as signed differences, so one wrong bit is enough.
+end. Lengths may be stored as signed differences, so one wrong bit can make a length negative.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def arrow_writer(
 
 
 class ArrowFile:
-    """A Parquet file in which Arrow encodes each column; each ``write`` is a row group."""
+    """A Parquet file in which Arrow encodes each column; each ``write`` adds a row group."""
 
     def __init__(self, stream: IO[bytes], layout: ParquetLayout) -> None:
         change = layout.change_footer

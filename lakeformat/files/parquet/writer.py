@@ -56,8 +56,8 @@ def new_file(
 
 
 class ParquetFileWriter:
-    """Writes a Parquet file; each ``write`` is a row group, and the first one decides on
-    dictionaries.
+    """Writes a Parquet file; each ``write`` adds a row group, and the first one decides which
+    columns get a dictionary.
 
     Rows may have 64-bit decimals and dictionary-encoded texts. Each distinct text of a dictionary
     is examined only once.

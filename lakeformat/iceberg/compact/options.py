@@ -26,8 +26,8 @@ STRATEGIES: Mapping[str, tuple[int, int | None]] = {
 }
 """For each strategy the defaults of ``min_input_files`` and ``delete_file_threshold``.
 
-The threshold is the number of delete files from which on a data file is due. None means that no
-number of delete files makes a data file due.
+A data file with at least ``delete_file_threshold`` delete files is due. None means that no number
+of delete files makes a data file due.
 """
 _ORDERS = {"order": "sort", "zorder": "zorder"}
 """The strategy for each value of ``order_strategy``."""

@@ -84,7 +84,7 @@ def _deleted_ratio(file: PlannedFile) -> float:
 
 def _packed(files: Sequence[PlannedFile], most: int) -> Iterator[list[PlannedFile]]:
     """Yield groups of consecutive files with at most ``most`` bytes; a larger file is a group
-    alone.
+    of its own.
     """
     group: list[PlannedFile] = []
     total = 0

@@ -29,7 +29,7 @@ class CompactSettings:
     max_group_bytes: int
     min_input_files: int
     delete_file_threshold: int | None
-    """The number of delete files from which on a data file is due; None if no number does."""
+    """A data file with at least this many delete files is due; None means that no number counts."""
     delete_ratio_threshold: float
     rewrite_all: bool
     compression_factor: float = 1.0

@@ -147,7 +147,7 @@ def _deleted_rows(plan: DeletePlan, file: FileToChange) -> _NewVector:
         if (count := file.split.file.record_count) is None:
             raise UnsupportedError(
                 f"the manifest has no row count for {file.path}, so the equality deletes "
-                "of this file cannot be turned into positions: rewrite it with "
+                "of this file cannot be turned into positions: rewrite the data files with "
                 "compact(rewrite_all=True)"
             )
         live = DeletionVector.of_parts(plan.scan.positions(file.split))

@@ -117,8 +117,8 @@ def expire_snapshots(
 
 
 def _find(chosen: Selection, published: TableMetadata | None) -> ExclusiveFiles:
-    """Return the files to delete; after the commit, the note of an error explains how to delete
-    them.
+    """Return the files to delete; an error after the commit gets a note that ``remove_orphans``
+    deletes them.
 
     With a REST catalog other writers may have added snapshots to new branches by the time of the
     commit. The files of these snapshots are kept, too.

@@ -31,7 +31,7 @@ class HealthSettings:
     target_file_size: int
     manifest_target_size: int
     manifests_to_merge: int
-    """The number of manifests from which on an append in Java merges them."""
+    """An append in Java merges manifests if there are at least this many."""
     previous_metadata_files: int
     """The largest number of earlier metadata files in the metadata log."""
     may_expire: bool

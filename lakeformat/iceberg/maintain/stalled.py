@@ -45,8 +45,8 @@ def find_stalled(
     steps: Sequence[StepReport],
     request: MaintainRequest,
 ) -> dict[str, Reason]:
-    """Return a problem for each consumer that made no progress for a day and has commits left to
-    read, by the text ``consumer '<id>'``.
+    """Return the problem of each consumer that made no progress for a day and has commits left to
+    read; the key is the text ``consumer '<id>'``.
 
     If the expiry kept no snapshot for consumers, the result is empty. ``argument`` is the table in
     commands. In a dry run, consumers that would be deleted are left out.

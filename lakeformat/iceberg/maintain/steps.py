@@ -172,7 +172,7 @@ def _consumers_text(expired: list[ConsumerState], *, dry_run: bool) -> list[str]
 
 
 def ignored(_: object) -> None:
-    """Ignore progress; without a listener, the report of a dry run would list every file."""
+    """Ignore progress; an expiry without a listener would list every file in its dry-run report."""
 
 
 def _orphans(subject: Subject, request: MaintainRequest) -> StepReport:
@@ -202,7 +202,7 @@ STEPS: Final[dict[str, Step[Subject]]] = {
 }
 """The steps in the order in which they run.
 
-Equality deletes are replaced before the compaction, because the compaction counts only deletes of
-single files. The expiry runs last but one, because it may delete the files that the compactions
-replaced.
+Equality deletes are replaced before the compaction, because the compaction counts only deletes
+that apply to a single file. The expiry runs last but one, because it may delete the files that the
+compactions replaced.
 """

@@ -63,8 +63,8 @@ class Maintained(ABC):
         """
 
     def stalled(self, steps: Sequence[StepReport], request: MaintainRequest) -> dict[str, Reason]:
-        """Return a problem for each consumer that keeps snapshots and makes no progress, by the
-        text ``consumer '<id>'``.
+        """Return the problem of each consumer that keeps snapshots and makes no progress; the key
+        is the text ``consumer '<id>'``.
         """
         now_millis = self.environment.now_millis()
         return find_stalled(self.consumers, self.argument, now_millis, steps, request)

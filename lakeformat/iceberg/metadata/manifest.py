@@ -309,7 +309,7 @@ def _check(found: pa.Table, manifests: Sequence[_UnpackedManifest]) -> None:
         if each.count < sum(counts):
             raise CorruptTableError(
                 f"the manifest {each.file.uri} has {each.count} entries, but the manifest list "
-                f"counts {sum(counts)}; {RESTORE}"
+                f"counts {sum(counts)}; restore both files from a backup"
             )
 
 

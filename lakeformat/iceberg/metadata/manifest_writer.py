@@ -68,7 +68,7 @@ class ManifestWriter:
         }
 
     def encode(self, entries: pa.Table) -> bytes:
-        """Return the bytes of a manifest with these entries, if any."""
+        """Return the bytes of a manifest with these entries; there may be none."""
         columns = {
             name: _whole(entries.column(name)) for name in entries.column_names if name != "spec_id"
         }

@@ -121,7 +121,7 @@ class References:
                     raise InvalidRequestError(
                         f"the metadata of {self.handle.uri} names the file /{'/'.join(named)} "
                         f"outside of the table, and the table has the file {'/'.join(below)}: both "
-                        "may be the same file, so nothing was deleted. If the table was copied or "
+                        "may be the same file, so it was not deleted. If the table was copied or "
                         "moved, write its metadata for the new place first, with Spark's procedure "
                         "rewrite_table_path"
                     )

@@ -122,7 +122,7 @@ def remove_orphans(
 ) -> OrphanReport:
     """Find orphan files, and remove them unless it is a dry run.
 
-    If the removal is killed, the next run removes the rest. Errors as in ``find_orphans``.
+    If the removal is killed, the next run removes the rest. Raise the errors of ``find_orphans``.
     """
     search = find_orphans(handle, options, dry_run=dry_run)
     return delete_orphans(search, dry_run=dry_run, on_progress=on_progress)
@@ -137,10 +137,10 @@ def find_orphans(
 ) -> OrphanSearch:
     """Find orphan files; files that the tables ``beside`` use are not orphans.
 
-    Raise ``InvalidRequestError`` for an age limit that needs ``allow_younger=True``, and if the
-    metadata names an unreferenced file at another address. Unless it is a dry run, raise it also if
-    ``max_share`` does not allow the removal. Raise ``UnsupportedError`` if the property
-    ``gc.enabled`` is false.
+    Raise ``InvalidRequestError`` for an age limit that needs ``allow_younger=True``, and if an
+    unreferenced file may be one that the metadata names at another address. Unless it is a dry run,
+    raise it also if ``max_share`` does not allow the removal. Raise ``UnsupportedError`` if the
+    property ``gc.enabled`` is false.
     """
     before = handle.load()
     require_gc(before.metadata)

@@ -43,8 +43,8 @@ from lakeformat.types.arrow_memory import array_of
 __all__ = ["added_rows", "changed_rows"]
 
 _KINDS = (pa.array(["-D", "-U"]), pa.array(["+I", "+U"]))
-"""The kinds of removed rows, and of added rows. The second of each is for updates: then both sides
-have the key of the row."""
+"""The kinds of removed rows, and of added rows. The second of each is for updates: a removed and an
+added row with the same key."""
 _Kinds: TypeAlias = npt.NDArray[np.int8]
 _PLAIN, _UPDATE, _COPIED = 0, 1, 2
 

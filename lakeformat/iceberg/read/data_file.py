@@ -19,8 +19,7 @@ class DataFile:
     path: str
     format: FileFormat
     record_count: int | None
-    """The number of rows; None if the manifest does not have it: Java's import of Avro files wrote
-    -1."""
+    """The number of rows; None if the manifest has -1, which Java's import of Avro files wrote."""
     size_bytes: int
     sequence_number: int
     first_row_id: int | None = None

@@ -24,13 +24,13 @@ from lakeformat.iceberg.read.data_file import DataFile, DeleteFile
 from lakeformat.iceberg.read.entry_columns import EntryColumns, is_unpartitioned, scopes
 from lakeformat.iceberg.read.key_ranges import KeyRanges, ranges_of
 from lakeformat.iceberg.types import Field
-from lakeformat.tables.json_file import RESTORE
 
 __all__ = ["EVERYWHERE", "FILE_PATH_ID", "DeleteIndex", "file_format"]
 
 EVERYWHERE = ""
 """The scope of equality deletes that apply to all partitions."""
 FILE_PATH_ID = 2_147_483_546
+_REMEDY = "roll the table back to an earlier snapshot, or restore its manifests from a backup"
 _FILE_COLUMNS = (
     "content",
     "file_path",
@@ -144,7 +144,7 @@ class DeleteIndex:
                 raise CorruptTableError(
                     f"the deletion vector of {file.path} has the sequence number "
                     f"{vector.sequence_number}, which is lower than that of the file, {number}; "
-                    f"{RESTORE}"
+                    f"{_REMEDY}"
                 )
             return (*found, vector)
         for group, key in ((self._positions, scope), (self._of_files, file.path)):
@@ -157,18 +157,18 @@ class DeleteIndex:
             if file.data_file is None:
                 raise CorruptTableError(
                     f"a manifest lists the deletion vector at byte {file.content_offset} of "
-                    f"{file.path} without its data file; {RESTORE}"
+                    f"{file.path} without its data file; {_REMEDY}"
                 )
             if file.data_file in self._vectors:
                 raise CorruptTableError(
                     f"manifests list more than one deletion vector of {file.data_file}: in "
-                    f"{self._vectors[file.data_file].path} and in {file.path}; {RESTORE}"
+                    f"{self._vectors[file.data_file].path} and in {file.path}; {_REMEDY}"
                 )
             if file.content_offset < 0 or file.content_size <= 0:
                 raise CorruptTableError(
                     f"a manifest lists the deletion vector of {file.data_file} at byte "
                     f"{file.content_offset} of {file.path} with {file.content_size} bytes, which "
-                    f"is no part of a file; {RESTORE}"
+                    f"is no part of a file; {_REMEDY}"
                 )
             self._vectors[file.data_file] = file
             return _DeletesBySequence()
@@ -215,7 +215,7 @@ def _delete_file(row: Mapping[str, Any], scope: str, data_file: str | None) -> D
     if is_equality is not bool(ids):
         raise CorruptTableError(
             f"a manifest lists {path} with the content {row['content']} and the equality ids "
-            f"{list(ids)}, which do not fit together; {RESTORE}"
+            f"{list(ids)}, which do not fit together; {_REMEDY}"
         )
     return DeleteFile(
         path,

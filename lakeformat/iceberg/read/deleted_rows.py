@@ -134,7 +134,7 @@ class DeletedRows:
     def keep(self, split: FileSplit) -> KeepRows | None:
         """Return a function that returns a mask of the rows that are not deleted by position.
 
-        None means that no row is deleted by position. Errors as in ``vector``.
+        None means that no row is deleted by position. Raise the errors of ``vector``.
         """
         vector = self.vector(split)
         return None if vector is None else partial(keep_mask, vector)
@@ -239,7 +239,8 @@ def _require_rows(vector: DeletionVector, delete: DeleteFile, file: DataFile) ->
     if count is not None and positions and positions.max() >= count:
         raise CorruptTableError(
             f"{delete.path} deletes row {positions.max()} of {file.path}, which has {count} rows "
-            f"(rows count from 0); {_REMEDY}"
+            "(rows count from 0); restore both files from a backup or roll the table back to an "
+            "earlier snapshot"
         )
 
 

@@ -30,10 +30,9 @@ _OF_NULL = np.uint64(0xA0761D6478BD642F)
 _SHIFT = np.uint64(32)
 _BITS = 64
 _MOST_AT_A_PLACE = 32
-"""An index by the keys themselves, which are numbers, has at most this many keys with the same
-first bits.
+"""Numbers are indexed by their own bits if at most this many keys have the same first bits.
 
-If it would have more, because a few keys are far away from the rest, the keys are indexed by hash.
+If there are more, because a few keys are far away from the rest, the keys are indexed by hash.
 """
 _GREATEST = np.uint64(2**64 - 1)
 _PLACES_PER_KEY = 8

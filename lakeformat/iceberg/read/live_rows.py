@@ -39,7 +39,7 @@ class _LiveRows:
         return live
 
     def may_lack(self, other: _LiveRows) -> bool:
-        """Return True if a row that is live in ``other`` may be deleted here."""
+        """Return True if a row that is live in ``other`` may be deleted in this snapshot."""
         mine, theirs = self.by_value, other.by_value
         return not (mine <= theirs and self.vector.positions <= other.vector.positions)
 

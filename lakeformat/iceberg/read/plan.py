@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 _AT_ONCE = 4096
-"""The number of entries that are pruned together, so that many small manifests are not slower."""
+"""The number of entries that are pruned together, because single small manifests are slow."""
 _DATA, _DELETES = 0, 1
 """The values of ``content`` in a manifest list: data files, delete files."""
 
@@ -163,7 +163,10 @@ class _Planner:
     conditions: Conjunction
 
     def deletes(self, manifests: pa.Table) -> list[pa.Table]:
-        """Return the live delete files of the manifests, as one table for each partition spec."""
+        """Return the live delete files of the manifests that the conditions do not exclude.
+
+        Each partition spec has one table.
+        """
         picked = manifests.filter(array_of(self._picked(manifests)))
         found = read_entries(self.state.places, self.state.metadata, picked)
         # Combine the chunks, because thousands of small manifests give thousands of chunks.

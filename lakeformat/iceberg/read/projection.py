@@ -159,16 +159,17 @@ class _Projection:
         return replace(test, op=Op.GREATER_EQUAL, literal=result)
 
     def _after_rounding(self, result: Value) -> Value:
-        """Return the result that old writers stored for a time before 1970.
+        """Return the result that old writers may have stored; it differs only before 1970.
 
-        Old writers rounded towards zero, so such a time may be in the next partition.
+        They rounded towards zero, so a time before 1970 may be in the next partition.
         """
         return result + 1 if self.transform.kind in _IN_TIME and result < 0 else result
 
     def _next(self, literal: Value, direction: int) -> Value:
         """Return the next smaller (``direction=-1``) or next larger (1) value.
 
-        Return the literal itself if it is the smallest or largest value of its type.
+        Return the literal itself if it is the smallest or largest value of its type, and for types
+        without a fixed step, such as strings.
         """
         beside = _beside(literal, direction, self._literal_type)
         try:
@@ -192,7 +193,8 @@ class _Projection:
 def _beside(literal: Value, direction: int, literal_type: AtomicType) -> Value:
     """Return the next smaller (``direction=-1``) or next larger (1) value of a literal's type.
 
-    For other types, such as strings and floating-point numbers, return the literal itself.
+    For types without a fixed step, such as strings and floating-point numbers, return the literal
+    itself.
     """
     match literal_type.name:
         case TypeName.INT | TypeName.BIGINT | TypeName.DATE:

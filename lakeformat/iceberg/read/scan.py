@@ -139,14 +139,14 @@ class Scan(Results):
         self._deleted.expect(splits)
 
     def read_fields(self, split: FileSplit, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-        """Stream the columns ``fields`` for the rows of a split that the scan selects.
+        """Stream the columns ``fields`` of the rows that the scan selects in a split.
 
         The fields need not be columns of the scan: the position of a row, for example.
         """
         return self._read(split, fields)
 
     def positions(self, split: FileSplit) -> Iterator[Positions]:
-        """Yield the positions of the rows of a split that the scan selects, in ascending order."""
+        """Yield the positions of the rows that the scan selects in a split, in ascending order."""
         for batch in self._read(split, (POSITION,)):
             yield batch.column(0).to_numpy()
 

@@ -2,7 +2,7 @@
 """Decodes bounds of columns and partitions from Iceberg's binary single-value form.
 
 A bound that was written before a promotion of the column's type has the size of the earlier type. A
-value of any other size becomes null, which means an unknown bound.
+value whose size fits neither type becomes null, which means an unknown bound.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def single_values(encoded: pa.Array, kind: PrimitiveType) -> pa.Array:
 def bounds_of(lower: pa.Array, upper: pa.Array, kind: PrimitiveType) -> tuple[pa.Array, pa.Array]:
     """Return lower and upper bounds that are valid in the order in which values are compared.
 
-    Java before 1.11 compared UUIDs as two signed numbers. So bounds of UUIDs are used only if both
-    have the same sign, and only their first half.
+    Iceberg's Java library before 1.11 compared UUIDs as two signed numbers. So bounds of UUIDs are
+    used only if both have the same sign, and only their first half.
     """
     least, most = single_values(lower, kind), single_values(upper, kind)
     if kind.name != "uuid":

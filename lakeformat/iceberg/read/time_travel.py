@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the snapshot to read, and its schema: by id, tag, branch or time."""
+"""Finds the snapshot to read, by id, tag, branch or time, and the schema to read it with."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ def delete_references(
 ) -> DeletionReport:
     """Delete branches or tags in one commit; raise ``InvalidRequestError`` if no name is given.
 
-    Raise ``NotFoundError`` if one of them does not exist, unless ``missing_ok`` is set.
+    Raise ``NotFoundError`` if one of them does not exist; with ``missing_ok`` only if the name
+    belongs to the other kind.
     """
     if not names:
         raise InvalidRequestError(f"no {kind} is given: name at least one to delete")

@@ -47,12 +47,12 @@ class Origin:
         if self.snapshot is not None:
             return _kept(metadata, snapshot_id_of(loaded, history, self.snapshot), table)
         kept = [each.snapshot for each in history.snapshots]
-        if self.at_or_after is not None:
-            return _first(kept, to_millis(self.at_or_after), table)
         if not kept:
             raise NotFoundError(
                 f"{table} has no snapshot yet to tag or branch from: write to it first"
             )
+        if self.at_or_after is not None:
+            return _first(kept, to_millis(self.at_or_after), table)
         return kept[-1]
 
     def _check(self) -> None:

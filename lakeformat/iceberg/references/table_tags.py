@@ -153,8 +153,9 @@ class TableTags:
     ) -> DeletionReport:
         """Delete tags. The next expiry removes the snapshots and files that only these tags needed.
 
-        If a tag does not exist, raise ``NotFoundError`` and delete no tag, unless ``missing_ok`` is
-        set. ``force`` and ``on_progress`` have no effect, because no file is deleted.
+        If a tag does not exist, raise ``NotFoundError`` and delete no tag; with ``missing_ok`` only
+        if the name is a branch. ``force`` and ``on_progress`` have no effect, because no file is
+        deleted.
         """
         return delete_references(self._handle, TAG, names, missing_ok=missing_ok, dry_run=dry_run)
 

@@ -219,7 +219,7 @@ def test_metadata_that_names_the_file_of_a_neighbour_deletes_nothing_there(stora
 )
 def test_a_file_that_metadata_names_at_another_place_is_an_error(storage, address):
     add_statistics(storage, address)
-    with pytest.raises(InvalidRequestError, match="may be the same file, so nothing was deleted"):
+    with pytest.raises(InvalidRequestError, match="may be the same file, so it was not deleted"):
         table(storage).remove_orphans(dry_run=False)
     assert storage.exists(LOST)
 

@@ -153,6 +153,13 @@ def test_a_missing_tag_is_named_with_the_nearest_one(table):
         table.tags.create("v1", watermark=5)
 
 
+def test_a_table_without_snapshots_cannot_be_tagged_at_any_time():
+    storage = MemoryStorage("empty")
+    path_table(storage)
+    with pytest.raises(NotFoundError, match="has no snapshot yet to tag or branch from: write to"):
+        IcebergTable(handle_on(storage)).tags.create("v1", at_or_after=datetime.now(UTC))
+
+
 def test_a_number_of_two_snapshots_is_refused():
     storage = MemoryStorage("numbers")
     path_table(storage)
