@@ -107,10 +107,8 @@ def run_change(
 ) -> RowChangeReport:
     """Change rows in one commit; after each conflict ``prepare`` is called again.
 
-    Ten conflicts in a row raise ``CommitConflictError``.
-
-    A repeated call with the same identity publishes nothing again. Raise ``UnsupportedError`` if
-    the table cannot be changed.
+    Ten conflicts in a row raise ``CommitConflictError``. A repeated call with the same identity
+    publishes nothing again. Raise ``UnsupportedError`` if the table cannot be changed.
     """
     handle.pointer.require_writable()
     began = handle.environment.now_millis()

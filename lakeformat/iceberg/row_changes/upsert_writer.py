@@ -42,12 +42,11 @@ class UpsertWriter(PreparedWriter):
         self._changes = GivenChanges([])
 
     def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
-        """Add rows; with ``kinds`` they are changes in their order, and the last change of each key
-        counts.
+        """Add rows; with ``kinds`` each row is a change, and the last change of each key counts.
 
         ``kinds`` is the name of a column, or has one kind for each row, as in ``Table.upsert``.
-        ``checked`` has no effect. Raise ``InvalidRequestError`` for kinds, or for rows without
-        kinds, that do not fit; then the writer is aborted. Rows with kinds are checked by
+        ``checked`` has no effect. Raise ``InvalidRequestError`` for wrong kinds, and for rows
+        without kinds that do not fit; then the writer is aborted. Rows with kinds are checked by
         ``prepare``.
         """
         if kinds is None:

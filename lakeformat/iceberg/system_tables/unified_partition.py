@@ -16,7 +16,7 @@ __all__ = ["unified_partition", "unified_type"]
 
 
 def unified_type(metadata: TableMetadata) -> StructType:
-    """Return the fields of all partition specs by id, each with its newest name."""
+    """Return the fields of all partition specs, ordered by id, each with its newest name."""
     found: dict[int, Field] = {}
     voids: set[int] = set()
     newest_first = sorted(metadata.partition_specs, key=lambda each: each.spec_id, reverse=True)

@@ -93,7 +93,7 @@ class TableRowChanges(TableHistory):
         default, or nulls. ``data``, ``commit`` and ``properties`` are as in ``write``. The given
         rows are held in memory.
 
-        With ``kinds`` the rows are changes in their order, and the last change of each key counts:
+        With ``kinds`` each row is a change, and the last change of each key counts:
         ``+I`` and ``+U`` store the row, ``-D`` and ``-U`` delete the stored rows with its key.
         ``kinds`` is the name of a column, or has one kind for each row, as in ``write`` of a Paimon
         table. A deleted row needs only its key.

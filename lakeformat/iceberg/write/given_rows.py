@@ -111,9 +111,7 @@ def _of_type(given: pa.Array, field: Field, target: pa.DataType) -> pa.Array:
 
 
 def _check_required(values: pa.Array, field: Field, name: str, counted: str) -> None:
-    """Raise ``InvalidRequestError`` if a required field, or a required field inside of it, has a
-    null.
-    """
+    """Raise ``InvalidRequestError`` if a field, or one inside of it, is required and has a null."""
     if field.required and values.null_count:
         raise InvalidRequestError(
             f"column {name!r} is required, but {values.null_count} of {len(values)} {counted} "

@@ -71,7 +71,7 @@ def overwrite(
 def delete_partitions(
     handle: TableHandle, partitions: Partitions | None, *, commit: CommitId | None = None
 ) -> WriteReport:
-    """Delete the rows of partitions in one commit; None deletes all rows.
+    """Delete the rows of partitions in one commit; ``partitions=None`` deletes all rows.
 
     Raise ``InvalidRequestError`` for a column that is not an identity partition, and
     ``UnsupportedError`` if a file also has other rows.
@@ -116,8 +116,8 @@ def replacement(
     """Return the change of an overwrite.
 
     Raise ``InvalidRequestError`` if a new row is outside of the overwritten partitions, or may not
-    meet the condition. With ``is_recorded`` a snapshot is published even if no file changes, if a
-    repeated call could remove rows that were added since.
+    meet the condition. With ``is_recorded`` a snapshot is published even without changed files, if
+    a repeated call could remove rows that were added since.
     """
     if isinstance(overwritten, str) and overwritten in _OF_NEW_ROWS:
         spec = metadata.spec_of(metadata.default_spec_id)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes rows to data files of a table: by partition, sorted, and of the target size.
 
-The rows of each partition are held in memory until they fill a row group. When ``finish`` returns
-the manifest entries, all files are complete, but no snapshot refers to them yet.
+The rows of each partition are held in memory until they fill a row group, or until all partitions
+together have too many. When ``finish`` returns the manifest entries, all files are complete, but no
+snapshot refers to them yet.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class TableWriter:
         ``lineage`` are columns of row lineage; rows must have them after the columns of the table.
         With ``is_sorted=False`` the writer does not sort the rows, and records the sort order
         ``sort_order_id`` for the files. Raise ``InvalidRequestError`` if a table property has an
-        invalid value.
+        invalid value, and ``UnsupportedError`` if it names another format than Parquet.
         """
         metadata = loaded.metadata
         self._places = loaded.places

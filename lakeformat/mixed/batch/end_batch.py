@@ -125,10 +125,13 @@ def _reason(
         ended = "would end" if dry_run else "ended"
         return f"{ended} {lease}, under which no batch has begun"
     numbers = ", ".join(map(str, transactions))
-    what = f"{counted(len(transactions), 'batch', 'batches')} with transaction {numbers}"
+    batch, word = "the batch", "transaction"
+    if len(transactions) > 1:
+        batch, word = "these batches", "transactions"
+    what = f"{counted(len(transactions), 'batch', 'batches')} with {word} {numbers}"
     if lease:
         what += f", and {lease}"
     if dry_run:
         return f"would end {what}"
-    refused = f"ended {what}: a later commit of the batch is refused"
+    refused = f"ended {what}: a later commit of {batch} is refused"
     return f"{refused}; {first} before" if published else refused

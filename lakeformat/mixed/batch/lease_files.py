@@ -107,8 +107,8 @@ class LeaseFiles:
         except UnsupportedError as error:
             raise UnsupportedError(
                 f"no batch began, because its lease {storage.uri(path)} must be a file that only "
-                f"one writer can create: {error}. A SQL catalog of Iceberg tables keeps leases in "
-                "its database, so batches run on any storage"
+                f"one writer can create: {error}. In a SQL catalog of Iceberg tables, which keeps "
+                "leases in its database, batches run on any storage"
             ) from None
 
     def _numbered(self) -> dict[int, int]:

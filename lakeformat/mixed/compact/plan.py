@@ -175,8 +175,9 @@ class MixedCompactPlan:
 
     @property
     def waiting(self) -> str | None:
-        """A sentence about changes that wait for an open batch, or that a property blocks; None if
-        there is neither.
+        """A sentence about changes that wait for an open batch, or that a property blocks.
+
+        None if no batch is open and no property blocks changes.
         """
         if self.waits_for is None:
             return self.obstacle

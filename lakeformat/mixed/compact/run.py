@@ -135,11 +135,15 @@ class MergeWork:
         others = found - {unit.partition}
         if others:
             raise UnsupportedError(
-                f"rows of the partition {unit.partition or 'without values'!r} of "
-                f"{self.state.base.places.uri} belong to {min(others) or 'without values'!r} by "
-                "the current partition spec, so their changes cannot be recorded as merged: run "
-                "a full optimizing with Amoro, which writes all files with the current spec"
+                f"rows in {_named(unit.partition)} of {self.state.base.places.uri} belong to "
+                f"{_named(min(others))} by the current partition spec, so their changes cannot be "
+                "recorded as merged: run a full optimizing with Amoro, which writes all files with "
+                "the current spec"
             )
+
+
+def _named(partition: str) -> str:
+    return f"the partition {partition!r}" if partition else "no partition"
 
 
 def merge_work(plan: MixedCompactPlan, environment: Environment) -> MergeWork:

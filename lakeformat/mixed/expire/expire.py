@@ -118,7 +118,7 @@ def plan_expiry(
 ) -> ExpiryPlan:
     """Return the plan of an expiry of the newest state; only metadata is read.
 
-    ``newest`` returns the newest state at the time when a store is expired; None uses ``state``.
+    ``newest`` returns the newest state at the time when a store is expired; by default ``state``.
     """
     settings = ExpirySettings.of(loaded.base.metadata.properties)
     needed = NeededSnapshots(settings, now_millis, newest or (lambda: state))
@@ -147,8 +147,10 @@ def without_changes(state: MixedState, expired: Collection[int]) -> MixedState:
 
 
 def _of_store(request: MixedExpiryRequest, age_millis: int, least: int) -> ExpiryRequest:
-    """Return the request for one store. If ``request`` has no ``older_than`` or no ``retain_min``,
-    ``age_millis`` or ``least`` is used.
+    """Return the request for one store.
+
+    If ``request`` has no ``older_than``, ``age_millis`` is used; if it has no ``retain_min``,
+    ``least`` is used.
     """
     older_than = request.older_than
     return ExpiryRequest(

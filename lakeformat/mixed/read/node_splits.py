@@ -92,7 +92,7 @@ def plan_nodes(state: MixedState, conditions: Conjunction) -> MixedPlan:
     """Plan the splits with rows that may meet all conditions.
 
     Raise ``UnsupportedError`` if deletes cannot be matched with rows, because of several partition
-    specs or of partitions with one path.
+    specs, or because two partitions have one path.
     """
     version = () if state.version is None else (state.version.id,)
     base = plan_files(state.base, conditions, statistics_of=version)

@@ -56,8 +56,9 @@ class VersionRanges:
 
 
 def _may_exceed(base: KeyRange, least: Any) -> bool:
-    """Return False if no version of a base file is larger than ``least``; None is smaller than
-    every version.
+    """Return False if no version of a base file is larger than ``least``.
+
+    ``least=None`` is smaller than every version.
     """
     if not base.has_values:  # a null is the smallest version
         return False

@@ -234,8 +234,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         """Store rows in one commit of the change store; each row replaces the row of its key.
 
         ``kinds`` is the name of a column, or has one kind for each row: ``+I`` and ``+U`` store the
-        row, ``-U`` and ``-D`` delete the row of its key. The rows are changes in their order, so
-        the last row of a key counts. Rows of a key are replaced within their partition. If the
+        row, ``-U`` and ``-D`` delete the row of its key. Rows are applied in their order, so the
+        last row of a key counts. Rows of a key are replaced within their partition. If the
         table property ``write.upsert.enabled`` is false, a new row replaces none: a second row
         of a key is then a duplicate.
 

@@ -67,7 +67,7 @@ class TableBatches(TableUpkeep):
         """Delete the rows that meet a condition, by a batch that begins and commits in this call.
 
         A row that another commit changes in the meantime keeps that change, so the only
-        ``conflict`` is ``"transaction-order"``, the default. A repeated call with the same
+        value of ``conflict`` is ``"transaction-order"``, the default. A repeated call with the same
         ``commit`` publishes nothing again. ``dry_run`` only counts the rows. Raise
         ``LockUnavailableError`` while another batch runs, and ``InvalidRequestError`` for a
         condition that does not fit the table.

@@ -50,7 +50,7 @@ class TableFollowing(TableUpkeep):
         the first snapshot; ``upto=None`` is the newest position. The first column, ``rowkind``, is
         the kind of each change: ``+I`` inserted, ``-D`` deleted, ``-U`` and ``+U`` before and after
         an update. ``+U`` without ``-U`` stores a row whose old values are not known; there may be
-        no old row. ``where`` may use ``rowkind``, too. The changes of a key are in their order, so
+        no old row. ``where`` may use ``rowkind``, too. The changes of a key keep their order, so
         a reader that applies them by key has the rows of the table.
 
         ``mode`` is ``"auto"`` or ``"changelog"``, which are the same. ``keys`` must be None or the

@@ -83,8 +83,8 @@ class TablePrepared(TableUpkeep):
 
         Raise ``InvalidRequestError`` if a message belongs to another table, or names a file that is
         outside of the directory of data files, missing, or already published. Raise
-        ``UnsupportedError`` if two messages have rows of one node. After an error the files are
-        kept: call ``abort``, or commit them again.
+        ``UnsupportedError`` if two messages have rows of one node of a partition. After an error
+        the files are kept: call ``abort``, or commit them again.
         """
         from lakeformat.mixed.write.message import check_messages
         from lakeformat.mixed.write.prepared_changes import commit_changes

@@ -52,10 +52,10 @@ class PreparedNodeWriter(PreparedWriter):
     def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
         """Add rows: a pyarrow, pandas or polars object, or an iterable of such objects.
 
-        Rows are in their order: the last change of a key counts. ``kinds`` is the name of a column,
-        or has one kind for each row, as in ``Table.write``; a writer for an overwrite refuses
-        ``kinds``. ``checked`` has no effect, because this writer checks all rows. Raise
-        ``InvalidRequestError`` for rows that do not fit the table.
+        The last change of a key counts. ``kinds`` is the name of a column, or has one kind for each
+        row, as in ``Table.write``; a writer for an overwrite refuses ``kinds``. ``checked`` has no
+        effect, because this writer checks all rows. Raise ``InvalidRequestError`` for rows that do
+        not fit the table.
         """
         self._require_unfinished()
         try:

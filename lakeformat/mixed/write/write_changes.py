@@ -109,7 +109,7 @@ def publish_changes(
 ) -> WriteReport:
     """Publish the changes that ``fill`` gives to the writer, in one commit of the change store.
 
-    The changes of a ``batch`` have its transaction, and end it.
+    With ``batch`` the changes have its transaction, and the commit ends the batch.
     """
     given = checked_properties(properties)
     refuse_replacing(pair, commit)
@@ -169,9 +169,9 @@ def fill_given(writer: ChangeWriter, data: Any, kinds: Any) -> None:
 def require_changeable(pair: LoadedPair) -> None:
     """Check that new changes can be committed and merged.
 
-    Raise ``UnsupportedError`` if they would have no order or no common partition, or would be
-    missing in a LogStore, ``CorruptTableError`` if no reader could merge them, and
-    ``CommitConflictError`` if the table is being detached.
+    Raise ``UnsupportedError`` if they would have no order, or no partition in common with merged
+    rows, or would be missing in a LogStore. Raise ``CorruptTableError`` if the base store counts
+    them as merged already, and ``CommitConflictError`` if the table is being detached.
     """
     require_not_detaching(pair.change.metadata)
     require_no_log_store(pair)
@@ -184,7 +184,7 @@ def require_changeable(pair: LoadedPair) -> None:
 def added_changes(
     base: Base, entries: pa.Table, batch: BatchPlace | None = None
 ) -> FileChange | None:
-    """Return the change that adds files to the change store; the files of a ``batch`` also end it.
+    """Return the change that adds files to the change store; with ``batch`` it also ends the batch.
 
     None if there are no files and no ``batch``.
     """

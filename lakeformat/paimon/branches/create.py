@@ -38,7 +38,9 @@ def create(
     exist_ok: bool = False,
     dry_run: bool = False,
 ) -> BranchReport:
-    """Create a branch that begins at ``origin``, a snapshot of main; with None it has no rows.
+    """Create a branch that begins at ``origin``, a snapshot of main.
+
+    ``origin=None`` creates it without rows.
 
     Raise AlreadyExistsError if the branch exists; with ``exist_ok`` it is kept and reported. Raise
     AlreadyExistsError also if another call is creating or deleting the branch. Raise

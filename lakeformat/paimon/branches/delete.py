@@ -34,7 +34,7 @@ def delete(
 
     The branch becomes unreadable before the first file is removed. Repeat the call after an
     interruption, or if files could not be removed. Raise NotFoundError if the branch does not
-    exist, InvalidRequestError if main or another branch reads its rows or if it is being renamed,
+    exist, InvalidRequestError if main or another branch reads its rows, or if it is being renamed,
     and CommitConflictError if another program creates or deletes it meanwhile.
     """
     check_branch_name(name)

@@ -302,7 +302,7 @@ def weak(monkeypatch: Any) -> None:
 def test_a_batch_is_refused_without_a_lease_that_only_one_can_take(table, weak):
     table.write(names(_1="a"))
     with pytest.raises(
-        lake.UnsupportedError, match=r"no batch began, because its lease .*A SQL cat"
+        lake.UnsupportedError, match=r"no batch began, because its lease .*In a SQL cat"
     ):
         table.delete("id = 1")
     assert contents(table) == {1: "a"}
