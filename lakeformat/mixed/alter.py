@@ -134,7 +134,7 @@ def _with_uses_of_both(loaded: LoadedPair) -> TableMetadata:
 
 
 def _is_as_planned(plan: LoadedPair, base: LoadedMetadata, change: LoadedMetadata) -> bool:
-    """Return True if both stores still have the columns and the newest alteration of the plan."""
+    """Return True if the columns and the newest alteration of both stores are as in the plan."""
     return all(
         (now.metadata.schema.fields, now.metadata.properties.get(ALTERED))
         == (then.metadata.schema.fields, then.metadata.properties.get(ALTERED))

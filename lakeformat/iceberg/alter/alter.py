@@ -132,8 +132,9 @@ def _with_changed_columns(
 def _renamed_properties(
     properties: Mapping[str, str], change: RenamedColumn | DroppedColumn
 ) -> dict[str, str | None]:
-    """Return the changes to properties that name a renamed or dropped column; None removes a
-    property.
+    """Return the changes to properties that name a renamed or dropped column.
+
+    A value of None removes the property.
     """
     old = ".".join(change.path)
     found: dict[str, str | None] = {}

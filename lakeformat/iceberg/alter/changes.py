@@ -69,7 +69,7 @@ class OptionalColumn:
 
 @dataclass(frozen=True, slots=True)
 class NewDoc:
-    """A new comment of a column or nested field; None removes the comment."""
+    """A new comment of a column or nested field, or None to remove the comment."""
 
     path: Path
     doc: str | None
@@ -97,4 +97,4 @@ class Alteration:
 
     columns: Sequence[ColumnChange] = ()
     properties: Mapping[str, str | None] = field(default_factory=dict)
-    """The new values of table properties; None removes a property."""
+    """The new values of table properties; a value of None removes the property."""

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The retention of a branch or tag; None means that the table properties decide."""
+    """The retention of a branch or tag; where a limit is None, the table properties decide."""
 
     retain: Retain | None = None
     """An expiry removes the branch or tag when its snapshot is older than this."""

@@ -126,7 +126,7 @@ class TableTags:
     ) -> TagReport:
         """Move a tag to another snapshot; by default to the newest snapshot.
 
-        The tag gets the retention ``retain``; None means that the table properties decide.
+        The tag gets the retention ``retain``; by default the table properties decide.
         ``force`` has no effect, because no branch of an Iceberg table depends on a tag. Raise
         ``NotFoundError`` if the tag or snapshot does not exist.
         """

@@ -43,8 +43,8 @@ _INSERTED = pa.scalar("+I", pa.string())
 
 @dataclass(frozen=True, slots=True)
 class _SnapshotRange:
-    """The ids of the snapshot before a window and of its last snapshot; None means before the first
-    snapshot.
+    """The ids of the snapshot before a window and of its last snapshot; an id of None means before
+    the first snapshot.
     """
 
     loaded: LoadedMetadata

@@ -57,8 +57,9 @@ class PreparedWriter:
             raise
 
     def prepare(self) -> list[IcebergCommitMessage]:
-        """Finish the files and return the messages, which any process may commit; without rows no
-        message.
+        """Finish the files; return the messages, which any process may commit.
+
+        Without rows there is no message.
         """
         self._require_unfinished()
         try:

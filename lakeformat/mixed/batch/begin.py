@@ -243,7 +243,7 @@ def _empty_change(base: Base, more: dict[str, str]) -> FileChange:
 def _base_at(base: LoadedMetadata, begin: Snapshot) -> Snapshot | None:
     """Return the newest base snapshot whose merged changes are all older than the start of a batch.
 
-    None if the store has no such snapshot. An expiry keeps it while the batch is open.
+    None if the store has no such snapshot. An expiry keeps this snapshot while the batch is open.
     """
     for each in base.metadata.ancestry(base.metadata.current_snapshot_id):
         merged = optimized_sequences(base, each).sequences

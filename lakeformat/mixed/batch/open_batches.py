@@ -75,7 +75,7 @@ def end_batch_advice(table: FilePlaces) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OpenBatch:
-    """A batch whose changes may still come."""
+    """A batch that has begun and may still commit changes."""
 
     transaction: int
     began_millis: int
@@ -139,9 +139,7 @@ def overwrite_transactions(base: TableMetadata) -> set[int]:
 
 
 def overwritten_by(snapshot: Snapshot) -> set[int]:
-    """Return the transactions of the batches that made a base snapshot; empty for other
-    snapshots.
-    """
+    """Return the transactions of the batches that made a base snapshot; empty if none made it."""
     return _numbers(snapshot.summary.get(TRANSACTION, ""))
 
 

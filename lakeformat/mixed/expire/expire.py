@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixedExpiryRequest:
-    """The arguments of an expiry; None means that table properties decide."""
+    """The arguments of an expiry; where one is None, a table property decides."""
 
     older_than: PastTime | None = None
     retain_min: int | None = None

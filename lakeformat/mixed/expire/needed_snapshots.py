@@ -32,7 +32,7 @@ _FLINK_CHECKPOINT = "flink.max-committed-checkpoint-id"
 
 @dataclass(frozen=True, slots=True)
 class NeededSnapshots:
-    """The snapshots of both stores that the table needs, when an attempt of an expiry commits.
+    """The snapshots of both stores that an expiry must keep, found anew for each attempt to commit.
 
     Each attempt first loads the metadata that it changes, and then looks for open batches. A batch
     that begins even later reads the newest snapshots of this metadata, which do not expire, or
@@ -84,7 +84,7 @@ def _at_the_beginning(history: Sequence[Snapshot], batch: OpenBatch | None) -> I
 
     The batch reads the snapshot that was the newest when it began. Only times show the order of
     commits to both stores, so a snapshot counts as earlier only if it is older by more than clocks
-    may differ. If there was none, yield the oldest snapshot, which shows that the base store was
+    may differ. If none is so old, yield the oldest snapshot, which shows that the base store was
     empty then.
     """
     if batch is not None and history:

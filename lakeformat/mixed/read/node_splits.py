@@ -137,7 +137,7 @@ def plan_nodes(state: MixedState, conditions: Conjunction) -> MixedPlan:
 
 
 SelectChanges: TypeAlias = Callable[[Sequence[StoreFile]], int | None]
-"""A function that returns the sequence number up to which changes are read; None reads no change.
+"""A function that returns the sequence number up to which changes are read, or None to read none.
 """
 
 

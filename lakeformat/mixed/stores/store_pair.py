@@ -89,8 +89,8 @@ class StorePair:
         return found
 
     def load_to_change(self) -> LoadedPair:
-        """Return the result of ``load`` for a writer; an alteration that another process left is
-        completed first.
+        """Return the result of ``load`` for a writer; an unfinished alteration of another process
+        is completed first.
         """
         found = self.load()
         if not found.has_pending_alter:

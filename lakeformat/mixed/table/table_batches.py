@@ -189,7 +189,7 @@ class TableBatches(TableUpkeep):
         *,
         where: Where | None = None,
     ) -> MixedBatch | None:
-        """Begin the batch of a write with these arguments; None if the write needs no batch.
+        """Begin the batch of a write with these arguments; return None if it needs no batch.
 
         Writers in other processes get its transaction, and ``batch.commit`` publishes their files.
         With ``where`` the rows that meet a condition on partition columns are overwritten. Raise

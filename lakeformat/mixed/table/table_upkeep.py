@@ -65,7 +65,7 @@ class TableUpkeep(TableOptimizing, OrphanRemoval):
         delete nothing.
 
         Consumers are deleted only if they have made no progress since ``expire_consumers``: a time,
-        or an age such as ``"2 d"``. None deletes no consumer.
+        or an age such as ``"2 d"``. By default none is deleted.
 
         ``obstacles`` of the report lists the remaining problems, each with advice. A ``dry_run``
         changes nothing and reports what each step would do.

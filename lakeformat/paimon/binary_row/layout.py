@@ -93,7 +93,7 @@ def number_code(data_type: DataType) -> str | None:
 
 
 def reserved_size(data_type: DataType) -> int:
-    """Return the size in bytes of the item of a wide decimal or timestamp, which a null has, too.
+    """Return the size in bytes of the item of a wide decimal or timestamp; a null has one, too.
 
     Return 0 for any other type.
     """
