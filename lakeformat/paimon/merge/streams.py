@@ -129,7 +129,7 @@ class _UnmergedRun:
         self.rows += len(batch)
 
     def take(self, last: Key | None) -> list[pa.RecordBatch]:
-        """Remove and return the rows whose key is at most ``last``; all if it is None."""
+        """Remove and return the rows whose key is at most ``last``; all rows for ``last=None``."""
         parts: list[pa.RecordBatch] = []
         while self._waiting:
             batch = self._waiting[0]

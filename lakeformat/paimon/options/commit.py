@@ -202,15 +202,16 @@ class PublicationOptions:
         "iceberg.publish-history",
         whole_number(0, 1_000_000),
         "100",
-        "The most snapshots before the newest one that a publication from scratch shows: first "
-        "those with a tag, then the newest without one. Other engines ignore it.",
+        "A publication from scratch shows the newest snapshot, and at most this many older ones: "
+        "first those with a tag, then the newest without one. Other engines ignore it.",
     )
     iceberg_publish_mode = Option(
         "iceberg.publish-mode",
         one_of(INLINE, ASYNC),
         INLINE,
-        "When a commit is published as Iceberg metadata: `inline`: directly after the commit. "
-        "`async`: when `lake publish`, its job or its operator runs. Other engines ignore it.",
+        "The time at which a commit is published as Iceberg metadata. `inline`: directly after the "
+        "commit. `async`: when `lake publish`, its job or its operator runs. Other engines ignore "
+        "it.",
     )
     iceberg_on_unpublishable = Option(
         "iceberg.on-unpublishable",

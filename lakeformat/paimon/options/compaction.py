@@ -112,8 +112,8 @@ class CompactionOptions:
         "compaction.incremental-size-threshold",
         OPTIONAL_SIZE,
         "",
-        "A bucket is compacted in full once more than this is outside its highest level; empty: "
-        "never for this reason.",
+        "A bucket is compacted in full when more bytes than this are outside its highest "
+        "level; empty: never for this reason.",
         group=Group.PERFORMANCE,
     )
     compaction_force_up_level_0 = Option(
@@ -142,7 +142,7 @@ class CompactionOptions:
         "compaction.min.file-num",
         whole_number(2, 1_000_000),
         "5",
-        "Number of small files of an append table from which a minor compaction merges them; "
+        "Number of small files at which a minor compaction of an append table merges them; "
         "without buckets, fewer are enough if they fill a new file.",
         group=Group.PERFORMANCE,
     )
@@ -158,8 +158,8 @@ class CompactionOptions:
         "compaction.delete-ratio-threshold",
         RATIO,
         "0.2",
-        "Files of an append table with a larger fraction of deleted rows are compacted, "
-        "independent of their size.",
+        "Files of an append table with more than this fraction of deleted rows are "
+        "compacted, independent of their size.",
         group=Group.PERFORMANCE,
     )
     bucket_append_ordered = Option(

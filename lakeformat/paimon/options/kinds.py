@@ -135,7 +135,7 @@ def _file_name_part(text: str) -> str:
 def _buckets(text: str) -> int:
     value = _integer(text)
     if value not in (UNAWARE_BUCKET, POSTPONE_BUCKET) and not 1 <= value < 2**31:
-        raise ValueError("there is no such number of buckets")
+        raise ValueError("a number of buckets is from 1 to 2147483647")
     return value
 
 

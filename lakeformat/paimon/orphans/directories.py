@@ -78,8 +78,8 @@ class TableDirectories:
         """Yield the files of each directory once; a few directories are listed at a time to limit
         memory.
 
-        ``files_in`` estimates the number of files by path of a partition directory. If tasks of an
-        executor list the directories, the largest come first.
+        ``files_in`` maps the path of a partition directory to its estimated number of files. If
+        tasks of an executor list the directories, they start with the largest.
         """
         here = Readers(self.readers.threads)
         for area, directories in ((Area.BRANCH, self.of_branches), (Area.SHARED, self.shared)):

@@ -61,7 +61,7 @@ class OrphanOptions:
     """The largest share of files or bytes that may be removed.
 
     A removal of a larger share is refused if it has more than 100 files. In a table without
-    snapshots, tags and changelogs, every removal is refused unless the share is 1.
+    snapshots, tags and changelogs, every removal is refused unless ``max_share`` is 1.
     """
     external_paths: bool = False
     """True to also remove orphans at external paths; only safe if no other table stores files

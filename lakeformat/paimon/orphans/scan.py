@@ -68,8 +68,7 @@ class OrphanScan:
     writing_files: int = 0
     """The number of candidates that are kept, because their writers may still be active."""
     writers_at_work: set[int] = field(default_factory=set)
-    """``hash(writer)`` of each writer with a file newer than the age limit, as it may still be
-    active.
+    """``hash(writer)`` of each writer with a file newer than the age limit: it may still be active.
     """
     _storages: list[Storage] = field(default_factory=list)
     _lines: IO[str] = field(default_factory=lambda: _spooled())
@@ -159,8 +158,8 @@ def _kind_of_published(name: str) -> FileClass:
 
 
 def _files_in(references: References) -> dict[str, int]:
-    """Return the number of manifest entries by path of a partition directory or of a directory
-    above.
+    """Return, by path, the number of manifest entries of each partition directory, and of each
+    directory above one.
     """
     found: Counter[str] = Counter()
     schema = references.handle.schema

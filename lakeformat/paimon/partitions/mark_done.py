@@ -98,9 +98,10 @@ def _checked_actions(handle: TableHandle, actions: Sequence[str] | None) -> tupl
     else:
         try:
             found = kind.parse(",".join(actions))
-        except (ValueError, TypeError) as reason:
+        except (ValueError, TypeError):
             raise InvalidRequestError(
-                f"actions is {actions!r}, but must list actions that mark a partition: {reason}"
+                f"actions is {actions!r}, but must be a list with {_SUCCESS_ACTION!r}, "
+                f"{_DIRECTORY_ACTION!r} or both"
             ) from None
     for action in found:
         if action in _NEEDS:

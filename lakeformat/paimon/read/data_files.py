@@ -158,8 +158,9 @@ class DataFiles:
             yield from self._until_given_up(batches)
 
     def _instants_of(self, file: DataFileMeta) -> InstantRule | None:
-        """Return the rule for legacy timestamps if the file is ORC and the option for them is set;
-        else None.
+        """Return the rule for legacy timestamps of an ORC file.
+
+        Return None for other files, or if ``orc.timestamp-ltz.legacy.type`` is false.
         """
         if not self._instants.is_legacy or not file.file_name.endswith(FileFormat.ORC):
             return None

@@ -122,7 +122,7 @@ class _Finder:
         )
 
     def may_hold_nan(self, file: DataFileMeta) -> bool:
-        """Return True if a number in the file may be NaN, because it has no usable bounds."""
+        """Return True if a number in the file may be NaN, because a column has no usable bounds."""
         if not self._numbers:
             return False
         try:
@@ -136,9 +136,7 @@ class _Finder:
         return [(f.id, f.name, f.type) for f in schema.fields if f.name in self._columns]
 
     def _holds(self, file: DataFileMeta, name: str) -> bool:
-        """Return True if the file certainly has a column, because its statistics have a null
-        count.
-        """
+        """Return True if the statistics of a file show that it has the column ``name``."""
         if file.value_stats_cols is not None:
             return name in file.value_stats_cols
         counts = file.value_stats.null_counts

@@ -163,7 +163,7 @@ def plan_columns(
 
 
 def _in_each(groups: Sequence[Sequence[tuple[Mask, Mask]]], which: int) -> Mask:
-    """Return a mask of the files that at least one alternative of every group keeps.
+    """Return a mask of the files that, in every group, at least one alternative keeps.
 
     ``which`` selects the first or the second mask of each alternative.
     """

@@ -40,7 +40,7 @@ def find_snapshot(
     as_of: Moment | None = None,
     watermark: int | None = None,
 ) -> Snapshot | None:
-    """Return the snapshot that the only given argument chooses; None if no argument is given.
+    """Return the snapshot chosen by the one argument that is given; None if none is given.
 
     Raise InvalidRequestError if several are given, NotFoundError if there is no such snapshot.
     """
@@ -130,7 +130,7 @@ def _snapshots(handle: TableHandle) -> tuple[list[int], Callable[[int], Snapshot
 
 
 def _time_of(snapshot: Snapshot | None) -> int:
-    """Return the commit time in epoch milliseconds; an expired snapshot sorts first."""
+    """Return the commit time in epoch milliseconds; for an expired snapshot, the earliest time."""
     return _BEFORE_ALL if snapshot is None else snapshot.time_millis
 
 

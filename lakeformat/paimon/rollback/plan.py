@@ -70,7 +70,7 @@ def plan_rollback(
     if target.tag is not None and (number in ids or (ids and number > ids[-1])):
         raise InvalidRequestError(
             f"tag {target.tag!r} of {handle.uri} is of a history that was rolled back: its "
-            f"snapshot {number} is not the table's snapshot {number}. To restore its rows, leave "
+            f"snapshot {number} is no longer in the table's history. To restore its rows, leave "
             "out as_latest=False (--cut-history)"
         )
     behind = [each for each in ids if each > number]

@@ -13,7 +13,7 @@ _BY_COLUMN = ("aggregation", "partial-update")
 
 def check_changelog(schema: TableSchema) -> None:
     """Raise InvalidRequestError if ``changelog-producer`` contradicts another option of the table,
-    or if a column to ignore does not exist.
+    or if ``changelog-producer.row-deduplicate-ignore-fields`` names a column that does not exist.
     """
     options = schema.table_options
     producer = options.changelog_producer
@@ -51,7 +51,7 @@ def check_changelog(schema: TableSchema) -> None:
 def check_without_changelog(schema: TableSchema) -> None:
     """Raise InvalidRequestError if a table without a primary key has an option that needs one.
 
-    These are ``changelog-producer``, ``force-lookup`` and ``streaming-read-overwrite``.
+    These options are ``changelog-producer``, ``force-lookup`` and ``streaming-read-overwrite``.
     """
     options = schema.table_options
     asked = {

@@ -112,14 +112,14 @@ def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) ->
             f"{change} without loss, and {option.key!r} is 'true'; set it to 'false' to allow loss"
         )
     part = _first_part(old)
-    inside = f", or change one part of it, such as {shown((*path, part))}" if part else ""
+    inside = f", or change one part of the column, such as {shown((*path, part))}" if part else ""
     raise InvalidRequestError(
         f"{change}: there is no such cast. Add a column of the new type{inside}"
     )
 
 
 def _first_part(of: DataType) -> str | None:
-    """Return the last step of a path to a part of the type; None if the type has no such part."""
+    """Return a name with which a path can continue into the type; None if it cannot continue."""
     match of:
         case RowType(fields=(first, *_)):
             return first.name

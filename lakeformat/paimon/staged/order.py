@@ -64,10 +64,10 @@ def _owners(
     content: str,
     reason: str,
 ) -> Mapping[_Bucket, str]:
-    """Return the address of the result of each bucket.
+    """Return, for each bucket, the address of the result that has it.
 
-    If two results have the same bucket, ``InvalidRequestError`` is raised; ``content`` names in the
-    error what both have for the bucket, and ``reason`` why they exclude each other.
+    Raise InvalidRequestError if two results have the same bucket. In the error, ``content`` names
+    what both have for the bucket, and ``reason`` why they exclude each other.
     """
     owners: dict[_Bucket, str] = {}
     for result in results:

@@ -119,8 +119,8 @@ class _Group:
     def bound(self, field: DataField, bounds: FramedRows) -> pa.Array:
         """Return, for each file, the smallest or largest value of a column of the table, as text.
 
-        A value is null if the file has no such bound, or if the bound cannot be cast to the current
-        type.
+        A value is null if the file has no such bound. All values are null if one of them cannot be
+        cast to the current type.
         """
         position = self.covered.positions.get(field.id)
         if position is None:

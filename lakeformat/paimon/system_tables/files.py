@@ -65,7 +65,7 @@ class _SnapshotFiles(LiveFiles):
     def keys(self, member: str) -> list[str | None]:
         """Return the smallest or the largest key of each file as text; None for files without keys.
 
-        ``member`` is the manifest column.
+        ``member`` is ``min_key`` or ``max_key``.
         """
 
         def texts(files: ManifestColumns) -> list[str | None]:

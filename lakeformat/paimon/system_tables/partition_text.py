@@ -26,7 +26,7 @@ class PartitionTexts:
     ) -> None:
         """Decode each distinct partition once.
 
-        ``name`` returns, for an error message, the description of a position in ``partitions``.
+        ``name`` returns, for an error message, a description of the partition at a position.
         """
         self._schema = schema
         self._name = name

@@ -21,7 +21,7 @@ from lakeformat.paimon.metadata.manifest_columns.columns import (
 __all__ = ["Buffers", "concat_columns"]
 
 Buffers: TypeAlias = dict[tuple[int, ...], NDArray[np.uint8]]
-"""The concatenated buffers, by the ``id()`` of each buffer that was concatenated."""
+"""Each concatenated buffer, by the ``id()`` values of the buffers that it joins."""
 
 
 def concat_columns(parts: Sequence[Any], buffers: Buffers | None = None) -> Any:

@@ -83,7 +83,7 @@ def changed_rows(
     where: Where | None,
     partitions: Partitions | None,
 ) -> ChangedRows:
-    """Return the request for changes that the columns, condition and partitions of a call make.
+    """Return the ``ChangedRows`` for the columns, condition and partitions of a call.
 
     The condition may also use ``rowkind``. Raise InvalidRequestError for a column that does not
     exist.
