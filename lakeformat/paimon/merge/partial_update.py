@@ -173,7 +173,7 @@ class _PartialUpdate:
 _Sources: TypeAlias = dict[str, Positions]
 
 _LAST = "last row"
-"""The unit of the sequence number, which is taken from the last row that was not ignored."""
+"""The name of the unit of the sequence number, taken from the last row that was not ignored."""
 
 
 def _validity(rules: PartialUpdateRules, rows: pa.Table) -> Iterator[tuple[str, Mask]]:

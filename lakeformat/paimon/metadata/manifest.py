@@ -203,8 +203,8 @@ def read_manifest_bytes(
         raise _other_size(uri, refused.size, size) from None
     except NotFoundError:
         raise CorruptTableError(
-            f"{uri} is missing although a snapshot refers to it; if the snapshot was just "
-            "expired, read again from the latest one, else restore the file from a backup"
+            f"{uri} is missing although a snapshot refers to it; if the snapshot has just "
+            "expired, read the newest one, else restore the file from a backup"
         ) from None
     if size is not None and len(content) != size:
         raise _other_size(uri, len(content), size)

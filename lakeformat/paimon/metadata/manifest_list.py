@@ -57,8 +57,9 @@ class ListKind(Enum):
     DELTA = ("delta_manifest_list", "delta_manifest_list_size")
     """The manifests of the data files that the commit added or deleted."""
     CHANGELOG = ("changelog_manifest_list", "changelog_manifest_list_size")
-    """The manifests of the commit's changelog files; both attributes are None without such
-    files.
+    """The manifests of the commit's changelog files.
+
+    Without such files, both attributes of Snapshot are None.
     """
 
 

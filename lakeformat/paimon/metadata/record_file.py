@@ -123,9 +123,9 @@ def decode_avro_file(
 ) -> list[dict[str, Any]]:
     """Return every record of an Avro file, decoded by the schema in the file.
 
-    Raise CorruptTableError if the file is damaged, or if it claims more memory than a file of its
-    size can have. Also raise it if a record has another version; ``version=None`` skips this
-    check.
+    Raise CorruptTableError if the file is damaged, or if it claims far more bytes or records than
+    a file of its size can have. Also raise it if a record has another version; ``version=None``
+    skips this check.
     """
     try:
         return list(_records(read_blocks(content), version, uri))

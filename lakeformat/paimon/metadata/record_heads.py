@@ -42,7 +42,7 @@ class RecordHead:
 
     fields: dict[str, Any]
     raw: bytes | None
-    """The bytes of the whole record; None if ``fields`` has all of its fields."""
+    """The bytes of the whole record; None if ``fields`` is the whole record."""
     schema: Any
 
     def whole(self) -> dict[str, Any]:

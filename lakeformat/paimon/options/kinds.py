@@ -81,7 +81,7 @@ def whole_number(low: int, high: int) -> Kind[int]:
 
 
 def one_of(*values: str) -> Kind[str]:
-    """Return the kind of words from a list; upper case is read as lower case."""
+    """Return the kind whose values are the words ``values``; upper case is read as lower case."""
 
     def parse(text: str) -> str:
         value = text.strip().lower()

@@ -86,7 +86,7 @@ def _folded(key: str) -> str:
 def _edits(first: str, second: str, limit: int) -> int:
     """Return the number of letters to insert, delete, replace or swap between two texts.
 
-    If the number is above ``limit``, return ``limit + 1``.
+    If the number is above ``limit``, return any number above ``limit``.
     """
     last: list[int] = []
     before: list[int] = []

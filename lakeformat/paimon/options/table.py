@@ -244,7 +244,7 @@ class TableOptions(DeclaredOptions):
             option = find_foreign(key)
             if option is not None and not option.is_harmless(value):
                 if likely := option.likely_value(value):
-                    raise InvalidRequestError(f"option {key!r} has no value {value!r}{likely}")
+                    raise InvalidRequestError(f"option {key!r} cannot be {value!r}{likely}")
                 raise InvalidRequestError(
                     f"option {key!r} {option.says}, which this version does not support: remove "
                     "it, or create and maintain the table with another engine"

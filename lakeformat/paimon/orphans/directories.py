@@ -95,8 +95,8 @@ class TableDirectories:
     def _buckets(
         self, tree: _Tree, root: str, files_in: Mapping[str, int]
     ) -> Iterator[tuple[str, list[FileInfo]]]:
-        """Yield each bucket directory of ``root`` with its files; an executor lists many
-        directories.
+        """Yield each bucket directory of ``root`` with its files; if there are many, the executor
+        lists them.
         """
         branches = [(root, 0)] if self.readers.executor is None else tree.branches(root)
         if not self.readers.are_elsewhere(len(branches)):

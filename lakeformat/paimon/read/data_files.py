@@ -194,9 +194,8 @@ class DataFiles:
             if snapshot is None:
                 raise
             manifest = find_manifest(handle, snapshot, entry)
-            source = (
-                f"{manifest} of snapshot {snapshot.id}, written under schema-{entry.file.schema_id}"
-            )
+            schema = f"schema-{entry.file.schema_id}"
+            source = f"{manifest} of snapshot {snapshot.id}; the file's schema is {schema}"
             with referred_to_by(source):
                 raise CorruptTableError(str(reason)) from reason
 

@@ -31,7 +31,7 @@ class ShownState:
     decided_by: str | None = None
     """The table option that chose the snapshot, with its value; None if no option did."""
     with_its_schema: bool = False
-    """True to use the columns of that snapshot instead of the current columns."""
+    """True to use the columns of the chosen snapshot instead of the current columns."""
     created_from_millis: int | None = None
     """Files written before this time are skipped."""
 

@@ -38,7 +38,7 @@ class Found:
     """The number of undeleted rows in the file that do not meet the condition."""
 
     def mask(self, positions: Positions) -> Mask:
-        """Return a mask of the positions in the file that are among the found rows."""
+        """Return a mask of ``positions``, which are in the file: True for a found row."""
         if self.positions is None:
             return np.ones(len(positions), np.bool_)
         there = np.zeros(self.entry.file.row_count, np.bool_)
@@ -86,8 +86,9 @@ def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[
 
 
 def positioned_rows(handle: TableHandle, unit: ChangeUnit) -> PositionedRows:
-    """Return a reader of the unit's deletion vectors; its ``last`` has the positions of the rows in
-    the last batch.
+    """Return a reader of the unit's deletion vectors.
+
+    Its ``last`` has the positions of the rows in the batch that was read last.
     """
     manifest = unit.snapshot.index_manifest
     source = "" if manifest is None else handle.storage.uri(handle.layout.manifest(manifest))

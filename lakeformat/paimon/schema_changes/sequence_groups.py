@@ -19,7 +19,9 @@ class SequenceGroup:
     option: str
     """The key of the option that defines the group, for messages."""
     sequence: tuple[str, ...]
-    """The columns that decide, compared from left to right; null is the smallest value."""
+    """The columns that decide which row is newer, compared from left to right; null is the smallest
+    value.
+    """
     protected: tuple[str, ...]
 
 

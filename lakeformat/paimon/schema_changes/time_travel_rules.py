@@ -42,7 +42,7 @@ _DEFAULT_MODES = [
     if mode != "from-snapshot-full"
     for option in options
 ]
-"""Each option, with the value that ``scan.mode`` has if only this option is set."""
+"""Each option in ``_OPTIONS``, with the value that ``scan.mode`` has if only it is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class NamedState:
     """The table option that chooses the snapshot for scans: its mode and its text."""
 
     option: Option[Any]
-    """The option that chooses; ``scan.mode`` itself in the mode ``compacted-full``."""
+    """The option that chooses the snapshot: ``scan.mode`` itself in the mode ``compacted-full``."""
     mode: str
     text: str
 

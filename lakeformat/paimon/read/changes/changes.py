@@ -99,7 +99,7 @@ class Changes(Rows):
 
 
 class ChangesPart(Rows):
-    """Some of the changes of a window of snapshots, which one reader reads."""
+    """The part of the changes of a window of snapshots that one reader reads."""
 
     def __init__(
         self, schema: pa.Schema, read: Callable[[], Iterator[pa.RecordBatch]], size_bytes: int

@@ -23,7 +23,8 @@ from lakeformat.types.types import STRING, DataField, with_nullability
 __all__ = ["ROW_KIND", "ChangedRows", "changed_rows"]
 
 ROW_KIND = DataField(2_147_483_644, "rowkind", with_nullability(STRING, nullable=False))
-"""``+I`` inserted, ``-U`` and ``+U`` before and after an update, ``-D`` deleted."""
+"""The kind of a row: ``+I`` inserted, ``-U`` and ``+U`` before and after an update, ``-D`` deleted.
+"""
 
 _KINDS = pa.array(["+I", "-U", "+U", "-D"])
 

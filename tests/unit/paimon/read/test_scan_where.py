@@ -295,7 +295,7 @@ class TestAFileThatIsNotThere:
         file.unlink()
         with pytest.raises(CorruptTableError, match=f"{file.name} is missing") as caught:
             table.open().scan().to_arrow()
-        assert "of snapshot 1, written under schema-0" in str(caught.value)
+        assert "of snapshot 1; the file's schema is schema-0" in str(caught.value)
         assert "has expired" not in str(caught.value)
 
     def test_a_snapshot_that_has_expired_meanwhile_is_named_as_the_cause(self, table):
