@@ -36,17 +36,19 @@ class Declaration(Generic[T]):
         self.default = default
         self.description = description
 
-    def parse(self, text: str) -> T:
+    def parse(self, text: str, key: str | None = None) -> T:
         """Return the typed value of a text; raise InvalidRequestError if the text is not valid.
 
-        The error names the option, its text, and the kind of text that is valid.
+        The error names the option, its text, and the kind of text that is valid. ``key`` is the key
+        that has the text, if it is not the declared key.
         """
         try:
             return self.kind.parse(text)
         except ValueError as reason:
+            named = repr(key or self.key)
             shown = repr(text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…")
             raise InvalidRequestError(
-                f"{self.noun} {self.key!r} is {shown}, but must be {self.kind.name}: {reason}"
+                f"{self.noun} {named} is {shown}, but must be {self.kind.name}: {reason}"
             ) from None
 
 

@@ -132,7 +132,8 @@ class TableOptions(DeclaredOptions):
             same = current == value or (
                 option is not None
                 and current is not None
-                and option.parse(current) == option.parse(value)
+                and option.parse(current, key if key in self._raw else None)
+                == option.parse(value, key)
             )
             if not same:
                 found[key] = (current, value)
@@ -186,8 +187,8 @@ class TableOptions(DeclaredOptions):
     def of_column(self, option: Option[T], column: str) -> T | None:
         """Return the value of a column option for one column; None if it is not set."""
         assert isinstance(option, ColumnOption)
-        text = self._raw.get(option.key_of(column))
-        return None if text is None else option.parse(text)
+        key = option.key_of(column)
+        return option.parse(self._raw[key], key) if key in self._raw else None
 
     def to_dict(self) -> dict[str, str]:
         """Return the options that the table sets explicitly, declared or not."""
@@ -257,7 +258,7 @@ class TableOptions(DeclaredOptions):
         for key, text in self._raw.items():
             if (option := find_option(key)) is not None:
                 try:
-                    option.parse(text)
+                    option.parse(text, key)
                 except InvalidRequestError as error:
                     found[key] = error
         return found
@@ -279,4 +280,4 @@ class TableOptions(DeclaredOptions):
             if option is None or option not in used:
                 continue
             if isinstance(option, ColumnOption) or text == self.text(option):
-                option.parse(text)
+                option.parse(text, key)

@@ -123,7 +123,7 @@ def _checked(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> list[P
     if not partitions or not is_list(partitions):
         raise InvalidRequestError(
             "partitions must list the partitions that are done, each as a dict with a value for "
-            f"each of {', '.join(keys)}, got {partitions!r}"
+            f"{'each of ' if len(keys) > 1 else ''}{', '.join(keys)}, got {partitions!r}"
         )
     for spec in partitions:
         some_partitions(handle.schema, [spec])  # this call refuses a spec that is not a partition

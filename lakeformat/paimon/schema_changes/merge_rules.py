@@ -90,7 +90,7 @@ def _check_engine_options(schema: TableSchema) -> None:
     engine = schema.table_options.merge_engine
     for option, owner in _OF_ENGINE.items():
         for key in _set_keys(schema, [option]):
-            if owner != engine and not _is_false(option, schema.options[key]):
+            if owner != engine and not _is_false(option, key, schema.options[key]):
                 raise InvalidRequestError(
                     f"option {key!r} is for merge engine {owner!r}, but the table has {engine!r}; "
                     f"leave it out, or set 'merge-engine' to {owner!r}"
@@ -181,8 +181,8 @@ def _set_keys(schema: TableSchema, options: Iterable[Option[Any]]) -> list[str]:
     return [key for key in sorted(schema.options) if any(option.sets(key) for option in wanted)]
 
 
-def _is_false(option: Option[Any], text: str) -> bool:
-    return option.parse(text) is False
+def _is_false(option: Option[Any], key: str, text: str) -> bool:
+    return option.parse(text, key) is False
 
 
 def _column(schema: TableSchema, name: str) -> DataField | None:

@@ -42,7 +42,7 @@ def sequence_groups(schema: TableSchema) -> tuple[SequenceGroup, ...]:
 
 def _group(key: str, names: str, text: str) -> SequenceGroup:
     sequence = tuple(names.split(","))
-    protected = TableOptions.sequence_group.parse(text)
+    protected = TableOptions.sequence_group.parse(text, key)
     # A group may also list its own sequence columns, which always change with the group.
     return SequenceGroup(key, sequence, tuple(n for n in protected if n not in sequence))
 

@@ -149,7 +149,7 @@ def test_in_thin_files_the_table_s_key_columns_keep_what_keys_are_compared_by():
 def test_a_mode_that_does_not_exist_is_refused_by_its_option(mode):
     with pytest.raises(InvalidRequestError, match=r"'metadata.stats-mode' is"):
         TableOptions({"metadata.stats-mode": mode}).validate()
-    with pytest.raises(InvalidRequestError, match=r"'fields.x.stats-mode'|'fields.<column>"):
+    with pytest.raises(InvalidRequestError, match=r"option 'fields\.x\.stats-mode' is"):
         TableOptions({"fields.x.stats-mode": mode}).validate()
 
 

@@ -43,6 +43,23 @@ def test_a_wrong_value_is_refused_by_name_with_what_would_be_right():
         TableOptions({"target-file-size": "big"}).validate()
 
 
+@pytest.mark.parametrize("key", ["fields.v.stats-mode", "write.compaction-skip"])
+def test_a_wrong_value_is_refused_by_the_key_that_the_table_has(key):
+    options = TableOptions({key: "x"})
+    named = f"option '{key}' is 'x', but must be"
+    with pytest.raises(InvalidRequestError, match=named):
+        options.validate()
+    assert str(options.misread()[key]).startswith(named)
+    with pytest.raises(InvalidRequestError, match=named):
+        options.differing({key: "y"})
+
+
+def test_a_wrong_value_of_a_column_option_is_refused_by_the_key_of_the_column():
+    options = TableOptions({"fields.v.stats-mode": "x"})
+    with pytest.raises(InvalidRequestError, match=r"option 'fields\.v\.stats-mode' is 'x'"):
+        options.of_column(TableOptions.column_statistics_mode, "v")
+
+
 @pytest.mark.parametrize("prefix", ["", "a/b", "a\0b", "a\nb"])
 def test_a_file_name_prefix_that_no_file_system_takes_is_refused(prefix):
     with pytest.raises(InvalidRequestError, match="part of a file name"):
