@@ -229,7 +229,9 @@ def _report(
     of = "" if head is None else f" of the newest snapshot {head.id}"
     gone = "none is missing"
     if missing:
-        gone = f"{len(missing)} missing, with the names of {counted(_lost(missing), 'data file')}"
+        are = "is" if len(missing) == 1 else "are"
+        names = counted(_lost(missing), "data file")
+        gone = f"{len(missing)} {are} missing, with the names of {names}"
         if objection is None:
             gone += f": {after:,} of {counted(before, 'row')} would remain"
     todo = ""

@@ -76,8 +76,8 @@ def _check_deletes(schema: TableSchema, groups: tuple[SequenceGroup, ...]) -> No
     if removes and groups:
         raise InvalidRequestError(
             f"option {_REMOVE!r} removes the whole row, but option {groups[0].option!r} lets "
-            f"deletes set columns to null; leave one out, or name in {_REMOVE_BY_GROUP!r} the "
-            "sequence columns whose deletes remove the row"
+            f"deletes set columns to null; leave one out, or replace {_REMOVE!r} by "
+            f"{_REMOVE_BY_GROUP!r} with the sequence columns whose deletes remove the row"
         )
     sequences = {name for group in groups for name in group.sequence}
     for name in by_group:

@@ -107,11 +107,12 @@ def _check_buckets(schema: TableSchema) -> None:
             "to the columns that decide which bucket a row is in"
         )
     if schema.primary_keys and (outside := {*schema.partition_keys} - {*schema.primary_keys}):
-        columns, these = ("column", "it") if len(outside) == 1 else ("columns", "them")
+        columns = "column" if len(outside) == 1 else "columns"
         raise InvalidRequestError(
             f"the primary key {_listed(schema.primary_keys)} lacks the partition {columns} "
-            f"{_listed(sorted(outside))}, so a row may have to move between partitions, and option "
-            f"'bucket' is '{bucket}': add {these} to the key, or set 'bucket' to -1"
+            f"{_listed(sorted(outside))}, so a row may have to move between partitions, which "
+            f"'bucket' = '{bucket}' does not allow: add the {columns} to the key, or set 'bucket' "
+            "to -1"
         )
     check_bucket_key(schema, keys)
     if options.bucket_function == "mod":
