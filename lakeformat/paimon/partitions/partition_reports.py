@@ -65,12 +65,19 @@ class ExpirePartitionsReport(Report):
             return None
         path, why = self.unknown[0]
         total = len(self.expired) + self.left + self.kept + len(self.unknown)
-        remedy = (
-            ". Give the format of the values, as timestamp_formatter (--formatter) or as option "
-            "'partition.timestamp-formatter': 'yyyyMMdd' for 20240131, 'yyyy-MM-dd' for 2024-01-31"
-            if NO_MATCH in why
-            else ""
-        )
+        remedy = ""
+        if NO_MATCH in why:
+            remedy = (
+                ". Give the format of the values, as timestamp_formatter (--formatter) or as "
+                "option 'partition.timestamp-formatter': 'yyyyMMdd' for 20240131, 'yyyy-MM-dd' for "
+                "2024-01-31"
+            )
+            _, *others = (part.partition("=")[0] for part in path.split("/"))
+            if others:
+                remedy += (
+                    ". If another column has the time, give timestamp_pattern (--pattern), too, "
+                    f"such as '${others[0]}'"
+                )
         never = "never expire because their age is unknown, such as"
         if len(self.unknown) == 1:
             never = "never expires because its age is unknown, namely"

@@ -199,6 +199,20 @@ def test_a_table_without_a_snapshot_has_nothing_to_expire(catalog):
     assert table.expire_partitions(expiration_time="7 d").expired == ()
 
 
+def test_a_time_in_another_column_than_the_first_is_advised_by_its_pattern(catalog):
+    columns = [("id", "BIGINT"), ("region", "STRING"), ("dt", "STRING")]
+    table = catalog.create_table("shop.regions", columns, partition_by=["region", "dt"])
+    table.write(pa.table({"id": [1], "region": ["eu"], "dt": [day(10)]}))
+    report = table.expire_partitions(expiration_time="7 d", dry_run=True)
+    assert report.warning.endswith(
+        "If another column has the time, give timestamp_pattern (--pattern), too, such as '$dt'"
+    )
+    found = table.expire_partitions(expiration_time="7 d", timestamp_pattern="$dt", dry_run=True)
+    assert len(found.expired) == 1
+    one = filled(catalog, ["eu"]).expire_partitions(expiration_time="7 d", dry_run=True)
+    assert "timestamp_pattern" not in one.warning
+
+
 SCHEMA = new_schema([("id", "BIGINT"), ("dt", "STRING")], partition_by=["dt"], time_millis=0)
 
 
