@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 __all__ = ["in_words_of_commands"]
 
 _OTHER_NAMES = {
+    "actions": "--action",
     "expiration_time": "--older-than",
     "max_num": "--max",
     "next_snapshot": "--next",
@@ -25,6 +26,7 @@ _FIRST = re.compile(r"^([a-z]+)(?= (?:is|must be|must name) )")
 _REMOVE = re.compile(r"(?<![\w'\"`/.$=-])dry_run=False\b")
 _VALUE = re.compile(_NAME + r"=(True\b|'[^']*'|(?=[\s,;)]|$))")
 _NUMBER = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)=([\d.%]*\d%?)")
+_SNAPSHOT = re.compile(r"(?<![\w'\"`/.$=(-])(snapshot)=(\d+)\b")
 _BARE = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)(?![\w=(/]|\.\w)")
 _REFUSED = re.compile(r"(?<=does not take )([a-z]+)(?=[:,])")
 _BESIDE = re.compile(
@@ -72,6 +74,7 @@ def in_words_of_commands(text: str, program: Any) -> str:
     text = _REMOVE.sub("--remove", text)
     text = _VALUE.sub(replaced(_with_value), text)
     text = _NUMBER.sub(replaced(lambda option, value: f"{option} {value}"), text)
+    text = _SNAPSHOT.sub(replaced(lambda option, value: f"{option} {value}"), text)
     text = _BARE.sub(replaced(lambda option, _: option), text)
     text = _REFUSED.sub(replaced(lambda option, _: option), text)
     text = _FIRST.sub(replaced(lambda option, _: option), text)

@@ -61,7 +61,7 @@ class OptionTexts(Protocol):
 
 
 class Option(Declaration[T]):
-    """An option of a table, declared as a class attribute; an instance has the typed value."""
+    """An option, declared as a class attribute; the attribute of an instance is the typed value."""
 
     def __init__(
         self,

@@ -37,8 +37,8 @@ _AT_A_TIME = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file older than the age limit to which no metadata referred when its directory was
-    listed.
+    """A file that is older than the age limit, and that no metadata referred to when its directory
+    was listed.
     """
 
     storage: Storage

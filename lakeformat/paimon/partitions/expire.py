@@ -105,8 +105,8 @@ class ExpireRequest:
             name = "option 'partition.expiration-time'" if asked is None else "expiration_time"
             raise InvalidRequestError(
                 f"{name} is {shown}, but must be above zero, because otherwise every "
-                "partition would expire. Use drop_partitions to delete some of them, or truncate() "
-                "to delete all rows"
+                "partition would expire. Use drop_partitions (lake partition drop) to delete some "
+                "of them, or truncate() to delete all rows"
             )
         return found
 

@@ -20,6 +20,9 @@ from lakeformat.types.duration_text import duration
     [
         ("retain_max is 0, but must be", "--retain-max is 0, but must be"),
         ("limit is -1, but must be", "--limit is -1, but must be"),
+        ("actions is ['x'], but must be", "--action is ['x'], but must be"),
+        ("only one of snapshot=1, tag='x': each", "only one of --snapshot 1, --tag x: each"),
+        ("with scan(snapshot=1), or", "with scan(snapshot=1), or"),
         ("limit must be a whole number of rows", "--limit must be a whole number of rows"),
         ("say retain_min=1, too", "say --retain-min 1, too"),
         ("pass exist_ok=True to accept that", "pass --exist-ok to accept that"),
