@@ -230,7 +230,7 @@ class FileOptions:
         "partition.default-name",
         FILE_NAME_PART,
         "__DEFAULT_PARTITION__",
-        "Directory of rows whose partition value is null, empty or blank.",
+        "Text in directory names for a partition value that is null, empty or blank.",
         mutable=False,
     )
     partition_legacy_name = Option(

@@ -54,15 +54,15 @@ class TagOptions:
         "tag.period-formatter",
         one_of("with_dashes", "without_dashes", "without_dashes_and_spaces"),
         "with_dashes",
-        "Format of the period in a tag's name, for an hour: 2024-01-31 23, 20240131 23 or "
+        "Format of the period in a tag's name; an hour is 2024-01-31 23, 20240131 23 or "
         "2024013123.",
     )
     tag_automatic_completion = Option(
         "tag.automatic-completion",
         BOOLEAN,
         "false",
-        "Periods without a commit get a tag, too: each later snapshot becomes the tag of one of "
-        "them, oldest first.",
+        "Periods without a commit get a tag, too: each later snapshot is tagged for one of these "
+        "periods, oldest first.",
     )
     tag_num_retained_max = Option(
         "tag.num-retained-max",
