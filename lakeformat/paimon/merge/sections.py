@@ -83,7 +83,8 @@ def _runs(section: Sequence[int], least: Positions, most: Positions) -> list[lis
     """Divide the files of a section into as few runs as possible.
 
     ``least`` and ``most`` have the ranks of the first and last key of each file. Each file is added
-    to the run that ends first, or to a new run if that run does not end before the file begins.
+    to the run that ends first. If this run does not end before the file begins, the file begins a
+    new run.
     """
     runs: list[list[int]] = []
     ends: list[tuple[int, int]] = []

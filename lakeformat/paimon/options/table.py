@@ -209,8 +209,8 @@ class TableOptions(DeclaredOptions):
         )
 
     def ignored_layout(self) -> list[str]:
-        """Return the keys that change the files of other engines but have no effect in this
-        library.
+        """Return the keys of options that change files of other engines, but have no effect in
+        this library.
         """
         found = ((key, find_foreign(key)) for key in self._raw if find_option(key) is None)
         return sorted(key for key, option in found if option and option.kind is ForeignClass.LAYOUT)

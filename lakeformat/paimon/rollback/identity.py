@@ -78,7 +78,7 @@ class EarlierReturns:
 def properties_of(
     target: Snapshot, commit: CommitId | None, protection: str | None
 ) -> Mapping[str, str] | None:
-    """Return the properties of the new snapshot; None if neither target nor rollback has any.
+    """Return the properties of the new snapshot; None if the target has None and none are added.
 
     The properties that identify an earlier rollback are left out. With ``commit``, those that
     identify this rollback are added. ``protection`` is the tag that keeps the restored files.

@@ -155,7 +155,7 @@ def quoted(names: Sequence[str], one: str, more: str) -> str:
 
 
 def _tags_behind(handle: TableHandle, number: int) -> list[str]:
-    """Return the tags of newer snapshots, newest first.
+    """Return the tags of snapshots newer than ``number``, newest first.
 
     These tags are deleted, because the numbers of their snapshots are reused.
     """

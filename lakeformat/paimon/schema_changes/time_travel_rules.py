@@ -42,7 +42,7 @@ _DEFAULT_MODES = [
     if mode != "from-snapshot-full"
     for option in options
 ]
-"""Each option in ``_OPTIONS``, with the value that ``scan.mode`` has if only it is set."""
+"""Each option in ``_OPTIONS``, with the value that ``scan.mode`` has if only this one is set."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,7 @@ class _StateFiles:
     def files(self, place: _Place) -> dict[_FileIdentity, DeletionVector | None]:
         """Return the identity of each file of a bucket, with its deletion vector or None.
 
-        If both are equal in two snapshots, the file has the same rows.
+        A file with equal identity and vector has the same rows in two snapshots.
         """
         vectors = self._deleted.vectors(*place)
         found = self.buckets.get(place, ())
