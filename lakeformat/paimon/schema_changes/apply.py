@@ -198,9 +198,10 @@ class _TypeEdit:
 def _without(beside: Fields, path: Path) -> Fields:
     position = position_of(beside, path[-1], path)
     if len(beside) == 1:
+        what, whole = ("column", "the table") if len(path) == 1 else ("field", shown(path[:-1]))
         raise InvalidRequestError(
-            f"{shown(path)} cannot be dropped: no column would be left. Add another one first, or "
-            f"drop {'the table' if len(path) == 1 else shown(path[:-1])}"
+            f"{shown(path)} cannot be dropped: no {what} would be left. Add another one first, or "
+            f"drop {whole}"
         )
     return (*beside[:position], *beside[position + 1 :])
 

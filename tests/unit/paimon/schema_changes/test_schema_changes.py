@@ -195,7 +195,7 @@ REFUSED = [
     (lake.add_column("note.x", "INT"), "'note' is STRING, which has no fields"),
     (lake.add_column("counts.key.x", "INT"), "'value' for a MAP"),
     (lake.drop_column("nix"), "no column 'nix'; choose one of id, dt"),
-    (lake.drop_column("at.y.z"), "no column would be left"),
+    (lake.drop_column("at.y.z"), "no field would be left.*drop 'at.y'"),
     (lake.drop_column("dt"), "partition column, which cannot be dropped"),
     (lake.drop_column("id"), "primary-key column, which cannot be dropped"),
     (lake.rename_column("dt", "day"), "partition column, which cannot be renamed"),
