@@ -164,7 +164,7 @@ class _PlannedRemovals:
             f"when snapshot {newest} was the newest" if newest else "before any snapshot still kept"
         )
         reason = (
-            f"not referenced by {self.looked_through}; "
+            f"no reference in {self.looked_through}; "
             f"last changed {moment_text(candidate.modified_millis)}, {then}"
         )
         return Removal(candidate.storage, candidate.path, candidate.kind, reason, candidate.size)

@@ -235,7 +235,7 @@ def _reason(expired: Sequence[ExpiredPartition], plan: Expiry, *, dry_run: bool)
     would = "partitions that would be deleted" if dry_run else "partitions deleted"
     parts = [f"{would}: {len(expired)}" if expired else "no partition expired"]
     if plan.left:
-        parts.append(f"waiting for the next run ('partition.expiration-max-num'): {plan.left}")
+        parts.append(f"left for the next run, because of the limit of one run: {plan.left}")
     if plan.unknown:
         parts.append(f"kept because their age is unknown: {len(plan.unknown)}")
     return "; ".join(parts)

@@ -114,7 +114,7 @@ def test_a_table_that_fails_stops_no_other_and_is_the_exit_code(catalog):
 def test_programs_get_the_whole_report(catalog):
     [report] = json.loads(says(catalog, "orphans", "shop.orders", "--json"))
     assert (report["orphan_files"], report["young_files"], report["dry_run"]) == (1, 1, True)
-    assert report["files"][0]["reason"].startswith("not referenced by 2 snapshots")
+    assert report["files"][0]["reason"].startswith("no reference in 2 snapshots")
 
 
 def test_every_file_can_be_written_down(catalog, tmp_path):

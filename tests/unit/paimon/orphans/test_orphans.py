@@ -117,7 +117,7 @@ def test_asking_first_changes_nothing_and_says_what_would_go_and_why(warehouse):
     [file] = report.files
     assert (file.kind, file.newest_snapshot, file.modified_millis) == ("data", 1, NOON + HOUR)
     assert file.size == report.orphan_bytes
-    assert file.reason.startswith("not referenced by 1 snapshot, 0 tags, 0 changelogs of 1")
+    assert file.reason.startswith("no reference in 1 snapshot, 0 tags, 0 changelogs of 1")
     assert file.reason.endswith("when snapshot 1 was the newest")
     plain = json.loads(json.dumps(report.to_dict()))
     assert plain["files"][0]["modified"].startswith("2023-11-14")
