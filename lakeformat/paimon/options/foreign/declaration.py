@@ -42,7 +42,10 @@ class ForeignOption:
 
     kind: ForeignClass
     says: str
-    """The effect in other engines, as a clause for messages, such as "calls Java classes"."""
+    """The effect in other engines, as a clause for messages, such as "calls Java classes".
+
+    If no operation is refused, the text is a noun phrase, such as "settings of a Hive catalog".
+    """
     advice: str = ""
     """The next step for the caller whose operation is refused."""
     refuses: frozenset[Operation] = frozenset()
@@ -87,7 +90,7 @@ def by_key(
 ) -> dict[str, ForeignOption]:
     """Return declarations of options that forbid no operation, by key.
 
-    ``by_reason`` maps a clause, such as "is a setting of jobs", to the keys for which it is true.
+    ``by_reason`` maps a description, such as "settings of a Hive catalog", to keys that have it.
     """
     return {
         key: ForeignOption(kind=kind, says=reason)

@@ -16,7 +16,7 @@ LAYOUT = by_key(
         "the highest number of rows of a data file; files written here end by size alone": (
             "target-file-row-num",
         ),
-        "encodings of columns; files written here have those of their writer": (
+        "encodings of columns; writers here choose them themselves": (
             "orc.column.encoding.direct",
             "orc.dictionary.key.threshold",
         ),
