@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import lakeformat as lake
-from lakeformat.cli.arguments import DryRun, NameInCatalogArgument
+from lakeformat.cli.arguments import DryRun, NameInCatalogArgument, listed
 from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog_of_any_format
@@ -31,7 +31,7 @@ def adopt(
     context: typer.Context,
     table: NameInCatalogArgument,
     primary_key: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="A,B",
             help="The columns of the key. Default: the identifier fields of the table.",
@@ -48,7 +48,7 @@ def adopt(
 
     An example: lake adopt shop.orders --primary-key id --dry-run
     """
-    key = None if primary_key is None else [each.strip() for each in primary_key.split(",")]
+    key = listed(primary_key) or None
     report = _iceberg_catalog(context, "adopt").adopt_table(table, primary_key=key, dry_run=dry_run)
     if as_json:
         print_json([report.to_dict()])

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +17,11 @@ __all__ = [
     "PartitionsWhereOption",
     "SaveOption",
     "TableArgument",
+    "listed",
 ]
+
+_COMMA = re.compile(r",(?![^(]*\))")
+"""Matches a comma outside of parentheses."""
 
 TableArgument = Annotated[
     str,
@@ -41,3 +47,8 @@ SaveOption = Annotated[
         metavar="FILE", help="Write the list of files, with reasons, to this file as JSON lines."
     ),
 ]
+
+
+def listed(options: Sequence[str] | None) -> list[str]:
+    """Return the columns of an option ``A,B``, which can be repeated."""
+    return [name.strip() for names in options or () for name in _COMMA.split(names)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import lakeformat as lake
-from lakeformat.cli.arguments import DryRun, NameInCatalogArgument
+from lakeformat.cli.arguments import DryRun, NameInCatalogArgument, listed
 from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.table_options import option_named
@@ -45,8 +45,6 @@ Purge = Annotated[
 
 _COLUMN = re.compile(r"(?:`([^`]+)`|(\S+))\s+(.+)", re.DOTALL)
 """Matches a column's name, in backticks if it has spaces, and its type."""
-_COMMA = re.compile(r",(?![^(]*\))")
-"""Matches a comma outside of parentheses."""
 
 _PLANNED = (
     Shown("table", "table"),
@@ -98,10 +96,10 @@ def create_table(
         ),
     ],
     primary_key: Annotated[
-        str | None, typer.Option(metavar="A,B", help="The columns that identify a row.")
+        list[str] | None, typer.Option(metavar="A,B", help="The columns that identify a row.")
     ] = None,
     partition_by: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="A,B",
             help="The partition columns; for Iceberg and Mixed tables also transforms, such as "
@@ -163,8 +161,8 @@ def create_table(
         catalog.create_table,
         table,
         [_column(text) for text in columns],
-        primary_key=_listed(primary_key),
-        partition_by=_listed(partition_by),
+        primary_key=listed(primary_key),
+        partition_by=listed(partition_by),
         options=dict(option_named(text, "--option KEY=VALUE") for text in options or ()),
         comment=comment,
         **of_format,
@@ -309,10 +307,6 @@ def _column(text: str) -> tuple[str, str]:
             f"--column {text!r} has no type: write --column 'NAME TYPE', such as 'id BIGINT'"
         )
     return found[1] or found[2], found[3]
-
-
-def _listed(names: str | None) -> list[str]:
-    return [] if names is None else [name.strip() for name in _COMMA.split(names)]
 
 
 def _purge_of(catalog: object, purge: bool) -> dict[str, Any]:

@@ -76,6 +76,8 @@ def _format(path: str, given: str | None) -> SourceFormat:
 def _require_file(path: str) -> None:
     if os.path.isdir(path) or not os.path.exists(path):
         state = "is a directory" if os.path.isdir(path) else "does not exist"
+        if "://" in path:
+            state = "is not on this machine, and `lake write` reads local files only"
         raise InvalidRequestError(
             f"{path} {state}; nothing was written: name files that hold rows, such as orders.csv"
         )

@@ -161,8 +161,8 @@ def _require_known(history: MixedHistory, snapshot: MixedSnapshot) -> None:
     if snapshot.store == "base" and snapshot.commit_kind != _REWRITE:
         after = snapshot.position
         raise UnsupportedError(
-            f"snapshot {snapshot.snapshot_id} of {history.uri} overwrote rows of the base store, "
-            "and the change store does not have these changes. Read all rows once, with "
+            f"snapshot {snapshot.snapshot_id} of {history.uri} is an overwrite or an adoption, "
+            "and the change store does not have its changes. Read all rows once, with "
             f"table.scan(snapshot=table.position('{after}')), then the changes after this "
             "position. Move a consumer to it with "
             f"table.consumers.set(id, after=table.position('{after}')). In Spark start a new "

@@ -148,8 +148,13 @@ def test_no_file_is_read_before_all_of_them_are_found(tmp_path, read):
     schema = lake.open_catalog(str(tmp_path / "wh")).table("shop.t").schema
     (tmp_path / "rows.csv").write_text("k\n1\n")
     (tmp_path / "folder.csv").mkdir()
-    for name, state in [("missing.csv", "does not exist"), ("folder.csv", "is a directory")]:
-        inputs = [str(tmp_path / "rows.csv"), str(tmp_path / name)]
+    away = "s3://bucket/rows.csv"
+    for name, state in [
+        (tmp_path / "missing.csv", "does not exist"),
+        (tmp_path / "folder.csv", "is a directory"),
+        (away, "is not on this machine, and `lake write` reads local files only"),
+    ]:
+        inputs = [str(tmp_path / "rows.csv"), str(name)]
         with pytest.raises(
             lake.InvalidRequestError, match=f"{name} {state}; nothing was written: name files"
         ):

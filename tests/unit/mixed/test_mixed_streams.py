@@ -191,7 +191,7 @@ def test_an_overwrite_of_the_base_store_is_refused_with_the_position_after_it(ag
     publish_change(aged.table._pair.base, ChangedFiles(is_recorded=True), commit=None)
     aged.now += HOUR
     aged.write((2, "x", "b"))
-    with pytest.raises(lake.UnsupportedError, match="overwrote rows of the base store") as refused:
+    with pytest.raises(lake.UnsupportedError, match="is an overwrite or an adoption") as refused:
         aged.table.changes(begin)
     place = str(refused.value).split("scan(snapshot=table.position('")[1].partition("'")[0]
     assert listed(aged.table.changes(aged.table.position(place))) == [("+U", 2, "x", "b")]

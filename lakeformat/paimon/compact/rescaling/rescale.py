@@ -122,7 +122,7 @@ def _require_count(handle: TableHandle, bucket: object) -> int:
             "has dynamic buckets ('bucket' = '-1'): they grow by themselves and cannot be rescaled"
         )
         if not handle.schema.primary_keys:
-            why = "has no buckets ('bucket' = '-1') and cannot be rescaled"
+            why = "has only one bucket ('bucket' = '-1') and cannot be rescaled"
             if not handle.options.row_tracking_enabled:  # such a table cannot be compacted here
                 why += ": compact it instead"
         raise UnsupportedError(f"{handle.uri} {why}")

@@ -317,7 +317,7 @@ def test_tables_without_a_number_have_none_to_change(catalog):
     with pytest.raises(lake.UnsupportedError, match=r"has dynamic buckets .* cannot be rescaled"):
         by_day(catalog, bucket="-1").rescale(bucket=3)
     events = catalog.create_table("shop.events", [("id", "INT")])
-    with pytest.raises(lake.UnsupportedError, match=r"has no buckets .*: compact it instead"):
+    with pytest.raises(lake.UnsupportedError, match=r"has only one bucket .*: compact it instead"):
         events.rescale(bucket=3)
 
 
