@@ -308,7 +308,16 @@ def test_a_table_is_made_with_its_columns_keys_and_options(warehouse):
 
     columns = ["--column", "id BIGINT", "--column", "`the price`  DECIMAL(10, 2) NOT NULL"]
     columns += ["--column", "dt STRING"]
-    keys = ["--primary-key", "id", "--primary-key", "dt", "--partition-by", "dt", "--option", "bucket=4"]
+    keys = [
+        "--primary-key",
+        "id",
+        "--primary-key",
+        "dt",
+        "--partition-by",
+        "dt",
+        "--option",
+        "bucket=4",
+    ]
     assert create(*columns, *keys, "--comment", "sold").output == "created shop.new\n"
     schema = lake.open_catalog(warehouse).table("shop.new").schema
     assert [(field.name, str(type_to_json(field.type))) for field in schema.fields] == [
