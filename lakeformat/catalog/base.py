@@ -73,9 +73,7 @@ class Catalog(CatalogPlaces):
         """
         self._check_new("database", name)
         if not self._make_database(name, require_texts("properties", properties)) and not exist_ok:
-            raise AlreadyExistsError(
-                f"database {name!r} exists in {self.location}: pass exist_ok=True to accept that"
-            )
+            raise AlreadyExistsError(f"database {name!r} exists: pass exist_ok=True to accept that")
 
     @abstractmethod
     def alter_database(

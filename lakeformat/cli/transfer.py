@@ -211,13 +211,16 @@ def clone_database(
     An example: lake clone-database shop --to /backup/warehouse --excluding 'tmp_.*'
     """
     failed: list[TableOutcome[CloneReport]] = []
+    source, target = existing_catalog(context), _target(context, to, "paimon")
+    if dry_run and to is not None:
+        _require_database(target, new or database, to)
 
     def outcomes() -> Iterator[TableOutcome[CloneReport]]:
         with files_done() as on_progress:
             found = lake.clone_database(
-                existing_catalog(context),
+                source,
                 database,
-                _target(context, to, "paimon"),
+                target,
                 to=new,
                 including=including,
                 excluding=excluding,

@@ -77,9 +77,7 @@ class IcebergDatabases(ABC):
         if not self._metastore.make_database(name, require_texts("properties", properties)):
             if exist_ok:
                 return
-            raise AlreadyExistsError(
-                f"database {name!r} exists in {self.location}: pass exist_ok=True to accept that"
-            )
+            raise AlreadyExistsError(f"database {name!r} exists: pass exist_ok=True to accept that")
 
     def plan_drop_database(
         self, name: str, *, cascade: bool = False, purge: bool = False

@@ -144,9 +144,16 @@ def test_the_tables_that_a_clone_of_a_database_left_are_cloned_by_the_printed_op
     assert catalog.list_tables("backup") == ["broken", "orders"]
 
 
-def test_a_missing_database_is_to_be_made_where_the_copy_goes(catalog, tmp_path):
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("clone", "shop.orders", "backup.orders"),
+        ("clone-database", "shop", "--as", "backup", "--dry-run"),
+    ],
+)
+def test_a_missing_database_is_to_be_made_where_the_copy_goes(catalog, tmp_path, words):
     there = str(tmp_path / "other place")
-    how = ("clone", "shop.orders", "backup.orders", "--to", there)
+    how = (*words, "--to", there)
     shown = runner.invoke(app, ["-w", catalog.location, *how])
     assert isinstance(shown.exception, lake.NotFoundError)
     [mends] = re.findall("`lake (.*)`", str(shown.exception))

@@ -182,7 +182,7 @@ class _Pruner:
         covered = [field for field in stored if field is not None]
         if len(covered) < len(stored):
             return np.ones(len(columns), np.bool_)
-        return stats.may_meet(self._usable(self._on_keys, covered), covered, self._stored_name)
+        return stats.may_meet(self._usable(self._on_keys, covered), covered, self._stored_position)
 
     def _by_values(self, columns: ManifestColumns, fields: Sequence[DataField]) -> Mask:
         mask = np.ones(len(columns), np.bool_)
@@ -199,7 +199,7 @@ class _Pruner:
                 part.value_null_counts,
                 part.row_count.numbers,
             )
-            mask[rows] = stats.may_meet(conditions, covered, self._stored_name)
+            mask[rows] = stats.may_meet(conditions, covered, self._stored_position)
         return mask
 
     def _usable(
@@ -221,7 +221,7 @@ class _Pruner:
             == with_nullability(now[condition.column].type, nullable=True)
         ]
 
-    def _stored_name(self, column: str, covered: Sequence[DataField]) -> int:
+    def _stored_position(self, column: str, covered: Sequence[DataField]) -> int:
         """Return the position in ``covered`` of the field that is the table's column ``column``
         now.
         """
