@@ -69,11 +69,12 @@ class Deleted:
 
     def line(self, *, dry_run: bool) -> str:
         """Return the numbers as one line, such as ``deleted 3 files of 2 MiB: 2 data files, 1
-        manifest``.
+        manifest``. If no size is known, the line has none.
         """
         verb = "would delete" if dry_run else "deleted"
         kinds = ", ".join(kind.counted(count) for kind, count in sorted(self.files.items()))
-        return f"{verb} {counted(self.total, 'file')} of {size(self.bytes)}: {kinds}"
+        of = f" of {size(self.bytes)}" if self.bytes else ""
+        return f"{verb} {counted(self.total, 'file')}{of}: {kinds}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as a dict, ready for JSON."""

@@ -181,7 +181,8 @@ def test_a_row_that_vanishes_despite_the_lock_keeps_its_files(
 def test_what_identifies_a_table_is_no_part_of_a_shown_plan(catalog):
     plan = catalog.plan_drop_table("shop.orders")
     assert plan.identity
-    assert set(plan.to_dict()) == {"table", "directory", "external_paths", "published"}
+    shown = {"table", "directory", "external_paths", "published", "kept"}
+    assert set(plan.to_dict()) == shown
     assert plan.identity not in repr(plan)
 
 
