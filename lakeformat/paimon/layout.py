@@ -74,7 +74,7 @@ No writer builds on these snapshots.
 """
 
 REGISTERED_MARK = "_registered_in_lake_table"
-"""The file that names the table to which the plain files of its directory were added in place.
+"""The file that names the table to which the plain files in the same directory were added in place.
 """
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
@@ -310,10 +310,10 @@ class TableLayout:
         return "/".join(part for part in parts if part)
 
     def first_below_root(self, names: Sequence[str]) -> Sequence[str]:
-        """Return the beginning of a path below an external path, up to the first partition
-        directory.
+        """Return the first segments of a path below an external path; the last one is the first
+        partition directory.
 
-        ``names`` are the segments of the path. Without partitions, the result ends with the
+        ``names`` are all segments of the path. Without partitions, the result ends with the
         directory of the bucket.
         """
         return names[: len(self.data_path.split("/")) * bool(self.data_path) + 1]

@@ -79,8 +79,8 @@ def external_paths(
 
     ``bucket_directory`` is the directory of the bucket relative to the table. ``fraction`` returns
     random numbers from 0 to 1, which choose the first path of a writer, or each path by its weight.
-    Raise InvalidRequestError for a path that the caller does not allow, or in another table's
-    directory.
+    Raise InvalidRequestError for a path that the caller does not allow, or that is in another
+    table's directory.
     """
     strategy = options.data_file_external_paths_strategy
     if strategy == "none":

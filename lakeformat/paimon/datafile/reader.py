@@ -60,7 +60,7 @@ def read_batches(
     ``file_fields`` is the schema that the file was written with; ``write_cols`` names the columns
     that the file has, None for all. Only rows at positions in ``rows`` for which ``keep`` returns
     True are yielded; None for all rows. ``row_count`` is the number of rows in the manifest entry;
-    None skips its check. Row groups of a Parquet file that ``pick`` excludes are not read.
+    None skips the check. Row groups of a Parquet file that ``pick`` excludes are not read.
 
     Text columns named in ``encoded`` remain dictionary-encoded if the file stores them so. Columns
     of a Parquet file are decoded in threads if ``in_threads``. ``instants`` is the rule for

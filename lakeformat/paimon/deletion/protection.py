@@ -313,7 +313,8 @@ class _Sightings:
     ) -> dict[str, tuple[int, bool]]:
         """Return two values for each candidate that a manifest names, by key.
 
-        They are its ADD entries minus its DELETE entries, and True if it has an ADD entry.
+        They are the number of its ADD entries minus that of its DELETE entries, and True if it has
+        an ADD entry.
         """
         found = self._seen.get(manifest.file_name)
         if found is None:

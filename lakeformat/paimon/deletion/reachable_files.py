@@ -61,7 +61,7 @@ def metadata_of(
     with_index: bool = True,
     on_missing: Callable[[str], object] | None = None,
 ) -> MetadataFiles:
-    """Return the manifest lists of a snapshot, their manifests, index files and statistics.
+    """Return the manifest lists, manifests, index files and statistics of a snapshot.
 
     Index files and statistics are left out without ``with_index``. A missing file raises
     CorruptTableError. If ``on_missing`` is given, it is called with the path instead: after an

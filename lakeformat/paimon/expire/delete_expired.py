@@ -2,7 +2,7 @@
 """Deletes expired snapshots round by round: makes them unreachable, then deletes their files.
 
 The next run can finish an interrupted round: the snapshots are announced, then made unreachable,
-then their files are removed, and only then the intent is withdrawn.
+then their files are removed, and only then the announcement is deleted.
 """
 
 from __future__ import annotations

@@ -28,9 +28,9 @@ def plan_protected(
     keeps_changelogs: bool,
     older: Sequence[Snapshot] | None = None,
 ) -> Plan:
-    """Return the plan to delete ``snapshots``; ``oldest`` is the first snapshot that is kept.
+    """Return the plan to delete ``snapshots``; ``oldest`` is the first kept snapshot after them.
 
-    For an interrupted expiry, ``older`` are the kept snapshots with lower numbers; otherwise it is
+    For an interrupted expiry, ``older`` are the kept snapshots before ``oldest``; otherwise it is
     None. A rollback may have restored files since the interruption, so all files of ``older`` and
     of ``oldest`` are protected.
     """

@@ -255,7 +255,7 @@ def _unlimited(retention: Retention, ids: Sequence[int]) -> Retention:
 def _bounds(
     ids: Sequence[int], retention: Retention, guard: Guard | None, newest: int | None = None
 ) -> tuple[int, str, bool]:
-    """Return how many may expire, the reason why no more may, and True if this is ``limit``.
+    """Return how many may expire, the reason why no more may, and True if ``limit`` is the reason.
 
     Ages are ignored. ``newest`` is the id of the newest snapshot if ``ids`` are those of
     changelogs.

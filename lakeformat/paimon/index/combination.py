@@ -106,10 +106,10 @@ def _exchange_vector_files(
     removed: list[IndexManifestEntry],
     added: list[IndexManifestEntry],
 ) -> list[IndexManifestEntry]:
-    """Return the entries after files of deletion vectors are removed and added, by file name.
+    """Return the entries after files of deletion vectors, matched by name, are removed and added.
 
-    Raise CommitConflictError if a data file would have two vectors, or does not have the vector to
-    remove any more.
+    Raise CommitConflictError if a data file would have two vectors, or if a vector to remove no
+    longer exists.
     """
     known = {name for entry in state for name in _data_files_of(entry)}
     for entry in removed:
@@ -143,7 +143,7 @@ def _exchange_global_indexes(
     removed: list[IndexManifestEntry],
     added: list[IndexManifestEntry],
 ) -> list[IndexManifestEntry]:
-    """Return the entries after global index files are removed and added, by file name.
+    """Return the entries after global index files, matched by name, are removed and added.
 
     Raise CommitConflictError if two files would index the same rows of a field, or a field with
     different extra fields.

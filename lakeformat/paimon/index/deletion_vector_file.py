@@ -77,8 +77,8 @@ def read_deletion_vectors(
 def _read_record(stream: IO[bytes], found: DeletionVectorRange, size: int, uri: str) -> bytes:
     """Return the record of a vector, and maybe some bytes of the next record after it.
 
-    A 64-bit vector has a longer frame than the range in the manifest entry includes. Raise
-    CorruptTableError if the record is outside of the file.
+    More bytes than the range are read, because the range of a 32-bit vector omits 8 bytes of its
+    record. Raise CorruptTableError if the range is outside of the file.
     """
     if found.offset < 1 or found.length < 0 or found.offset + found.length > size:
         raise CorruptTableError(

@@ -81,7 +81,7 @@ def _look_again(
     """Return the health, the numbers and the stalled consumers after the steps.
 
     A LakeError is added to ``steps`` as a failed step, so that the reports of the other steps are
-    not lost.
+    not lost; then the health is None.
     """
     forgotten = [
         name

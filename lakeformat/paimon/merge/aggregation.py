@@ -47,7 +47,7 @@ class Aggregation:
         """Return the engine with the function that the table's options give each column.
 
         Raise InvalidRequestError if a function is unknown or does not fit its column, and
-        UnsupportedError if its package is not installed.
+        UnsupportedError if the package of a function is not installed.
         """
         options = schema.table_options
         functions: dict[str, AggregateFunction] = {}

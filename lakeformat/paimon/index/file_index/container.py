@@ -92,8 +92,8 @@ def decode_file_index(content: bytes, source: str) -> Bodies:
 
 
 def read_file_index(storage: Storage, path: str, columns: Collection[str] | None = None) -> Bodies:
-    """Read an index file; return the bytes of the indexes of ``columns``, or of all columns for
-    None.
+    """Read an index file; return the bytes of the indexes of ``columns``, by default of all
+    columns.
 
     Raise CorruptTableError for a missing or damaged file, and UnsupportedError for a newer version.
     """

@@ -46,7 +46,7 @@ def require_type(
 
 
 def is_rounded(data_type: AtomicType) -> bool:
-    """Return True for timestamps finer than microseconds, of which the integers omit digits."""
+    """Return True for timestamps finer than microseconds, which an index stores rounded down."""
     timestamps = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
     return data_type.name in timestamps and data_type.precision > _MICROS_DIGITS
 

@@ -39,8 +39,8 @@ def require_coded_type(data_type: DataType, index_type: str) -> AtomicType:
 def encode_dictionary(values: PackedValues, data_type: AtomicType, chunk_size: int | None) -> bytes:
     """Return the dictionary of ``values``, which must be sorted; ``chunk_size`` is in bytes.
 
-    None stands for 16 KiB, or for one value in a chunk of a small type. Raise InvalidRequestError
-    for a negative size.
+    ``chunk_size=None`` means 16 KiB, or one value per chunk for BOOLEAN, TINYINT and SMALLINT.
+    Raise InvalidRequestError for a negative size.
     """
     if chunk_size is None:
         chunk_size = 0 if data_type.name in _SMALL_TYPES else DEFAULT_CHUNK_SIZE

@@ -106,7 +106,7 @@ def pairs_of(keys: Positions, codes: Positions) -> Pairs:
 
 
 def codes_of(values: pa.Array) -> Positions:
-    """Number values of any type so that equal values get equal numbers; nulls are equal."""
+    """Return a number for each value of any type; equal values, also nulls, get equal numbers."""
     kind = values.type
     if pa.types.is_struct(kind):
         members = [values.field(i) for i in range(kind.num_fields)]

@@ -89,7 +89,7 @@ class AggregateFunction(Protocol):
         """Return one value per key: the rows of the key are aggregated in merge order, beginning
         with NULL.
 
-        No row of a key with several rows may be a retract.
+        A key with several rows must have no retract.
         """
         ...
 

@@ -55,7 +55,9 @@ class ListaggFunction:
         return pc.binary_join(lists, self.delimiter)
 
     def _distinct_tokens(self, keys: Positions, texts: pa.Array) -> tuple[Positions, pa.Array]:
-        """Return the parts of the first text of each key, then new parts that are not blank."""
+        """Return the parts of each key's first text, then the new parts of later texts that are not
+        blank.
+        """
         is_first = np.ones(len(keys), bool)
         is_first[1:] = keys[1:] != keys[:-1]
         tokens = pc.split_pattern(texts, self.delimiter)

@@ -142,7 +142,7 @@ def _container(values: npt.NDArray[np.uint16]) -> bytes:
 def _node(keys: Sequence[bytes], depth: int, first: int) -> bytes:
     """Return the tree of sorted keys that share their first ``depth`` bytes.
 
-    The number of their first container is ``first``.
+    ``first`` is the number of the first key's container.
     """
     if len(keys) == 1:
         return _HEADER.pack(_LEAF, 0, 0) + keys[0] + struct.pack("<q", first)
@@ -163,7 +163,7 @@ def _node(keys: Sequence[bytes], depth: int, first: int) -> bytes:
 
 
 def _body(labels: Sequence[int]) -> tuple[int, bytes]:
-    """Return the type of a node with these children, and its table of their key bytes.
+    """Return the type and the body of a node whose children have the key bytes ``labels``.
 
     Bytes are packed into words, highest byte first, and words are written little-endian. So bytes
     are stored backwards, in groups of four or eight.

@@ -48,7 +48,7 @@ class Range:
 
 
 LONG = Range(-(1 << 63), (1 << 63) - 1)
-"""The range of the unscaled numbers of decimals that are stored as 64-bit numbers."""
+"""The range of a signed 64-bit number."""
 
 
 def arithmetic_of(data_type: pa.DataType) -> Arithmetic:
@@ -62,7 +62,7 @@ def arithmetic_of(data_type: pa.DataType) -> Arithmetic:
 
 
 def range_of(data_type: pa.DataType) -> Range:
-    """Return the smallest and largest number of an integer type, or of an unscaled decimal type."""
+    """Return the smallest and largest number of an integer type, or unscaled of a decimal type."""
     if pa.types.is_decimal(data_type):
         most = 10**data_type.precision - 1
         return Range(-most, most)
@@ -73,8 +73,8 @@ def range_of(data_type: pa.DataType) -> Range:
 def to_numbers(values: pa.Array) -> Numbers:
     """Return the numbers of a column: int64 for integers and decimals of at most 18 digits.
 
-    Decimals are unscaled; decimals of more digits are Python ints. The numbers of nulls are
-    arbitrary.
+    Decimals are unscaled; decimals of more digits are Python ints. Floats keep their type. The
+    numbers of nulls are arbitrary.
     """
     match arithmetic_of(values.type):
         case Arithmetic.LONG_DECIMAL:

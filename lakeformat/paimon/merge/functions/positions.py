@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that choose one value of a key: the last, the first, or that of the primary key.
 
-Their state is the position in the column of the chosen value; the values are taken once, at the
+Their state is the position of the chosen value in the column; the values are taken once, at the
 end.
 """
 

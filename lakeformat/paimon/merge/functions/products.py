@@ -113,16 +113,18 @@ class _Product(NumberState):
             )
         if wrong.any():
             first = np.flatnonzero(wrong)[0]
-            why = "the quotient has infinitely many digits" if divisors[first] else "its value is 0"
+            why = "the quotient has infinitely many digits" if divisors[first] else "the value is 0"
             raise RefusedRow(
-                f"column {self._column!r}: a delete or update-before cannot be removed from "
-                f"the product, because {why}; set "
+                f"column {self._column!r}: the product cannot be divided by the value of a delete "
+                f"or update-before, because {why}; set "
                 f"'fields.{self._column}.ignore-retract' to 'true', or correct the row",
                 int(rows[first]),
             )
 
     def _narrow(self, exact: Numbers) -> Step:
-        """Return ``exact`` in 64 bits, and a mask of the numbers that fit the column's type."""
+        """Return ``exact`` with 0 for numbers that do not fit the column's type, and a mask of those
+        that fit.
+        """
         fits = self.in_range(exact).fits
         return Step(np.where(fits, exact, 0).astype(self._state.dtype), fits)
 
