@@ -91,8 +91,8 @@ class TableBranches:
 
         Raise NotFoundError if the tag or snapshot does not exist. Raise AlreadyExistsError if the
         branch exists; with ``exist_ok`` it is kept and reported. Use a tag if other engines expire
-        snapshots of this table. They keep the files of a branch only while main has a tag of the
-        branch's first snapshot.
+        snapshots of this table. These engines keep the files of a branch only while main has a tag
+        of the branch's first snapshot.
         """
         refuse_inside_branch(self._handle, "created")
         origin = None

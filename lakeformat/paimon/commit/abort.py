@@ -28,7 +28,7 @@ def abort_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> li
     """Delete the files of messages that were not committed.
 
     Return the URIs of files that could not be deleted. Raise InvalidRequestError if the messages
-    belong to another table, if this table refers to one of the files, or if none of them exists.
+    belong to another table, if this table refers to one of the files, or if no file exists.
     """
     try:
         check_origin(handle, messages)

@@ -50,8 +50,8 @@ class Check(Protocol):
     """Checks that the changes of a commit fit ``head``, the snapshot on which it builds."""
 
     def check(self, head: Snapshot | None, changes: SnapshotDelta) -> None:
-        """Raise CommitConflictError if the changes do not fit ``head``; None stands for an empty
-        table.
+        """Raise CommitConflictError if the changes do not fit ``head``; ``head=None`` stands for an
+        empty table.
         """
         ...
 

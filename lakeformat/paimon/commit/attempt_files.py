@@ -141,7 +141,7 @@ class BaseManifests:
     handle: TableHandle
     files: AttemptFiles
     pick: PickManifests | None = None
-    """Chooses the manifests to merge on each snapshot, for a commit that only merges.
+    """Chooses the manifests to merge on each snapshot that the commit tries to build on.
 
     None: follow the table options, and merge only in the first attempt.
     """

@@ -119,9 +119,9 @@ def commit_messages(
 ) -> CommitReport:
     """Publish the changes of the messages once; a retry with the same ``CommitId`` changes nothing.
 
-    ``overwrite`` chooses the partitions to replace; with None the files are added. ``earlier`` is
-    the search for an earlier attempt, if ``find_replay`` has begun it. Set ``from_elsewhere`` for
-    messages of other processes. Raise UnsupportedError if the table forbids the change,
+    ``overwrite`` chooses the partitions to replace; ``overwrite=None`` adds the files. ``earlier``
+    is the search for an earlier attempt, if ``find_replay`` has begun it. Set ``from_elsewhere``
+    for messages of other processes. Raise UnsupportedError if the table forbids the change,
     CommitConflictError after a conflict, and CommitOutcomeUnknownError if the storage gives no
     answer.
     """

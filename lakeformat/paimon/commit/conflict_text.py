@@ -34,7 +34,7 @@ class Committer:
         return f"{who}, planned on {base},"
 
     def against(self, other: Snapshot | None) -> str:
-        """Return "<this commit> conflicts with <other>"; None stands for a table without
+        """Return "<this commit> conflicts with <other>"; ``other=None`` stands for a table without
         snapshots.
         """
         found = "the table, which has no snapshot yet" if other is None else named(other)

@@ -131,7 +131,7 @@ def check_within(handle: TableHandle, changes: SnapshotDelta) -> None:
 def check_buckets(who: Committer, head: Snapshot | None, columns: ManifestColumns) -> None:
     """Raise CommitConflictError if a partition has files of two bucket counts.
 
-    ``columns`` are the entries of the live files of ``head``, then the entries of the new files.
+    ``columns`` are the entries to compare, such as those of live files and of new files.
     ``head=None`` stands for an empty table.
     """
     known = columns.filter(columns.total_buckets.numbers > 0)

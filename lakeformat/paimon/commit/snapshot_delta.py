@@ -113,7 +113,7 @@ def compact_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> S
 
 
 def as_deletes(files: ManifestColumns) -> ManifestColumns:
-    """Return the entries with kind DELETE."""
+    """Return the same entries, each with the kind DELETE."""
     kinds = np.full(len(files), int(FileKind.DELETE), np.int64)
     return replace(files, kind=NumberColumn(kinds))
 

@@ -36,7 +36,7 @@ class BucketOutcome:
     changelog_files: int = 0
     changelog_bytes: int = 0
     fresh_bytes_in: int = 0
-    """The part of ``bytes_in`` that no compaction had written before."""
+    """The size of the rewritten and moved files that no compaction had written before."""
     millis: int = 0
 
 

@@ -57,13 +57,13 @@ class Chosen:
     """A condition on partition columns; None for no limit."""
     partitions: Partitions | None = None
     idle: Idle | None = None
-    """Choose only partitions without a file that is newer than this duration; None for no limit."""
+    """Choose only partitions whose files are all at least this old; None for no limit."""
     buckets: Collection[int] | None = None
     places: Places | None = None
     """Choose only these buckets; None for no limit."""
 
     def at(self, places: Places | None) -> Chosen:
-        """Return the same choice with only the buckets ``places``; None changes nothing."""
+        """Return the same choice with only the buckets ``places``; unchanged if they are None."""
         return self if places is None else replace(self, places=places)
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Updates the deletion vectors of a bucket after a compaction.
 
-Rows that the compaction replaced are added, and the vectors of rewritten files are dropped.
+Rows that the compaction replaced are added to the vectors. The vectors of rewritten files are
+dropped.
 """
 
 from __future__ import annotations

@@ -117,14 +117,14 @@ def find_stalled(
 ) -> tuple[StalledConsumer, ...]:
     """Return the consumers that have not moved for long, and that prevent an expiry.
 
-    A reader is stalled if it has not moved for ``unmoved_for`` milliseconds, at least a day; None
-    means a week. With None and the option ``consumer.expiration-time``, no reader is stalled,
-    because the option deletes it. A consumer of a stream, or one with a damaged file, is stalled
-    after one day.
+    A reader is stalled if it has not moved for ``unmoved_for`` milliseconds, at least a day;
+    ``unmoved_for=None`` means a week or, with the option ``consumer.expiration-time``, that no
+    reader is stalled, because the option deletes it. A consumer of a stream, or one with a damaged
+    file, is stalled after one day.
 
     ``snapshots`` and ``changelogs`` are the rules by which snapshots and changelogs would expire.
-    Pass None as ``snapshots`` if consumers keep only changelogs. Pass None as ``changelogs`` if
-    changelogs never expire.
+    Pass ``snapshots=None`` if consumers keep only changelogs, and ``changelogs=None`` if changelogs
+    never expire.
     """
     now = handle.environment.now_millis()
     long = unmoved_for

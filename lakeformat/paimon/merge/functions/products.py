@@ -122,8 +122,8 @@ class _Product(NumberState):
             )
 
     def _narrow(self, exact: Numbers) -> Step:
-        """Return ``exact`` with 0 for numbers that do not fit the column's type, and a mask of those
-        that fit.
+        """Return ``exact`` with 0 for numbers that do not fit the column's type, and a mask of the
+        numbers that fit.
         """
         fits = self.in_range(exact).fits
         return Step(np.where(fits, exact, 0).astype(self._state.dtype), fits)
