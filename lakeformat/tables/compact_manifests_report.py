@@ -24,7 +24,7 @@ class CompactManifestsReport(Report):
     merged, too.
     """
     manifests_after: int | None
-    """The number of manifests after the merge; None if a dry run cannot know it."""
+    """The number of manifests after the merge; None if unknown, for example in a dry run."""
     bytes_before: int
     bytes_after: int | None
     reason: str

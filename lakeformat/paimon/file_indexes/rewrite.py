@@ -69,7 +69,7 @@ def rewrite_file_indexes(
     if force and not indexed_columns(handle.options):
         raise InvalidRequestError(
             f"{handle.uri} sets no file index, so none can be rebuilt: set an option first, for "
-            "example 'file-index.bloom-filter.columns' = 'a,b'"
+            "example with alter_table(…, set_option('file-index.bloom-filter.columns', 'a,b'))"
         )
     run = _IndexRewrite(handle, chosen, force, require_executor(executor), on_progress)
     if dry_run:

@@ -46,8 +46,8 @@ class Followers:
         return tuple(self._moved)
 
     def show(self) -> None:
-        """Point every catalog to the newest metadata; after all were tried, raise the first
-        ``LakeError``.
+        """Point every catalog to the newest metadata; if some fail, raise the first ``LakeError``
+        after all were tried.
         """
         failures = []
         for entry in self._entries:
