@@ -18,8 +18,7 @@ __all__ = ["has_own_manifests", "names_own_files", "own_files"]
 
 
 def own_files(metadata: TableMetadata, addresses: Iterable[str]) -> list[str]:
-    """Return the URIs of ``addresses`` that are directly in the directory ``metadata`` of the
-    table.
+    """Return the URIs of ``addresses`` that are directly in the metadata directory of the table.
 
     A publication writes all of its files to this directory.
     """

@@ -59,8 +59,8 @@ def _root_in_warehouse(handle: TableHandle) -> str:
     warehouse, slash, database = above.rpartition("/")
     if not database.endswith(DATABASE_SUFFIX):
         raise UnsupportedError(
-            f"its Iceberg metadata belongs in the warehouse, but the directory of {handle.uri} "
-            f"is not <warehouse>/<database>{DATABASE_SUFFIX}/<table>: set "
+            "the table's Iceberg metadata belongs in the warehouse, but the directory of "
+            f"{handle.uri} is not <warehouse>/<database>{DATABASE_SUFFIX}/<table>: set "
             "'metadata.iceberg.storage-location' to 'table-location'"
         )
     catalog = f"{warehouse}{slash}{_CATALOG}"
@@ -69,8 +69,9 @@ def _root_in_warehouse(handle: TableHandle) -> str:
         require_no_link(within(handle.storage, catalog), root)
     except InvalidRequestError:
         raise UnsupportedError(
-            f"its Iceberg metadata belongs in {handle.storage.uri(root)}, but that directory or "
-            "the one above it is a symbolic link, which can lead to another table: replace the "
-            "link by a directory, or set 'metadata.iceberg.storage-location' to 'table-location'"
+            f"the table's Iceberg metadata belongs in {handle.storage.uri(root)}, but that "
+            "directory or the one above it is a symbolic link, which can lead to another table: "
+            "replace the link by a directory, or set 'metadata.iceberg.storage-location' to "
+            "'table-location'"
         ) from None
     return root

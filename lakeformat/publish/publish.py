@@ -191,7 +191,8 @@ class _Publication:
     def _publish(
         self, found: Newest, base: LoadedMetadata | None, head: Snapshot
     ) -> LoadedMetadata | None:
-        """Publish the snapshot after ``base``, or publish from scratch if ``base`` is None.
+        """Publish the snapshot after ``base``; publish from scratch if ``base`` is None, or if this
+        snapshot cannot follow it.
 
         If ``base`` has a later snapshot than ``head``, publish the rollback to ``head``. Return
         None if another publication was first.

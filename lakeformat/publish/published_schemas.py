@@ -34,7 +34,7 @@ class PublishedSchemas:
     def of(self, number: int) -> tuple[TableSchema, Schema]:
         """Return the Paimon schema and the Iceberg schema of a schema id.
 
-        Raise ``UnsupportedError`` for a type that Iceberg does not have.
+        Raise ``UnsupportedError`` if a column has a type that cannot be published.
         """
         if number not in self._found:
             handle = self._handle

@@ -26,7 +26,7 @@ def published_snapshot(metadata: TableMetadata, head: Snapshot) -> IcebergSnapsh
 def returned_to(
     metadata: TableMetadata, head: IcebergSnapshot, newest_schema: int
 ) -> TableMetadata:
-    """Return the metadata with ``head`` as the newest snapshot, without all later snapshots.
+    """Return the metadata with ``head`` as the newest snapshot, without the later snapshots.
 
     After a rollback, new commits of the Paimon table use the numbers of the deleted snapshots and
     schemas again. So the later snapshots, and schemas above ``newest_schema``, are removed from the

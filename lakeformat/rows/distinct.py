@@ -15,7 +15,8 @@ __all__ = ["number_distinct"]
 
 
 def number_distinct(columns: Sequence[pa.Array]) -> tuple[Positions, Positions]:
-    """Return the number of each row's combination of values, and the first row with each number.
+    """Return the number assigned to each row's combination of values, and the first row of each
+    number.
 
     Equal combinations have equal numbers; null equals null.
     """

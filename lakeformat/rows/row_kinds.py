@@ -32,7 +32,7 @@ Kinds: TypeAlias = npt.NDArray[np.int8]
 
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(4)
 KIND_NAMES = ["+I", "-U", "+U", "-D"]
-"""The name of each kind; its index is the byte."""
+"""The name of each kind, by its number."""
 _NAMES = "'+I', '-U', '+U' or '-D'"
 _FORMS = f"{_NAMES}, or the numbers 0 to 3 that stand for them"
 _MOST_CHARACTERS = 100
@@ -76,7 +76,7 @@ class GivenKinds:
         return batch, self._values.slice(start, batch.num_rows)
 
     def read(self, given: pa.Array, first_row: int) -> Kinds:
-        """Return the kinds as bytes.
+        """Return the kind of each row as a number from 0 to 3.
 
         Raise InvalidRequestError for a value that is not a row kind; the error numbers rows from
         ``first_row`` on.
@@ -128,9 +128,9 @@ def _shown(given: Any) -> str:
 
 
 def parse_kinds(values: pa.Array, where: str, first_row: int, *, only_names: bool = False) -> Kinds:
-    """Return the kinds of rows as bytes.
+    """Return the kind of each row as a number from 0 to 3.
 
-    ``values`` are names or, unless ``only_names`` is True, bytes. Raise InvalidRequestError for any
+    ``values`` are names or, unless ``only_names`` is True, such numbers. Raise InvalidRequestError for any
     other value; the error names ``where`` and the row, numbered from ``first_row`` on.
     """
     forms = _NAMES if only_names else _FORMS

@@ -32,8 +32,8 @@ __all__ = ["wrong_files"]
 def wrong_files(handle: TableHandle, newest: LoadedMetadata, snapshot: Snapshot) -> str | None:
     """Return a message about wrong files in the Iceberg metadata; None if there are none.
 
-    A data file is wrong if the metadata names it but ``snapshot`` has no such file to publish, or
-    if the metadata lacks it. Delete files of other programs are wrong, too.
+    A data file is wrong if the metadata names it but ``snapshot`` does not publish it, or the other
+    way round. Delete files of other programs are wrong, too.
     """
     data, deletes = _named(newest)
     expected = _published(handle, newest, snapshot)

@@ -212,7 +212,8 @@ def as_predicate(where: Where) -> Predicate:
 def bind_predicate(where: Where, fields: Sequence[DataField]) -> PredicateFilter:
     """Return a condition with values of the columns' types.
 
-    Raise InvalidRequestError for an unknown column, or for a value that its column cannot have.
+    Raise InvalidRequestError for an unknown column, or for a value that cannot be compared with its
+    column.
     """
     where = as_predicate(where)
     by_name = {field.name: field for field in fields}

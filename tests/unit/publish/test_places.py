@@ -143,7 +143,7 @@ def test_no_link_in_the_warehouse_is_followed(tmp_path: Path, linked, caplog):
     [reason] = table.health().reasons
     assert "symbolic link" in reason.finding
     catalog.drop_table("shop.orders")
-    assert "is not removed: its Iceberg metadata belongs in" in caplog.text
+    assert "is not removed: the table's Iceberg metadata belongs in" in caplog.text
     assert sorted(elsewhere.rglob("*")) == before
 
 
