@@ -130,8 +130,8 @@ def _shown(given: Any) -> str:
 def parse_kinds(values: pa.Array, where: str, first_row: int, *, only_names: bool = False) -> Kinds:
     """Return the kind of each row as a number from 0 to 3.
 
-    ``values`` are names or, unless ``only_names`` is True, such numbers. Raise InvalidRequestError for
-    any other value; the error names ``where`` and the row, numbered from ``first_row`` on.
+    ``values`` are names or, unless ``only_names`` is True, such numbers. Raise InvalidRequestError
+    for any other value; the error names ``where`` and the row, numbered from ``first_row`` on.
     """
     forms = _NAMES if only_names else _FORMS
     if pa.types.is_dictionary(values.type):

@@ -251,7 +251,7 @@ class RenameStorage:
         return not above or self.directory_exists(_parent(path)) or self.directory_exists(above)
 
     def _identity(self, path: str) -> str:
-        """Return the key under which the result of the test is kept.
+        """Return the key under which the result of ``prove_creation`` is kept.
 
         With ``viewfs`` each directory may be on another file system, so each has its own key.
         """

@@ -105,8 +105,8 @@ def _check_bucket(handle: TableHandle, message: CommitMessage) -> None:
 
 
 def _is_of_table(count: int, option: int) -> bool:
-    """Return True if files with the bucket count may exist in a table whose ``bucket`` is
-    ``option``.
+    """Return True if a table whose option ``bucket`` is ``option`` may have files of the bucket
+    count ``count``.
 
     Partitions may have different counts, but only with fixed or postponed buckets.
     """

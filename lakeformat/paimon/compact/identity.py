@@ -39,9 +39,9 @@ class CompactIdentity:
     _own: set[int | None] = field(default_factory=set)
 
     def next_commit(self) -> EarlierCommits:
-        """Return the search for the commit of the next snapshot.
+        """Return the search for earlier attempts to publish the next snapshot.
 
-        The attribute ``commit`` of the search is the identity with which to publish the snapshot.
+        Its attribute ``commit`` is the identity with which to publish this snapshot.
         """
         found = EarlierCommits(
             self.handle, CommitId(self.user, self._next), (CommitKind.COMPACT,), is_new=True

@@ -54,7 +54,7 @@ class OtherCompactor:
 
     @property
     def advice(self) -> str:
-        """A command and a restart by which the other program stops compacting."""
+        """A command, and the restart after which the other program no longer compacts."""
         return (
             f"lake set-option {shlex.quote(self.table)} write-only=true, then restart that writer"
         )

@@ -54,11 +54,13 @@ class Plan:
     """The files to delete, in three steps; each step starts when the step before it is complete."""
 
     files: list[Removal] = field(default_factory=list)
-    """Step 1: data, changelog and index files."""
+    """Deleted in step 1: data, changelog and index files."""
     manifests: list[Removal] = field(default_factory=list)
-    """Step 2: the manifests and index manifests that name the files of step 1, and statistics."""
+    """Deleted in step 2: the manifests and index manifests that name the files of step 1, and
+    statistics.
+    """
     lists: list[Removal] = field(default_factory=list)
-    """Step 3: the manifest lists that name the manifests."""
+    """Deleted in step 3: the manifest lists that name the manifests."""
     spared: int = 0
     notes: list[str] = field(default_factory=list)
 

@@ -34,9 +34,7 @@ class SequenceNumbers:
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
-        """Continue the numbers of ``snapshot``; without one, as in an overwrite, buckets start at
-        0.
-        """
+        """Continue the numbers of ``snapshot``; without one, as in an overwrite, start at 0."""
         self._handle = handle
         self._snapshot = None if is_unaware(handle) else snapshot
         self._next: dict[Place, int] = {}

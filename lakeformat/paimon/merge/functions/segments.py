@@ -54,7 +54,7 @@ def ranks_of(groups: KeyGroups) -> Iterator[tuple[Positions, Positions]]:
 
 
 def present(values: pa.Array, groups: KeyGroups) -> tuple[Positions, Positions]:
-    """Return the non-null values in merge order, as numbers of keys and positions of rows."""
+    """Return, in merge order, the key number and the row position of each non-null value."""
     valid = is_valid(values)
     if valid is None:
         return groups.key_of, groups.order
