@@ -52,9 +52,7 @@ class NumbersAsOf(SequenceNumbers):
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
-        """Continue the numbers of ``snapshot``; without one, as in an overwrite, buckets start at
-        0.
-        """
+        """Continue the numbers of ``snapshot``; without one, as in an overwrite, start at 0."""
         super().__init__(handle, snapshot)
         self._runs = 0
 

@@ -34,7 +34,7 @@ class CheckedRows:
     ) -> None:
         """Check rows; in errors, the first row has the number ``first_row``.
 
-        ``kinds`` names the column of row kinds. ``encoded`` is that of ``InputColumns``.
+        ``kinds`` names the column of row kinds. ``encoded`` is as in ``InputColumns``.
         """
         self._schema = schema
         self._conform = InputColumns(schema.fields, encoded)
@@ -64,7 +64,7 @@ def checked_rows(
     opener: Opener | None = None,
     mapping: ColumnMapping = BY_NAME,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file of another program, in the table's columns.
+    """Yield the rows of the file ``path``, in the table's columns.
 
     A refused row raises InvalidRequestError, which names the file and the row, counted from 1.
     """

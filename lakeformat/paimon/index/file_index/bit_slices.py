@@ -49,7 +49,7 @@ class BitSlices:
         return equal | greater
 
     def _compare(self, number: int) -> tuple[BitMap, BitMap, BitMap]:
-        """Return the rows with a lower, an equal and a higher number.
+        """Return the rows with a number lower than, equal to and higher than ``number``.
 
         It is the algorithm of O'Neil and Quass, from the highest bit down.
         """
