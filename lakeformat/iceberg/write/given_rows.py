@@ -71,7 +71,7 @@ class GivenRows:
             if row is None:
                 raise
             raise InvalidRequestError(
-                f"{reason}; the first such value is in row {numbers[row]} (rows count from 0)"
+                f"{reason}; the first refused value is in row {numbers[row]} (rows count from 0)"
             ) from None
 
 

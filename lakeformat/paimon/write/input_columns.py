@@ -104,7 +104,7 @@ class InputColumns:
             row = first_refused(given, lambda some: _is_refused(some, field, target))
             if row is None:
                 raise
-            where = f"the first such value is in row {first_row + row}"
+            where = f"the first refused value is in row {first_row + row}"
             raise InvalidRequestError(f"{reason}; {where}") from None
         return values if default is None else pc.fill_null(values, default)
 
