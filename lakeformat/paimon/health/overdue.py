@@ -54,7 +54,7 @@ class OverdueNumbers:
 
     @property
     def backlog(self) -> float:
-        """The share, from 0 to 1, of the snapshots (or changelogs) that an expiry would delete now.
+        """The snapshots (or changelogs) that an expiry would delete now, as a share of all: 0 to 1.
 
         It is 0 if at most 10 would be deleted, or at most half as many as would be kept: writers
         expire only from time to time.
@@ -63,8 +63,8 @@ class OverdueNumbers:
 
     @property
     def held_backlog(self) -> float:
-        """The share, from 0 to 1, of overdue snapshots (or changelogs) if consumers keep some of
-        them.
+        """The overdue snapshots (or changelogs), if consumers keep some of them, as a share of all:
+        0 to 1.
 
         It is 0 if consumers keep none, and for the small numbers for which ``backlog`` is 0, too.
         """

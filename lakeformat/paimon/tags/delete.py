@@ -50,8 +50,8 @@ def delete(
     First, an interrupted deletion is finished. ``force`` also deletes tags in use; files that other
     snapshots, tags or branches need are kept. Raise InvalidRequestError without ``force`` for a tag
     in use, and always for a tag without which an expiry could delete files that a rollback
-    restored. Raise NotFoundError without ``missing_ok`` for a missing tag. The reason in the report
-    ends with the text of ``why``; if there is no tag to delete, it begins with that of ``none``.
+    restored. Raise NotFoundError without ``missing_ok`` for a missing tag. In the report's reason,
+    ``why`` follows "deleted"; if there is no tag to delete, the reason begins with ``none``.
     """
     require_allowed(handle, Operation.TAG)
     for name in names:
