@@ -87,7 +87,7 @@ def _early_full(levels: Levels, settings: PickSettings) -> Pick | None:
 def _is_due(levels: Levels, settings: PickSettings, interval_millis: int) -> bool:
     """Return True if the last full compaction is too old.
 
-    Its age is that of the newest file of the highest level. Also return True if it is unknown.
+    Its age is that of the newest file of the highest level. Return True if that age is unknown.
     """
     made = [
         file.creation_time

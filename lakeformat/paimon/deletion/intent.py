@@ -37,7 +37,7 @@ _PAUSE_SECONDS = 1.0
 class Intent:
     """The announcement of an expiry of ``snapshots``.
 
-    ``end`` is the id of the first kept snapshot.
+    ``end`` is the id of the first kept snapshot or, if changelogs expire, the first id after them.
     """
 
     path: str
@@ -91,7 +91,7 @@ def announce(
 
     Search only after this call for tags, branches and consumers that need the snapshots. ``end`` is
     the id of the first snapshot that is kept. With ``changelogs`` the snapshots have expired
-    before, and their changelogs expire now.
+    before, their changelogs expire now, and ``end`` is the first id after them.
     """
     environment, layout = handle.environment, handle.layout
     directory = layout.changelog_directory if changelogs else layout.snapshot_directory
