@@ -28,7 +28,10 @@ __all__ = [
 ]
 
 _HASH_BYTES = 4
-_WRITE_ANEW = "overwrite the partition with its own rows: that creates a new index"
+_WRITE_ANEW = (
+    "overwrite the partition with its own rows, or the whole table if it has no partitions: that "
+    "creates a new index"
+)
 
 
 def encode_hash_index(hashes: npt.NDArray[np.int32]) -> bytes:
