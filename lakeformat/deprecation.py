@@ -15,8 +15,8 @@ R = TypeVar("R")
 
 
 def renamed_argument(old: str, new: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator: the function then also accepts its keyword argument ``new`` by the name
-    ``old``.
+    """Return a decorator; the decorated function also accepts its keyword argument ``new`` by the
+    name ``old``.
 
     A call with ``old`` gives a ``DeprecationWarning``; a call with both names raises ``TypeError``.
     """

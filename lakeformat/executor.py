@@ -95,7 +95,7 @@ def outcomes_of(
     storage.
 
     If a unit in a thread fails or the caller stops iterating, ``stop`` is set and no further unit
-    is started. ``lost`` is then called with the result of each unit that was still running.
+    is started. ``lost`` is then called with each result that was not yielded.
     """
     threads = min(len(units), at_a_time or _cores() + 1)
     if executor == "serial" or threads < 2:

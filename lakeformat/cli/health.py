@@ -218,7 +218,7 @@ def _show_database(context: typer.Context, database: str, *, unknown: bool, as_j
     """Print one line for each table.
 
     If a table cannot be read, its line has the error, and the exit code is 1. If the format of a
-    table has no health, its line has the reason, and the exit code is not changed.
+    table has no health report, its line has the reason, and the exit code is not changed.
     """
     catalog = existing_catalog_of_any_format(context)
     names = [f"{database}.{table}" for table in catalog.list_tables(database)]
@@ -246,7 +246,9 @@ def _report_or_error(
 
 
 def _lacks(error: LakeError) -> str | None:
-    """Return the reason if the format of the table has no health; None for any other error."""
+    """Return the reason if the format of the table has no health report; None for any other
+    error.
+    """
     return error.lacks if isinstance(error, UnsupportedError) else None
 
 

@@ -275,7 +275,7 @@ def _cells(report: MaintainReport) -> dict[str, Any]:
 def _change(report: MaintainReport, key: str) -> str | None:
     """Return the figure ``key`` before and after the maintenance, such as ``300 to 6``.
 
-    If both are equal, or one is unknown, return one text; if both are unknown, None.
+    If both are equal, or only one is known, return one figure; None if both are unknown.
     """
     before, after = getattr(report.before, key), getattr(report.after, key)
     texts = [

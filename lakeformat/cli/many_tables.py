@@ -97,7 +97,7 @@ def show_outcomes(
 ) -> None:
     """Print one line for each table: its cells and outcome, or its error, or why it was skipped.
 
-    ``heading`` is the heading of the outcome. If a table failed, the exit code is 1.
+    ``heading`` is the heading of the column of outcomes. If a table failed, the exit code is 1.
     """
     if as_json:
         print_json(outcome.to_dict() for outcome in outcomes)

@@ -36,7 +36,7 @@ _PANELS = {
 
 
 def arrange(app: typer.Typer) -> None:
-    """Assign each command of the program to its class and its panel, and order the panels.
+    """Set the panel and the class ``LakeCommand`` of each command, and order commands by panel.
 
     Line ends inside a paragraph of help are removed, because a terminal may be narrower than the
     source.

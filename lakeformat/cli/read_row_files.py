@@ -48,8 +48,8 @@ def read_rows(
 
 @contextmanager
 def _naming_messages(path: str) -> Iterator[None]:
-    """Extend an ``InvalidRequestError`` of the with block if the file has change messages, such as
-    Debezium's: the job ``ingest`` applies them.
+    """Extend an ``InvalidRequestError`` of the with block by advice to use the job ``ingest``, if
+    the file has change messages, such as Debezium's.
     """
     try:
         yield

@@ -33,7 +33,7 @@ SettingsArgument = Annotated[
 KeysArgument = Annotated[
     list[str], typer.Argument(metavar="KEY", help="An option, such as snapshot.time-retained.")
 ]
-"""The keys of options. Those of Iceberg and Mixed tables are keys of table properties."""
+"""The keys of options; for Iceberg and Mixed tables, of table properties."""
 
 
 def register(app: typer.Typer) -> None:

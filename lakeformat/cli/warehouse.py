@@ -215,8 +215,8 @@ def named_table_of_any_format(
     """Return the table ``name``; a name with a slash is the path of its directory.
 
     A missing table raises ``NotFoundError``. A system table of metadata, such as
-    ``shop.orders$files``, raises ``InvalidRequestError``. Those with rows, such as
-    ``shop.orders$audit_log``, are returned. At a path, only ``$base`` and ``$change`` of a Mixed
+    ``shop.orders$files``, raises ``InvalidRequestError``. One with rows, such as
+    ``shop.orders$audit_log``, is returned. At a path, only ``$base`` and ``$change`` of a Mixed
     table are returned; any other system table raises ``InvalidRequestError``.
     """
     found: Any = _table_at(context, name) if "/" in name else _table_in_catalog(context, name)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes statistics of columns from the written rows of ORC and Avro files, whose writers return
-none.
+"""Computes statistics of columns from the written rows; the libraries that write ORC and Avro files
+return none.
 """
 
 from __future__ import annotations

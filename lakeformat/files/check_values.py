@@ -20,7 +20,7 @@ _ALL_VALUES = frozenset(
         *(pa.date32(), *(pa.timestamp(unit) for unit in ("s", "ms", "us", "ns"))),
     ]
 )
-"""Types for which all bits are valid, so that no check is needed."""
+"""Types whose values need no check: every bit pattern is a valid value."""
 _NOT_ASCII = np.uint64(0x8080808080808080)
 
 

@@ -52,7 +52,7 @@ NO_STATISTICS = ColumnStatistics()
 def bounded_by(bounds: tuple[Value, Value] | None, null_count: int) -> ColumnStatistics:
     """Return statistics with this null count and these bounds.
 
-    None means that the bounds are unknown, or that all values are null.
+    ``bounds=None`` means that the bounds are unknown, or that all values are null.
     """
     minimum, maximum = bounds or (None, None)
     return ColumnStatistics(minimum, maximum, null_count)
@@ -81,9 +81,9 @@ def merge_bounds(bounds: Iterable[tuple[Value, Value] | None]) -> tuple[Value, V
 
 def reduce_statistics(exact: ColumnStatistics, mode: StatisticsMode) -> ColumnStatistics:
     """Return the parts of exact statistics that ``mode`` keeps; bounds of texts and bytes are cut
-    to its length.
+    to ``mode.length``.
 
-    Both bounds are left out if the maximum is too long and no value of the length is above it.
+    Both bounds are left out if the maximum is longer and ``cut_upwards`` finds no bound for it.
     """
     if mode.detail is Detail.NONE:
         return NO_STATISTICS

@@ -44,9 +44,10 @@ ReadFile: TypeAlias = Callable[
 
 
 def reader_of(file_format: FileFormat, instants: InstantRule | None = None) -> ReadFile:
-    """Return the reader of a format; those of ORC and Avro are imported only for their files.
+    """Return the reader of a format; the readers of ORC and Avro are imported when first needed.
 
-    ``instants`` is the rule for TIMESTAMP_LTZ in ORC files; None reads them as they are stored.
+    ``instants`` is the rule for TIMESTAMP_LTZ values in ORC files; without it, they are read as
+    stored.
     """
     match file_format:
         case FileFormat.PARQUET:

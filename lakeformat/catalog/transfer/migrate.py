@@ -91,8 +91,8 @@ def migrate_directory(
     ``partition_types``. Files are registered in place if possible; with ``copy`` they are copied
     into the table.
 
-    To resume an interrupted migration, repeat the call. A name that has another table raises
-    ``AlreadyExistsError``. Buckets in ``options`` raise ``InvalidRequestError``; without ``copy``,
+    To resume an interrupted migration, repeat the call. If another table has the name,
+    ``AlreadyExistsError`` is raised. Buckets in ``options`` raise ``InvalidRequestError``; without ``copy``,
     so do files that belong to another table. ``dry_run`` only lists the files, and what would be
     done with each.
     """
@@ -151,7 +151,7 @@ def _naming_source(catalog: Catalog, name: str, schema: TableSchema, source: str
 
 
 def _owner(catalog: Catalog, name: str) -> Owner | None:
-    """Return the owner for the mark file if an earlier attempt created the table; else None."""
+    """Return the table as owner for the mark file; None if the table does not exist yet."""
     try:
         return Owner.of(catalog.table(name)._handle)
     except NotFoundError:

@@ -253,7 +253,8 @@ class RecordReader:
         return Lists(wanted, (*parts, self._stopped(at + 1, rows)))
 
     def _stopped(self, ranks: Positions, rows: Positions) -> Numbers:
-        """Return the numbers with these ranks: each begins after the stop of the number before.
+        """Return the numbers with these ranks: each begins after the last byte of the number
+        before it.
 
         ``rows`` are the records of the numbers. ``sound`` of a record becomes False if its number
         is too long.

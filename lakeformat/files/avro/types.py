@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Avro types that Paimon's Java library declares for columns, and the values in them."""
+"""The Avro types that Paimon's Java library declares for columns, and the stored form of values."""
 
 from __future__ import annotations
 

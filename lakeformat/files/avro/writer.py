@@ -36,7 +36,8 @@ class AvroFileWriter:
         """Begin a file.
 
         The sync marker between the blocks is made from ``unique``, a text that no other file has,
-        such as its name. Raise ``UnsupportedError`` if the names of two nested columns collide.
+        such as the name of this file. Raise ``UnsupportedError`` if the names of two nested columns
+        collide.
         """
         self._stream = stream
         self._fields = content.fields

@@ -165,8 +165,8 @@ def _diverged(
     return (
         f"it shares the history of main up to snapshot {fork}, but main has later commits up to "
         f"snapshot {head.id}, which forwarding would lose. To delete these commits, first run "
-        f"`lake rollback {handle.argument} --snapshot {fork} --cut-history`; to keep them, write "
-        "the branch's rows to main"
+        f"`lake rollback {handle.argument} --snapshot {fork} --cut-history` (in a script, add "
+        "--yes); to keep them, write the branch's rows to main"
     )
 
 

@@ -53,8 +53,8 @@ def history_reasons(
     if storage.unknown is not None and storage.unknown.old_files:
         yield Reason(
             f"nothing refers to {counted(storage.unknown.old_files, 'file')} with "
-            f"{size(storage.unknown.old_bytes)}, unchanged for a day: probably a writer that died "
-            "left them",
+            f"{size(storage.unknown.old_bytes)}, last changed a day or more before the newest "
+            "commit: probably a writer that died left them",
             f"lake orphans {handle.argument} --remove",
         )
 

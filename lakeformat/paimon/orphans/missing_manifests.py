@@ -132,8 +132,8 @@ def _live(handle: TableHandle, head: Snapshot, manifests: list[ManifestMeta]) ->
 def _objection(handle: TableHandle, head: Snapshot, missing: list[ManifestMeta]) -> str | None:
     remedy = (
         "roll back to a complete snapshot with rollback(snapshot=…, as_latest=False) or `lake "
-        f"rollback {handle.argument} --snapshot NUMBER --cut-history`, or restore the manifests "
-        "from a backup"
+        f"rollback {handle.argument} --snapshot NUMBER --cut-history` (in a script, add --yes), or "
+        "restore the manifests from a backup"
     )
     deleting = [each for each in missing if each.num_deleted_files]
     if deleting:

@@ -266,8 +266,8 @@ def test_files_that_nothing_refers_to_are_unknown_and_a_reason_once_they_are_old
     report = table.health(unknown=True)
     assert report.storage.unknown == UnknownFiles(files=2, bytes=12, old_files=1, old_bytes=6)
     assert [r.finding for r in report.reasons] == [
-        "nothing refers to 1 file with 6 B, unchanged for a day: probably a writer that died left "
-        "them"
+        "nothing refers to 1 file with 6 B, last changed a day or more before the newest commit: "
+        "probably a writer that died left them"
     ]
 
 
