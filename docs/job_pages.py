@@ -146,7 +146,7 @@ def _job(job: Job[Any]) -> Iterator[str]:
 
 
 def _table(request: type[Any], only: type[Any] | None) -> list[str]:
-    """Return a table of the keys that the class ``only`` declares, or with None of the keys that
+    """Return a table of the keys that the class ``only`` declares; ``only=None`` takes the keys that
     no shared class declares.
     """
     rows = ["| key | takes | default | meaning |", "|---|---|---|---|"]

@@ -113,7 +113,7 @@ def locked_versions(lock: str) -> dict[str, str]:
 
 
 def closure(requirements: Iterable[str]) -> set[str]:
-    """Return the names of all packages that the requirements install, directly or in turn."""
+    """Return the names of all packages that the requirements install, directly or indirectly."""
     seen: dict[str, set[str]] = {}
     waiting = [(Requirement(text), {""}) for text in requirements]
     while waiting:

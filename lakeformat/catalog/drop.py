@@ -212,7 +212,7 @@ def _identity(storage: Storage, layout: TableLayout) -> str:
 
 
 def _outside(storage: Storage, plan: DropPlan) -> list[tuple[Storage, str]]:
-    """Return storage and directory of the table in each external path where the drop deletes.
+    """Return the storage and the table's directory for each external path where the drop deletes.
 
     A path with the mark of a migration is left out, because a drop keeps registered files. A path
     that contains another table raises ``InvalidRequestError``.

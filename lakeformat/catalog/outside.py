@@ -50,9 +50,9 @@ def refuse_places_of_tables(
     """Raise ``InvalidRequestError`` if dropping ``table`` could delete files of other tables in its
     external path ``address``.
 
-    The path must not contain the warehouse, lie in a directory ``<name>.db`` of it, or overlap with
-    the location of a database. Any other directory below the warehouse is allowed. ``databases``
-    has the name and the location of each database.
+    The path must not contain the warehouse, lie in one of its directories ``<name>.db``, or overlap
+    with the location of a database. Any other directory below the warehouse is allowed.
+    ``databases`` has the name and the location of each database.
     """
     found = location_of(address).real()
     if found.holds(warehouse):

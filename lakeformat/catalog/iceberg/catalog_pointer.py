@@ -77,7 +77,7 @@ class CatalogPointer:
 
     def turn(self) -> AbstractContextManager[None]:
         """Return a context manager that takes no lock: the catalog accepts only one of two
-        commits.
+        concurrent commits.
         """
         return nullcontext()
 

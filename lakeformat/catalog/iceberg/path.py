@@ -189,7 +189,10 @@ class PathMetastore(Metastore):
         return TableName(base.database, table)
 
     def pointer_beside(self, name: TableName, base: TableName) -> DirectoryPointer:
-        """Return ``pointer``; raise ``InvalidRequestError`` if one of the directories is a link."""
+        """Return the same as ``pointer``.
+
+        Raise ``InvalidRequestError`` if the directory of ``name`` or ``base`` is a link.
+        """
         for each in (name, base):
             root = self._root_of(each)
             if is_link(self._storage, root):

@@ -83,8 +83,8 @@ class NamedEntry:
             return False
 
     def move(self, named: Named, newest: LoadedMetadata) -> bool:
-        """Make the newest file the current one; return False if ``named`` is no longer the current
-        one.
+        """Make the newest metadata file the current one; return False if ``named`` is no longer
+        current.
         """
         before = named.metadata or newest.metadata
         return self._metastore.name_next(

@@ -50,7 +50,7 @@ class RestEntry:
         return not commit_request(named.metadata, wanted)["updates"]
 
     def create(self, newest: LoadedMetadata) -> bool:
-        """Register the newest file, and create the database if it is missing.
+        """Register the newest metadata file, and create the database if it is missing.
 
         Return False if the table exists.
         """
@@ -63,7 +63,7 @@ class RestEntry:
         """Send the changes from ``named`` to ``newest``.
 
         Return False if the service no longer has the state ``named``. If no changes lead to
-        ``newest``, its file is registered in place of the table.
+        ``newest``, its metadata file is registered in place of the table.
         """
         assert named.metadata is not None
         if _follows(named.metadata, newest.metadata):

@@ -89,7 +89,7 @@ def clone_table(
     ``snapshot`` (a snapshot id) or ``tag`` chooses the snapshot, with its columns and options;
     default: the newest snapshot. ``full`` copies all snapshots, tags, branches and changelogs, also
     if the source is only a branch of the table, but not the progress of consumers. The source is
-    only read. A name that has a table raises ``AlreadyExistsError``.
+    only read. If another table has the name, ``AlreadyExistsError`` is raised.
 
     Of a Mixed table, the merged rows of one state become a new Mixed table in a catalog of Iceberg
     tables; ``snapshot`` is a position or a snapshot id of either store.
