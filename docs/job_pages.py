@@ -146,8 +146,8 @@ def _job(job: Job[Any]) -> Iterator[str]:
 
 
 def _table(request: type[Any], only: type[Any] | None) -> list[str]:
-    """Return a table of the keys that the class ``only`` declares; ``only=None`` takes the keys that
-    no shared class declares.
+    """Return a table of the keys that the class ``only`` declares; ``only=None`` takes the keys
+    that no shared class declares.
     """
     rows = ["| key | takes | default | meaning |", "|---|---|---|---|"]
     hints = key_hints(request)

@@ -27,7 +27,7 @@ def rows_count_from(first: int) -> Iterator[None]:
 
 
 def with_first_number(message: str, count: str) -> str:
-    """Return a message with an end such as "(rows count from 0)"; ``count`` is "from 0".
+    """Return a message with an end such as "(rows count from 0)" for the ``count`` "from 0".
 
     A message that names no row, or already has these words, is returned unchanged.
     """

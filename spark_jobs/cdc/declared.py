@@ -44,5 +44,7 @@ def type_text(type: DataType) -> str:
 
 
 def declared_of(type: DataType | None) -> Declared:
-    """Return the declaration of a type whose values need no decoding; None declares no type."""
+    """Return the declaration of a type whose values need no decoding; ``type=None`` declares no
+    type.
+    """
     return Declared(type)

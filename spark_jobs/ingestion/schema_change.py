@@ -25,7 +25,7 @@ _WIDEN = (
 _HINTS = {
     "the table has no column": (
         "fail",
-        _ADD + "; columns={'of the table': 'of the source'} reads a column that has another name",
+        _ADD + "; columns={'name in table': 'name in source'} reads a column that has another name",
     ),
     "no value shows the type of column": (
         "fail add widen",
