@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _act(wanted: CheckRequest, spark: SparkSession | None) -> Outcome:
     table = wanted_table(wanted, JOB.operation)
-    with executor_of(wanted.engine, spark, f"check {wanted.table}", unit="split") as executor:
+    with executor_of(wanted.engine, spark, f"check {wanted.table}", unit="splits") as executor:
         report = table.check(
             staged=wanted.staged,
             replaces=wanted.replaces,
