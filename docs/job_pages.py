@@ -173,7 +173,7 @@ def _owner(request: type[Any], name: str) -> type[Any]:
 
 @cache
 def _meaning(kind: type[Any]) -> dict[str, str]:
-    """Return the sentence below each key in the source of ``kind``, by key."""
+    """Return the docstring of each key that the class ``kind`` declares, by key."""
     [declaration] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(declaration, ast.ClassDef)
     found = {}

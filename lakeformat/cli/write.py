@@ -231,7 +231,7 @@ def _written(
 
 
 def _made_first(context: typer.Context, missing: str) -> str | None:
-    """Return the command that creates the missing table, or its missing branch.
+    """Return the advice to create the missing table or its missing branch, with the command.
 
     Return None for a missing directory, a missing warehouse, and a listed table whose files are
     missing.

@@ -133,7 +133,7 @@ class Table(ABC):
     refused_arguments: ClassVar[RefusedArguments] = MappingProxyType({})
     """For each operation: each argument that the format lacks, with advice for the caller."""
     is_skipped_by_arguments: ClassVar[bool] = False
-    """True if a run over many tables skips a table that lacks an argument, else the table fails."""
+    """True if a run over many tables skips tables that lack an argument; else these tables fail."""
 
     cloned_into: ClassVar[str | None] = None
     """The ``format`` of catalogs into which ``clone_table`` copies the table; None if it cannot

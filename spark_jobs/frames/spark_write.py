@@ -62,7 +62,9 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 RowReader: TypeAlias = "Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]"
-"""Returns the rows that a task must write, from the batches that the task gets from Spark."""
+"""A function that returns the rows that a task must write, from the batches that the task gets from
+Spark.
+"""
 
 Order: TypeAlias = Mapping[str, Any]
 """Further arguments of the writers: ``read_snapshot`` and ``conflict`` of the commit,
@@ -106,7 +108,7 @@ def begun(
     where: str | None = None,
 ) -> Iterator[BegunBatch | None]:
     """Begin the batch of a write to a Mixed table, and end it after the block; yield None if the
-    write needs no batch. ``where`` overwrites the rows that meet a condition, in place of
+    write needs no batch. ``where`` is a condition on the rows to overwrite, in place of
     ``overwrite``.
     """
     begin: Callable[..., BegunBatch | None] = table.begin_write

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["SPARK_MARKER", "Sessions", "job_session", "sessions", "start_session"]
 
 Sessions: TypeAlias = "Callable[[], SparkSession]"
-"""Returns the Spark session; the first call starts Spark."""
+"""A function that returns the Spark session; its first call starts Spark."""
 
 SPARK_MARKER = "LAKE_SPARK "
 """The beginning of the line with the Spark application, on standard output."""

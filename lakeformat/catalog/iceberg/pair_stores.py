@@ -130,7 +130,7 @@ def _is_own(metastore: Metastore, change: TableName, base: TableName) -> bool:
 
     A change store named ``<base>_change_`` with the key of ``base`` belongs to ``base``. If
     ``change`` has another name, any table may name it as its change store, so the metadata of all
-    tables in the databases of both is read.
+    tables in the databases of ``base`` and ``change`` is read.
     """
     has_usual_name = change == TableName(base.database, f"{base.table}{CHANGE_SUFFIX}")
     try:

@@ -243,8 +243,8 @@ class PathMetastore(Metastore):
 def _delete_metadata_but_the_current(storage: Storage, root: str) -> None:
     """Delete all files of the metadata directory but the current metadata file.
 
-    The caller then deletes the directory: with one file left, a power cut leaves the table, or
-    nothing.
+    The caller then deletes the directory of the table. Since one file is left, a power cut leaves
+    a table that can be dropped again, or nothing.
     """
     with suppress(InvalidRequestError, NotFoundError):  # no file is current
         current, hint = find_metadata_file(storage, root), f"{root}/{METADATA}/{HINT}"

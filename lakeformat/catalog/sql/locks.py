@@ -18,8 +18,8 @@ __all__ = ["TableLocks"]
 class TableLocks:
     """The locks of the tables of one catalog.
 
-    ``enabled`` is the option ``lock.enabled``. With None, commits take the lock only on a storage
-    that cannot rename directories.
+    ``enabled`` is the option ``lock.enabled``. ``enabled=None`` means that commits take the lock
+    only on a storage that cannot rename directories.
     """
 
     def __init__(self, lock: SqlLock, enabled: bool | None) -> None:

@@ -49,7 +49,7 @@ class Contents:
     schemas: dict[int, bytes] = field(default_factory=dict)
     """The content of each schema of the clone's main branch, by schema id.
 
-    Schemas are written last, the newest first, because with the first one the copy becomes a table.
+    Schemas are written last, the newest first, because any schema makes the copy a table.
     """
     snapshot_ids: dict[str, list[int]] = field(default_factory=dict)
     """The ids of the copied snapshots by branch, ascending."""
