@@ -184,7 +184,7 @@ def read_records(blocks: AvroBlocks, decode: Callable[[IO[bytes]], Any]) -> Iter
             try:
                 record = decode(stream)
             except Exception as reason:  # decoders raise errors of many classes for damaged bytes
-                at = f"record at byte {stream.tell()} of its content"
+                at = f"record near byte {stream.tell()} of its content"
                 raise ValueError(f"{where}, {at}: {short_reason(reason)}") from reason
             yield record
         if stream.tell() != len(body):
