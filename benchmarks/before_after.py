@@ -101,7 +101,7 @@ def worker(tree: Path, name: str, data: str) -> Iterator[Worker]:
 
 
 def ask(process: Worker, request: float) -> float:
-    """Send a line and wait for the answer."""
+    """Send a request to a process, and return its answer; raise ``EOFError`` without an answer."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(f"{json.dumps(request)}\n")

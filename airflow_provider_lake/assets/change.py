@@ -51,7 +51,9 @@ def check_kinds(kinds: Collection[str]) -> tuple[str, ...]:
         from lakeformat.types.closest import closest  # only for a message
 
         near = closest(min(unknown), ALL_KINDS) if kinds and not isinstance(kinds, str) else ""
-        raise ValueError(f"kinds must be a list of {', '.join(ALL_KINDS)}, got {kinds!r}{near}")
+        raise ValueError(
+            f"kinds must be a list of one or more of {', '.join(ALL_KINDS)}, got {kinds!r}{near}"
+        )
     return tuple(kind for kind in ALL_KINDS if kind in kinds)
 
 

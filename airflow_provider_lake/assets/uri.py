@@ -233,9 +233,10 @@ def _address(parts: SplitResult) -> TableAddress:
     try:
         split_table_name(f"{database}.{table}")
     except ValueError as reason:
-        why = f": {reason}" if database and table else ""
+        known = str(reason).partition(": write ")[0]
+        why = f" ({known})" if database and table else ""
         raise ValueError(
-            f"{shown!r} is not a URI of a lake table, lake://<database>/<table>{why}"
+            f"{shown!r} is not a URI of a lake table{why}: write lake://<database>/<table>"
         ) from None
     return TableAddress(database, table, _connection(parts.query, shown))
 

@@ -55,9 +55,7 @@ _COMMON_KEYS = {field.name for field in fields(CommitRequest)}
 
 
 def attribute_of(name: str) -> str:
-    """Return the name of the attribute that stores an argument of an operator, or a key of its
-    request.
-    """
+    """Return the name of the operator's attribute that stores an argument or a request key."""
     return _ATTRIBUTES.get(name, name)
 
 

@@ -23,7 +23,7 @@ _MOST_TAGS = 200
 tag is read from a separate file.
 """
 _MOST_COUNTED_FILES = 10_000
-"""The largest number of files of a table with a primary key for which the page counts the rows."""
+"""The page counts the rows of a table with a primary key if it has at most this many files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,8 @@ class ClusterDriver(Protocol):
 
 
 def driver_of(manager: Manager, driver: str, connection: Connection) -> ClusterDriver:
-    """Return the driver with the id that ``SparkSubmitOperator`` stores, on Kubernetes
-    ``namespace:pod``.
+    """Return the driver with the id that ``SparkSubmitOperator`` stores (``namespace:pod`` on
+    Kubernetes).
 
     Raises ``UnreachableClusterError`` for YARN if the connection has no address of its resource
     manager.

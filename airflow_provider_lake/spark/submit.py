@@ -116,9 +116,7 @@ class LakeSparkSubmitHook(SparkSubmitHook):
                 self._submit_sp.stdout.close()  # Airflow's code never closes it
 
     def on_kill(self) -> None:
-        """End spark-submit, its JVM, the driver and all of their children; then the driver on a
-        cluster.
-        """
+        """End spark-submit with all of its descendants, and a driver on a cluster."""
         self.was_killed = True
         started = ProcessTree(self._submit_sp)
         if not self.is_driver_elsewhere:

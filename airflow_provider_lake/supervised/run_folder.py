@@ -4,7 +4,7 @@
 ==================  ========================================================================
 file                content
 ==================  ========================================================================
-``asked``           the digest of the request; a task rejoins only a process with the same one
+``asked``           the digest of the request; only a task with the same digest rejoins
 ``process``         the id of the supervisor, and its host
 ``lease``           empty; a task or a trigger renews its modification time
 ``output``          the output of the command

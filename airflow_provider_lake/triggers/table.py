@@ -125,7 +125,7 @@ class LakeConditionTrigger(BaseTrigger):
 
 
 class LakeSnapshotTrigger(LakeConditionTrigger):
-    """Fires once, when a table has a commit after a snapshot, made by any program.
+    """Fires once, when a table has a commit by any program after a snapshot.
 
     For tasks that defer themselves. ``assets/change.py`` describes ``found`` in the payload.
 

@@ -39,7 +39,7 @@ Work = Callable[[], dict[Any, int]]
 
 
 def _write(folder: Path, going: int) -> None:
-    """Write a table of which half of the snapshots expire, and one of which all but one expire."""
+    """Write a table in which half of the snapshots expire, and one in which all but one expire."""
     _write_table(folder / "half", going, snapshots=2 * going, staying=STAYING * going)
     _write_table(folder / "most", going, snapshots=going + 1, staying=0)
     (folder / "going").write_text(str(going))

@@ -23,8 +23,8 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def write_table(folder: Path, rows: int) -> None:
-    """Write files of unsorted keys, and deletes of the same number of keys, of which the table has
-    about half.
+    """Write files of unsorted keys, and deletes of the same number of keys, about half of which are
+    in the table.
     """
     random, size = np.random.default_rng(7), rows // FILES
     keys = random.permutation(size * FILES)

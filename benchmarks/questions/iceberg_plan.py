@@ -47,7 +47,7 @@ def _split(snapshot_id: int, file: dict[str, object]) -> FileSplit:
 
 
 def by_column(table: IcebergTable, _: Path) -> Callable[[], list[FileSplit]]:
-    """Return a function that plans as every scan does."""
+    """Return a function that plans with columns, as every scan does."""
     return lambda: table.scan().splits()
 
 

@@ -1,6 +1,6 @@
 """Writes unsorted rows to the change store of a Mixed table: inserts, and a delete of each key.
 
-The floor has the level of compression of the change store.
+The floor only writes files, with the level of compression of the change store.
 """
 
 from __future__ import annotations

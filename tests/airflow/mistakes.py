@@ -710,7 +710,7 @@ MISTAKES = [
         "a sensor that waits for a kind of commit in lower case",
         "parse",
         'LakeSnapshotSensor(task_id="t", table="shop.orders", kinds=["append"])',
-        "task 't': kinds must be a list of APPEND, COMPACT, OVERWRITE, ANALYZE, got ['append']; did you mean 'APPEND'?",
+        "task 't': kinds must be a list of one or more of APPEND, COMPACT, OVERWRITE, ANALYZE, got ['append']; did you mean 'APPEND'?",
     ),
     Mistake(
         "a sensor that waits for no file",
@@ -933,7 +933,7 @@ MISTAKES = [
         "an asset with a dot in its URI",
         "parse",
         'LakeCompactOperator(task_id="t", table="shop.orders", outlets=[Asset("lake://shop.orders")])',
-        "'lake://shop.orders/' is not a URI of a lake table, lake://<database>/<table>",
+        "'lake://shop.orders/' is not a URI of a lake table: write lake://<database>/<table>",
     ),
     Mistake(
         "an asset of a table without its database",

@@ -157,7 +157,7 @@ WRONG = [
     (LakeSnapshotSensor, {"since": "yesterday"}, "'since' must be a time such as"),
     (LakeSnapshotSensor, {"since": "7 d"}, "'since' must be a time such as"),
     (LakeSnapshotSensor, {"since": "20240131000000"}, "'since' must be a time such as"),
-    (LakeSnapshotSensor, {"kinds": ("MERGE",)}, "kinds must be a list of APPEND"),
+    (LakeSnapshotSensor, {"kinds": ("MERGE",)}, "kinds must be a list of one or more of APPEND"),
     (LakeWatermarkSensor, {"watermark": ""}, "'watermark' must be a time such as"),
     (LakePartitionSensor, {"partition": "a"}, "'partition' must be a dict"),
     (LakePartitionSensor, {"partition": {}}, "'partition' is empty"),
