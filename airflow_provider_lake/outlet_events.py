@@ -92,8 +92,8 @@ def _add_keys(event: Any, keys: Sequence[str]) -> None:
 def partition_keys(
     table: Table, column: str, *, after: AnyPosition, upto: AnyPosition
 ) -> list[str]:
-    """Return the sorted values of a partition column in the partitions that the snapshots after
-    ``after``, up to and including ``upto``, have changed.
+    """Return the sorted values of a partition column in all partitions changed by the snapshots
+    after ``after``, up to and including ``upto``.
 
     Dates are ISO 8601 text; nulls are left out. Raises ``LakeArgumentError`` if ``column`` is not a
     partition column, and ``UnsupportedError`` for a table of another format than Paimon.

@@ -28,8 +28,9 @@ class LakeJobDecoratedOperator(LakeFunctionOperator):
     function has these arguments.
 
     The return value of the function is pushed to XCom, as for any ``@task``. Assets that the
-    function returns, and ``Metadata`` that it yields, are used as well. Airflow cannot know which
-    tables the function has read or written: name their assets as ``inlets`` and ``outlets``.
+    function returns become outlets, and ``Metadata`` that it yields is added to the events of
+    outlets. Airflow cannot know which tables the function has read or written: name their assets
+    as ``inlets`` and ``outlets``.
     """
 
     job = "lake_job"
@@ -42,8 +43,8 @@ class LakeJobDecoratedOperator(LakeFunctionOperator):
 
     @classmethod
     def refuse_function(cls, function: Callable[..., Any], given: Collection[str]) -> None:
-        """Raise ``LakeArgumentError`` also for a function that has neither an argument ``table``
-        nor ``spark``.
+        """Raise the errors of the base class, and ``LakeArgumentError`` for a function that has
+        neither an argument ``table`` nor ``spark``.
         """
         super().refuse_function(function, given)
         parameters = inspect.signature(function).parameters

@@ -54,15 +54,15 @@ def table_health(table: str, lake_conn_id: str | None) -> dict[str, Any]:
 
 
 def unknown_health(finding: str) -> dict[str, Any]:
-    """Return the members of a health that cannot be read: verdict ``unknown``, no score and no
-    reasons. A template that uses a missing member would fail.
+    """Return the values for a table whose health cannot be read: verdict ``unknown``, no score and
+    no reasons. A template that uses a missing member would fail.
     """
     return {"verdict": "unknown", "score": None, "reasons": [], "finding": finding}
 
 
 def _safe_text(reason: Exception) -> str:
-    """Return the class of an error; its message only if the error is one of this library or of
-    Airflow, because any other may contain secrets.
+    """Return the class of an error and, if the error is of this library or of Airflow, its
+    message: any other message may contain secrets.
     """
     from lakeformat import LakeError
 
@@ -71,5 +71,5 @@ def _safe_text(reason: Exception) -> str:
 
 
 def _member(value: object, name: str) -> Any:
-    """Return a member of a DAG run or deadline, which is a dict in a deadline alert."""
+    """Return a member of a DAG run or a deadline; in a deadline alert both are dicts."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

@@ -45,7 +45,7 @@ app = FastAPI(title="Lake tables", openapi_url=None, docs_url=None, redoc_url=No
 
 
 class _TroubleError(Exception):
-    """An error while a page reads tables; ``where`` names the table or task for the log."""
+    """An error while a page reads tables; ``where`` names what the page is about."""
 
     def __init__(self, error: Exception, where: str) -> None:
         self.error = error

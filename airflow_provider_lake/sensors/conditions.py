@@ -42,8 +42,8 @@ class Condition(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotAdvanced:
-    """The table has a commit after a snapshot and since a time: of one of ``kinds`` or, with
-    ``changelog``, with changelog rows.
+    """The table has a commit after a snapshot, at or after a time. Its kind is in ``kinds`` or,
+    with ``changelog``, it has changelog rows.
     """
 
     after_snapshot: int | str = 0
@@ -102,7 +102,7 @@ class PartitionThere:
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
         """Return the matching partitions, each with its number of stored rows before any merge;
-        None if no partition has rows. With ``done``, return the one partition if it is marked as
+        None if none of them has rows. With ``done``, return the one partition if it is marked as
         done, else None.
 
         With ``done``, raise ``UnsupportedError`` for a table without marks of partitions.

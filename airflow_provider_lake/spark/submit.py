@@ -78,7 +78,7 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         if self.master.startswith("spark:") and self.is_driver_elsewhere:
             raise AirflowFailException(
                 "a standalone Spark cluster does not support deploy mode 'cluster' for Python: set "
-                f"deploy mode 'client' in Spark connection {self._conn_id!r}, or in an operator "
+                f"deploy mode 'client' in Spark connection {self._conn_id!r}, or give an operator "
                 "deploy_mode='client'"
             )
         if is_on_this_machine(self.master):

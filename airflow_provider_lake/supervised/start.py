@@ -20,7 +20,7 @@ LEASE_SECONDS = 300.0
 A restarted triggerer should run again within this time.
 """
 PATIENCE_SECONDS = supervise.GRACE_SECONDS + 5.0
-"""The seconds to wait until a process has ended after SIGTERM."""
+"""The most seconds to wait for the end of a process after SIGTERM."""
 
 _DONE, _NOTHING_TO_DO = 0, 10
 

@@ -31,7 +31,7 @@ _LOOK_SECONDS = 0.25
 
 
 def main(words: list[str]) -> int:
-    """Start the supervisor; return 0 once it is recorded in the folder, and 1 if it fails before.
+    """Start the supervisor; return 0 once it is recorded in the folder, and 1 if it fails earlier.
     In the supervisor, return 0 after the command has ended.
     """
     folder, lease_seconds, command = RunFolder(words[0]), float(words[1]), words[2:]

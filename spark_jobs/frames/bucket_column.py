@@ -32,9 +32,7 @@ _C1, _C2, _ADD = 0xCC9E2D51, 0x1B873593, 0xE6546B64
 _FINAL_1, _FINAL_2 = 0x85EBCA6B, 0xC2B2AE35
 _SEED = 42
 _MOST_COLUMNS = 8
-"""The largest number of key columns for which the JVM computes the bucket. The header of their
-binary row, which marks nulls, has two words.
-"""
+"""The largest number of key columns for which the JVM computes the bucket."""
 
 
 def bucket_key(schema: TableSchema) -> list[DataField]:

@@ -108,7 +108,7 @@ def _changed(
 ) -> lake.InvalidRequestError:
     return lake.InvalidRequestError(
         f"{path} has changed since it was ingested ({change_of(before, now)}). Checkpoint "
-        f"{wanted.checkpoint!r} ingests each file once, so new rows in it are not in the table: "
-        f"give the new content a new name. If the file has no new rows, move it out of "
+        f"{wanted.checkpoint!r} ingests each file once, so new rows of the file are not in the "
+        "table: give the new content a new name. If the file has no new rows, move it out of "
         f"{wanted.source!r}"
     )

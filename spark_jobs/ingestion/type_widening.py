@@ -21,7 +21,8 @@ _SAME_KIND = ({T.CHAR, T.VARCHAR}, {T.BINARY, T.VARBINARY})
 
 def widest(one: DataType, other: DataType) -> DataType | None:
     """Return the narrowest type that holds the values of both types. None if they have no common
-    kind, as INT and DOUBLE, if no DECIMAL has enough digits, or for two different nested types.
+    kind (such as INT and DOUBLE), if no DECIMAL has enough digits, or for two different nested
+    types.
     """
     one = with_nullability(one, nullable=True)
     other = with_nullability(other, nullable=True)
