@@ -74,7 +74,7 @@ class RunFolder:
 
     @property
     def exists(self) -> bool:
-        """True if the directory exists and this process may read it."""
+        """True if the directory exists."""
         return self._lease.exists()
 
     def create(self, asked: str) -> None:
