@@ -228,7 +228,10 @@ def _table(name: str, layers: Iterable[Mapping[str, Any]]) -> TablePolicy:
     try:
         split_table_name(name)
     except ValueError as reason:
-        raise PolicyError(str(reason)) from None
+        why, advice, _ = str(reason).partition(": write ")
+        if advice:  # a policy has the names of database and table in two levels
+            why += ": write plain names, such as databases: {shop: {tables: {orders: {…}}}}"
+        raise PolicyError(why) from None
     merged: dict[str, Any] = {}
     for layer in layers:
         _refuse_unknown(name, layer, _KNOWN)

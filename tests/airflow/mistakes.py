@@ -1069,7 +1069,7 @@ MISTAKES = [
         "a policy with the database in the name of a table",
         "parse",
         'lake_dags({"databases": {"shop": {"tables": {"shop.orders": {"schedule": "@daily", "compact": True}}}}})',
-        "'shop.shop.orders' is not a table name: write database.table",
+        "'shop.shop.orders' is not a table name: write plain names, such as databases: {shop: {tables: {orders: {…}}}}",
     ),
     Mistake(
         "a policy file that does not exist",
