@@ -63,8 +63,8 @@ class FileSystemCatalog(Catalog):
     def alter_database(
         self, name: str, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = ()
     ) -> None:
-        """Raise ``UnsupportedError`` if ``set`` or ``remove`` has a key: a directory has no
-        properties that you can change. Otherwise only check that the database exists.
+        """Raise ``NotFoundError`` for a missing database, and ``UnsupportedError`` if ``set`` or
+        ``remove`` has a key: a directory has no properties that you can change.
         """
         self._require_database(name)
         if keys := [*require_texts("set", set), *require_keys("remove", remove)]:

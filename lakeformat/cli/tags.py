@@ -21,7 +21,7 @@ SnapshotOption = Annotated[
     int | None,
     typer.Option(
         metavar="NUMBER",
-        help="Use this snapshot, in an Iceberg table by its id. Default: the newest.",
+        help="The number of the snapshot; in an Iceberg table, its id. Default: the newest.",
     ),
 ]
 FromTagOption = Annotated[

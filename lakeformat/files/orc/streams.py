@@ -113,8 +113,8 @@ class _Stripe:
         found = self._lengths(number)
         place = self._places.get((_DATA if is_direct else _DICTIONARY, number))
         self._require(found, 0 if place is None else self._room(place, exact=False), number)
-        if not is_direct and single(encoding, _DICTIONARY_SIZE) > found.count:
-            raise self._error(number, f"a dictionary of {found.count} words, but announces more")
+        if not is_direct and (words := single(encoding, _DICTIONARY_SIZE)) > found.count:
+            raise self._error(number, f"a dictionary of {found.count} words, but claims {words}")
 
     def _all_of(self, numbers: Iterable[int], found: RunSummary) -> list[_ByteRange]:
         """Return the byte ranges of all streams of the types ``numbers``.

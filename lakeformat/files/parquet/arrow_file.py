@@ -118,7 +118,7 @@ class FooterStream(io.RawIOBase):
         return view.nbytes
 
     def hold(self) -> None:
-        """Keep the bytes that are written from now on in memory; the footer is at their end."""
+        """Keep in memory all bytes that are written from now on; the footer is at their end."""
         self._held = bytearray()
 
     def release(self) -> None:

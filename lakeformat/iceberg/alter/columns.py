@@ -83,7 +83,7 @@ def _with_changed_fields(
         raise InvalidRequestError(
             f"{_shown(path)} cannot be changed, because {_shown(path[:-1])} is not a struct: only "
             "fields of a struct can be dropped, renamed, moved or commented. Change "
-            f"{_shown(path[:-1])} itself, or a field inside of {_shown(path)}"
+            f"{_shown(path[:-1])} itself"
         )
     fields = [*row.fields]
     place = [each.name for each in fields].index(path[-1])

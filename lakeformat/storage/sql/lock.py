@@ -154,7 +154,7 @@ class LeasedRow:
         Raise ``InvalidRequestError`` if this object already holds the lock.
         """
         if self._connection is not None:
-            raise InvalidRequestError(f"{self} is already held: release it first")
+            raise InvalidRequestError(f"this object already holds {self}: release it first")
         with _lock_errors():
             self._connection = self._database.connect_apart()
         self._watched = self._loss = None
