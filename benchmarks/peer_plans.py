@@ -1,8 +1,8 @@
-"""Runs in the environment of one library: times plans of an Iceberg table, as JSON.
+"""Plans scans of an Iceberg table with one library, and prints the timings as JSON.
 
-Arguments: ours or pyiceberg; the folder of the table; the rounds; the condition of ours and that of
-PyIceberg as JSON, or ``null``. PyIceberg's environment has none of this library's modules, so this
-file imports only the standard library and the library that plans.
+Arguments: ours or pyiceberg; the folder of the table; the number of rounds; a JSON list of two
+conditions, ours and PyIceberg's, or ``null``. PyIceberg's environment has none of this library's
+modules, so this file imports only the standard library and the library that plans.
 """
 
 import json

@@ -57,7 +57,9 @@ def tables_of(catalog: lake.Catalog | IcebergCatalog, database: str) -> list[str
     try:
         return [f"{database}.{table}" for table in catalog.list_tables(database)]
     except NotFoundError as reason:
-        raise NotFoundError(f"{sentence(reason)} A table is named 'database.table'") from None
+        raise NotFoundError(
+            f"{sentence(reason)} To name a table, write its database, too: 'database.table'"
+        ) from None
 
 
 def for_each_table(

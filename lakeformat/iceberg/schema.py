@@ -85,7 +85,10 @@ def schema_from_json(written: Mapping[str, Any]) -> Schema:
     _require_once(schema_id, "names", [name for name, _ in named])
     identifiers = written.get("identifier-field-ids") or ()
     if not all(type(each) is int and each in ids for each in identifiers):
-        raise ValueError(f"identifier-field-ids is {identifiers!r}, not a list of field ids")
+        raise ValueError(
+            f"identifier-field-ids of schema {schema_id} is {identifiers!r}, but the schema has no "
+            "fields with all of these ids"
+        )
     return Schema(schema_id, fields, tuple(identifiers))
 
 

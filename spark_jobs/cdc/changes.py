@@ -29,7 +29,7 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class MessageChanges:
-    """Rows of one kind, each with its position among all rows of the same block of messages."""
+    """Rows of one kind, each with a number that orders all rows of the same block of messages."""
 
     kind: str
     positions: Positions

@@ -97,7 +97,7 @@ def _add_present(
     """Add the pieces of a field without the numbers of union branches.
 
     Records where ``present`` is False get no bytes; None means that all records have a value. Raise
-    ``ValueError`` if a value is a record and ``present`` is not None.
+    ``ValueError`` if the type of the field is a record and ``present`` is not None.
     """
     match declared["type"] if isinstance(declared, dict) else declared:
         case "record":

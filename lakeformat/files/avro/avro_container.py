@@ -126,8 +126,9 @@ def most_records(size: int) -> int:
 def unpack_block(codec: str, packed: bytes) -> bytes:
     """Return the unpacked bytes of one block.
 
-    Raise ``BlockLimitError`` if the block claims far more bytes than it can unpack to, and
-    ``NotPlainError`` if it is damaged or if Avro has no such codec.
+    Raise ``BlockLimitError`` if the block claims, or unpacks to, more bytes than
+    ``most_unpacked`` allows for its size, and ``NotPlainError`` if it is damaged or if Avro has no
+    such codec.
     """
     if codec not in _UNPACK:
         raise NotPlainError(f"codec {codec!r} does not exist in Avro")

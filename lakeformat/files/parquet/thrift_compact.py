@@ -56,7 +56,7 @@ class ThriftList:
 
 Value: TypeAlias = "int | float | bytes | Struct | ThriftList"
 Struct: TypeAlias = dict[int, tuple[ThriftKind, Value]]
-"""The kind and the value of each member, by its number, in the order of the bytes."""
+"""The kind and the value of each member, by its number, in the order of their encoding."""
 
 _NUMBERS = (ThriftKind.I16, ThriftKind.I32, ThriftKind.I64)
 _BOOLEANS = (ThriftKind.TRUE, ThriftKind.FALSE)

@@ -196,7 +196,9 @@ class _Attempts:
         self._files.delete_all_but(())
 
     def delete_unused(self) -> None:
-        """Delete the manifests that the newest attempt does not use."""
+        """Delete the manifests and manifest lists that earlier attempts wrote, and the newest
+        attempt does not use.
+        """
         self._files.delete_all_but(self._used)
 
     def _found(self, metadata: TableMetadata) -> Snapshot | None:

@@ -106,12 +106,14 @@ def find_earlier(
     earlier = earlier_of_user(history, commit, _CHANGES_ROWS)
     if earlier is not None:
         return earlier
-    if any(each.snapshot_id == commit.replaces for each in history):
+    kept = loaded.metadata.snapshot(commit.replaces)
+    is_of_user = kept is not None and earlier_of_user([kept], commit, _CHANGES_ROWS) is not None
+    has_all = not history or history[-1].parent_id is None
+    if kept in history or not (has_all or kept is None or is_of_user):
         why = f"this snapshot has no rows of the user {commit.user!r} with a lower identifier"
         raise refusal(commit, uri, why, "Pass the user and the snapshot of the earlier run")
-    if not history or history[-1].parent_id is None:
+    if has_all:
         return None
-    kept = loaded.metadata.snapshot(commit.replaces)
     if kept is None:
         advice = delete_first(loaded.places.argument)
         raise refusal(commit, uri, "this snapshot, or a later one, has expired", advice)

@@ -29,7 +29,7 @@ from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.scan_arguments import columns_named
 from lakeformat.types.closest import closest
 from lakeformat.types.count_text import counted
-from lakeformat.types.type_text import type_to_json
+from lakeformat.types.type_text import type_to_sql
 from lakeformat.types.types import DataField
 
 __all__ = ["OnRows", "analyze"]
@@ -118,7 +118,7 @@ def _chosen(
     for name in names:
         if not can_be_analyzed(by_name[name].type):
             raise UnsupportedError(
-                f"column {name!r} is {type_to_json(by_name[name].type)}, a type without "
+                f"column {name!r} is {type_to_sql(by_name[name].type)}, a type without "
                 "statistics: leave it out, or pass 'all', which skips it"
             )
     return [by_name[name] for name in dict.fromkeys(names)], ()

@@ -45,7 +45,8 @@ def encode_columns(
     np.cumsum(offsets, out=offsets)
     if offsets[-1] > _MAX_BYTES:
         raise InvalidRequestError(
-            f"{rows} rows take {offsets[-1]} bytes, more than one array holds; encode fewer at once"
+            f"{rows} rows take {offsets[-1]} bytes, more than the 2 GiB that one array holds: "
+            "write fewer rows at once"
         )
     data = np.zeros(offsets[-1], np.uint8)
     target = _Target(data, offsets[:-1], rows > 0 and isinstance(parts.end, int))

@@ -76,9 +76,10 @@ class Candidates:
             self.drop(chain.from_iterable(found))
 
     def may_name(self, columns: ManifestColumns) -> Mask:
-        """Return a mask of the entries whose file name is that of a candidate.
+        """Return a mask of the entries that may name a candidate.
 
-        This fast check precedes the exact check by ``keys``.
+        This fast check by file name leaves out no such entry; it precedes the exact check by
+        ``keys``.
         """
         if len(columns.file_name) < len(
             self._names

@@ -171,7 +171,9 @@ class Lookup:
         return pa.concat_tables([found, read])
 
     def _read(self, missing: pa.Array, columns: Sequence[pa.Array]) -> pa.Table:
-        """Read the rows of the missing keys, whose values are in ``columns``."""
+        """Read the rows of the keys that are not in memory: ``missing`` has their ids, ``columns``
+        their values.
+        """
         assert self._position is not None
         schema = pa.schema([pa.field(ID, _ID_TYPE), *self._schema])
         if not self._table.snapshot_id_at(self._position):

@@ -133,9 +133,9 @@ class FirstValue(PositionState):
 
 
 class FirstNonNullValue(FirstValue):
-    """The state of ``first_non_null_value``: the oldest value that is not null.
+    """The state of ``first_non_null_value``: the first value that is not null.
 
-    Newer rows do not change it.
+    After this value, newer rows do not change the state; a late row replaces it, also by null.
     """
 
     def add(self, keys: Positions, rows: Positions) -> None:

@@ -106,7 +106,8 @@ def _without_null(union: Any) -> tuple[int | None, Any]:
         return None, union
     if len(union) != 2 or union.count("null") != 1:
         raise NotPlainError(
-            f"its schema has the union {union}, but only unions of null and one other type are supported"
+            f"its schema has the union {union}, but only unions of null and one other type are "
+            "supported"
         )
     null_branch = union.index("null")
     return null_branch, union[1 - null_branch]

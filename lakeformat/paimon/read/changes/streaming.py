@@ -129,11 +129,20 @@ class ChangeStream(TableStream[Snapshot, int]):
         ids = snapshot_ids(handle.storage, handle.layout)
         if not ids or number > ids[-1]:
             return None
+        earliest, consumer = self._earliest(), self._consumer
+        advice = (
+            "Start again from that snapshot or with a full read, and give the stream a consumer: "
+            "the expiry keeps unread snapshots for consumers"
+        )
+        if consumer is not None:
+            advice = (
+                f"Continue there after table.consumers.reset({consumer!r}, next_snapshot="
+                f"{earliest}); or call table.consumers.reset({consumer!r}), and start the stream "
+                "again with a full read"
+            )
         raise NotFoundError(
             f"snapshot {number} of {handle.uri} is next in this stream and has expired: the "
-            f"earliest snapshot left is {self._earliest()}. Start again from that snapshot or "
-            "with a full read, and give the stream a consumer: the expiry keeps unread snapshots "
-            "for consumers"
+            f"earliest snapshot left is {earliest}. {advice}"
         )
 
     def _earliest(self) -> int:

@@ -182,6 +182,17 @@ def test_a_tagged_run_is_found_after_later_snapshots_expired(orders):
     assert ids_of(orders._handle) == [3, 90, 91, 93, 94]
 
 
+def test_a_tagged_run_of_another_user_is_not_replaced(orders):
+    replaced = first_try(orders, 1, 2)
+    orders.tags.create("run", snapshot=replaced)
+    middle = orders.write(rows(93)).snapshot_id
+    orders.write(rows(94))
+    commit_metadata(orders._handle, lambda loaded: remove_snapshots(loaded.metadata, [middle]))
+    with pytest.raises(InvalidRequestError, match="has no rows of the user 'another'"):
+        orders.write(rows(3), commit=lake.CommitId("another", 2, replaces=replaced))
+    assert ids_of(orders._handle) == [1, 2, 90, 91, 93, 94]
+
+
 def compacted(table: IcebergTable, replaced: int) -> None:
     table.compact(strategy="full", rewrite_all=True)
 

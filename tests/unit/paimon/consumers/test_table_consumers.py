@@ -56,6 +56,8 @@ def test_a_stream_whose_consumer_fell_behind_is_told_the_earliest_there_is():
         stream.poll()
     [state] = rows.table.consumers.list()
     assert state.is_stale
+    rows.table.consumers.reset("job", next_snapshot=3)  # the advice of the error
+    assert rows.table.stream(consumer="job").poll() is not None
 
 
 def test_a_consumer_is_moved_back_and_on_or_forgotten():

@@ -238,7 +238,7 @@ def test_a_missing_field_is_named():
 
 
 def test_a_missing_file_is_named_with_what_to_do():
-    with pytest.raises(CorruptTableError, match=r"manifest/i is missing .* read again"):
+    with pytest.raises(CorruptTableError, match=r"manifest/i is missing .* read the newest one"):
         read_index_manifest(MemoryStorage("empty"), LAYOUT, "i")
 
 

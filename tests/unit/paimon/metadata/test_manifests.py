@@ -196,7 +196,7 @@ def test_a_version_or_kind_nobody_knows_is_refused(field, value, reason):
 
 
 def test_a_missing_manifest_is_named_with_what_to_do():
-    with pytest.raises(CorruptTableError, match=r"manifest/m is missing .* read again"):
+    with pytest.raises(CorruptTableError, match=r"manifest/m is missing .* read the newest one"):
         entries_in(MemoryStorage("empty"), LAYOUT, "m")
 
 
