@@ -23,6 +23,7 @@ from lakeformat.errors import (
 )
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.expire.exclusive_files import ExclusiveFiles
+from lakeformat.iceberg.own_files import own_directory
 from lakeformat.mixed.adopt.detach import (
     DetachReport,
     mark_change_store,
@@ -39,6 +40,7 @@ from lakeformat.mixed.stores.properties import (
 )
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.mixed.table import MixedTable
+from lakeformat.tables.consumers.files import ConsumerFiles
 
 __all__ = ["detach_base", "detach_pair"]
 
@@ -92,7 +94,7 @@ def detach_base(
 ) -> DetachReport:
     """Make a base store an ordinary Iceberg table, after its change store has been lost.
 
-    Raise ``InvalidRequestError`` if the change store exists, or if the table names no change store.
+    The consumers are deleted, because their positions name snapshots of the lost store. Raise ``InvalidRequestError`` if the change store exists, or if the table names no change store.
     """
     base = handle(name)
     loaded = base.load()
@@ -112,6 +114,9 @@ def detach_base(
         )
     require_no_rename(loaded.metadata, str(name))
     if not dry_run:
+        consumers = ConsumerFiles(*own_directory(base, "consumer"))
+        for consumer_id in consumers.ids():
+            consumers.delete(consumer_id)
         release_base(base, loaded, str(name))
     return DetachReport(
         table=str(name),

@@ -117,6 +117,24 @@ def test_a_base_store_alone_becomes_a_table_again_by_the_commands_that_are_named
     assert rows == [{"id": 1, "name": "again"}, {"id": 2, "name": "new"}]
 
 
+def test_consumers_of_a_lost_change_store_are_deleted_with_its_changes(catalog, tmp_path):
+    table = catalog.create_table("db.t", SCHEMA, format="mixed", primary_key=["id"])
+    table.write(pa.table({"id": [1], "name": ["a"]}))
+    table.compact(strategy="full")
+    stream = table.stream(consumer="mirror")
+    next(iter(stream))
+    stream.acknowledge()
+    shutil.rmtree(tmp_path / "db/t_change_")
+    catalog.detach_table("db.t", abandon_changes=True, dry_run=True)
+    assert list((tmp_path / "db/t").rglob("consumer-mirror"))
+    catalog.detach_table("db.t", abandon_changes=True)
+    detached = catalog.table("db.t")
+    assert detached.consumers.list() == []
+    detached.expire_snapshots()
+    catalog.adopt_table("db.t", primary_key=["id"])
+    assert catalog.table("db.t").scan().count() == 1
+
+
 def test_changes_of_a_change_store_that_exists_are_not_abandoned(catalog):
     table = catalog.create_table("db.t", SCHEMA, format="mixed", primary_key=["id"])
     table.write(pa.table({"id": [1], "name": ["a"]}))
