@@ -92,7 +92,7 @@ ROWS = (
     Row(
         "97",
         "killed while an ingestion adds or widens columns",
-        "the rows arrive once",
+        "a retry adds the rows once",
         (
             "tests/crash/test_killed_overwrites.py::test_a_retry_of_a_run_that_died_anywhere_while_it_changed_columns_adds_its_rows_once",
         ),

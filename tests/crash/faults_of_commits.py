@@ -155,7 +155,7 @@ _OUTCOMES = (
     Row(
         "16",
         "2 to 32 writers try to publish the same snapshot number",
-        "one writer gets each number; every commit is in the table once",
+        "one gets the number, the others later ones; each commit is in the table once",
         (
             f"{_PUBLICATION}test_of_many_writers_for_one_number_each_gets_one_of_its_own",
             f"{_PROCESSES}test_eight_processes_append_side_by_side",
@@ -202,7 +202,7 @@ _OUTCOMES = (
     Row(
         "21",
         "the store ignores the condition of a PUT",
-        "without a lock the write is refused",
+        "without a lock or `unsafe.single-writer` the write is refused",
         (
             f"{_ANSWERS}test_a_store_without_a_guarantee_is_refused_with_the_remedies",
             f"{_ANSWERS}test_under_a_lock_such_a_store_publishes",

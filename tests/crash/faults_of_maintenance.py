@@ -267,7 +267,7 @@ ROWS = (
     ),
     Row(
         "76",
-        "a partition expires while rows are written to it",
+        "a partition expires by `update-time` while rows are written to it",
         "new rows are kept",
         (
             f"{_PARTITIONS}test_a_compaction_of_a_partition_that_expires_meanwhile_is_told_who_was_first",
@@ -282,7 +282,7 @@ ROWS = (
     ),
     Row(
         "78",
-        "a partition is marked done twice, or only in part",
+        "marking a partition as done is killed or repeated",
         "the next call completes the mark",
         (f"{_PARTITIONS}test_a_fault_at_any_call_of_a_mark_is_made_good_by_the_next",),
     ),
