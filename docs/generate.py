@@ -159,7 +159,7 @@ def fault_matrix_page() -> str:
         "`bin/test crash --all` runs those below `tests/crash/`. Numbers 9, 13 and 14 are faults",
         "of callbacks at commits, which this library does not have.",
         "",
-        "- A **retry** repeats the call; it repeats a commit with the same",
+        "- A **retry** repeats the call. For a commit it passes the same",
         "  [`CommitId`](library.md#write-and-read).",
         "- **Commit messages** name the files that tasks have written for a commit. A [**staged",
         "  result**](ingest.md#staging) stores them in the table, so that a check can come before",

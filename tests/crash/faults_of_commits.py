@@ -155,7 +155,7 @@ _OUTCOMES = (
     Row(
         "16",
         "2 to 32 writers try to publish the same snapshot number",
-        "one gets the number, the others later ones; each commit is in the table once",
+        "one gets this number; every commit is in the table once",
         (
             f"{_PUBLICATION}test_of_many_writers_for_one_number_each_gets_one_of_its_own",
             f"{_PROCESSES}test_eight_processes_append_side_by_side",

@@ -94,7 +94,8 @@ def detach_base(
 ) -> DetachReport:
     """Make a base store an ordinary Iceberg table, after its change store has been lost.
 
-    The consumers are deleted, because their positions name snapshots of the lost store. Raise ``InvalidRequestError`` if the change store exists, or if the table names no change store.
+    Its consumers are deleted, because their positions name snapshots of the lost store. Raise
+    ``InvalidRequestError`` if the change store exists, or if the table names no change store.
     """
     base = handle(name)
     loaded = base.load()
