@@ -237,8 +237,7 @@ def named_table_to_clone(context: typer.Context, name: str) -> Any:
 
 def external_roots(context: typer.Context) -> list[str]:
     """Return the directories of --external-root, in which tables may have files."""
-    given: list[str] = context.find_root().params.get("external_root") or []
-    return given
+    return [*(context.find_root().params.get("external_root") or ())]
 
 
 def _catalog_options(context: typer.Context) -> dict[str, str]:
@@ -268,8 +267,7 @@ def _given_options(context: typer.Context) -> dict[str, str]:
 def _storage_options(context: typer.Context) -> dict[str, str]:
     from lakeformat.storage import is_storage_option
 
-    given = _given_options(context)
-    return {key: value for key, value in given.items() if is_storage_option(key)}
+    return {key: value for key, value in _given_options(context).items() if is_storage_option(key)}
 
 
 def _table_at(context: typer.Context, name: str) -> Any:
@@ -317,6 +315,8 @@ def _refuse_options_of_names(context: typer.Context, name: str) -> None:
 
     Options from the environment are allowed, because they apply to every command.
     """
+    if context.info_name == "clone" and context.params["to"] is None:
+        return  # the options describe the target, too
     root = context.find_root()
     of_storage = _storage_options(context)
     typed = [

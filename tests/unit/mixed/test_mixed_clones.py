@@ -263,5 +263,7 @@ def test_the_command_clones_into_another_warehouse(catalog, tmp_path):
     assert "3 rows would be copied" in shown.output
     assert runner.invoke(app, [*named, "clone", "db.t", "db.c"]).exit_code == 0
     assert contents(catalog.table("db.c")) == contents(catalog.table("db.t"))
+    assert runner.invoke(app, [*named, "clone", path, "db.of_directory"]).exit_code == 0
+    assert contents(catalog.table("db.of_directory")) == contents(catalog.table("db.t"))
     missing = runner.invoke(app, ["clone", path, "no.c", "--to", to])
     assert f"`lake --format iceberg -w {to} create-database no`" in str(missing.exception)
