@@ -40,7 +40,8 @@ Overwritten: TypeAlias = PartitionSpec | Literal["dynamic", "partitions", "table
 - ``"table"`` or ``{}``: all rows.
 - ``"partitions"``: the rows of each partition that gets new rows. A table without partition
   columns raises ``InvalidRequestError``.
-- ``"dynamic"``: as ``"partitions"``, but a table without partition columns loses all old rows.
+- ``"dynamic"``: as ``"partitions"``, but in a table without partition columns all rows. A Paimon
+  table keeps them if there are no new rows.
 """
 
 Conflict: TypeAlias = Literal["optimistic", "transaction-order"]
