@@ -52,7 +52,7 @@ def refuse_contradiction(table: Table, wanted: _NewTable) -> None:
         raise InvalidRequestError(
             f"table {wanted.table!r} exists and contradicts the request: {'; '.join(differences)}. "
             "Nothing was written: correct the request, leave out what describes a new table, or "
-            f"drop the table (lake drop-table {wanted.table})"
+            "drop the table"
         )
 
 

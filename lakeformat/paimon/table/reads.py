@@ -84,7 +84,8 @@ class TableReads:
         return self._handle.options
 
     def latest_snapshot(self, known: Snapshot | None = None) -> Snapshot | None:
-        """Return the newest snapshot; None for a table without commits.
+        """Return the newest snapshot; None for a table without commits. Raise NotFoundError if the
+        table was renamed or dropped after it was opened.
 
         For polling, pass the snapshot that the last call returned as ``known``. If it is still the
         newest, the call costs two small requests and no listing.
@@ -92,7 +93,11 @@ class TableReads:
         storage, layout = self._handle.storage, self._handle.layout
         if known is not None and is_still_newest(storage, layout, known):
             return known
-        return latest_snapshot(storage, layout)
+        if (found := latest_snapshot(storage, layout)) is None:
+            from lakeformat.paimon.commit.same_table import require_there
+
+            require_there(self._handle)
+        return found
 
     def position(self, named: AnyPosition | str | Mapping[str, Any] | None = None) -> Position:
         """Return the position of the newest snapshot; for a table without commits, the start.

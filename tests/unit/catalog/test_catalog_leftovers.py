@@ -86,6 +86,15 @@ def make_anew(catalog: lake.Catalog) -> None:
     catalog.create_table("shop.orders", [("other", "STRING")])
 
 
+@pytest.mark.parametrize("change", [drop, rename])
+def test_a_table_that_is_not_there_any_more_is_not_read_as_an_empty_one(catalog, change):
+    table = catalog.table("shop.orders")
+    change(catalog)
+    for read in (table.scan, table.latest_snapshot, table.position):
+        with pytest.raises(lake.NotFoundError, match="renamed or dropped after it was opened"):
+            read()
+
+
 @pytest.mark.parametrize("rival", [drop, rename, make_anew])
 def test_a_new_schema_does_not_stay_where_another_table_is_or_none(
     tmp_path, meanwhile, shop, rival
