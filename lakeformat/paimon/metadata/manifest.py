@@ -204,7 +204,8 @@ def read_manifest_bytes(
     except NotFoundError:
         raise CorruptTableError(
             f"{uri} is missing although a snapshot refers to it; if the snapshot has just "
-            "expired, read the newest one, else restore the file from a backup"
+            "expired, read the newest one; else restore the file from a backup, or see what "
+            "`lake missing-manifests TABLE` can repair"
         ) from None
     if size is not None and len(content) != size:
         raise _other_size(uri, len(content), size)
