@@ -71,6 +71,7 @@ def find_window(
     or do not exist yet. Raise InvalidRequestError if the window ends before it starts, or if the
     table does not have changes of this mode.
     """
+    after, upto = _parsed(after), None if upto is None else _parsed(upto)
     chosen = _mode(handle, after, upto, mode)
     ends = _Ends(handle, chosen)
     if chosen is ChangeMode.DIFF:
@@ -93,6 +94,11 @@ def read_change(handle: TableHandle, snapshot_id: int) -> Snapshot:
     return read_snapshot(
         handle.storage, handle.layout, snapshot_id
     )  # raises an error with the existing snapshots
+
+
+def _parsed(end: WindowEnd) -> WindowEnd:
+    """Return the position that a text with a slash describes; the name of a tag has no slash."""
+    return Position.parse(end) if isinstance(end, str) and "/" in end else end
 
 
 def _mode(handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, mode: str) -> ChangeMode:

@@ -43,6 +43,7 @@ def table() -> KeyedRows:
         ((1, 3, "diff"), [NEW_A]),
         ((0, 3, "diff"), [NEW_A]),
         ((3, 3, "diff"), []),
+        (("main/1", "main/2"), [NEW_A]),
     ],
 )
 def test_a_window_is_open_on_the_left_and_closed_on_the_right(table, window, rows):
