@@ -43,7 +43,8 @@ def list_branches(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the branches of a table with their snapshots and tags; main is not listed.
+    """List the branches of a table with their snapshots and tags; main is not listed. Not for Mixed
+    tables.
 
     An example: lake branch list shop.orders
     """
@@ -78,7 +79,8 @@ def create_branch(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a branch. Read and write it as 'database.table$branch_NAME'.
+    """Create a branch. Read and write it as 'database.table$branch_NAME'. Not for Mixed
+    tables.
 
     Default: a branch of a Paimon table has the columns of main and no rows; a branch of an Iceberg
     table starts from the newest snapshot.

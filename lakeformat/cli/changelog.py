@@ -41,8 +41,8 @@ def changelog(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add the newest writes to the changelog of a table, by a compaction. Only with
-    'changelog-producer' = 'lookup' or 'full-compaction'.
+    """Add the newest writes to the changelog of a table, by a compaction. Only for Paimon
+    tables with 'changelog-producer' = 'lookup' or 'full-compaction'.
 
     An example: lake changelog shop.orders --where "dt >= '2024-01-31'"
     """

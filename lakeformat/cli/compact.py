@@ -81,8 +81,9 @@ OrderByOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help="Sort the rows by these columns. Repeatable. Not for Mixed tables, and Paimon tables "
-        "with a primary key. Iceberg tables also take keys such as 'day(ts) desc nulls last'.",
+        help="Sort the rows by these columns. Repeatable. Not for Mixed tables, and not for Paimon "
+        "tables with a primary key. Iceberg tables also take keys such as 'day(ts) desc nulls "
+        "last'.",
     ),
 ]
 OrderStrategyOption = Annotated[
@@ -244,7 +245,8 @@ def compact_database(
     databases: Annotated[
         str,
         typer.Argument(
-            metavar="DATABASE", help="A regular expression for whole names, such as 'shop.*'."
+            metavar="DATABASE",
+            help="A regular expression for whole names of databases, such as 'shop.*'.",
         ),
     ],
     including: Annotated[

@@ -167,8 +167,8 @@ def clear_consumers(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the consumers whose names match; without --including and --excluding all, after a
-    question.
+    """Delete the consumers whose names match; without --including and --excluding, delete
+    all of them, after a question.
 
     An example: lake consumer clear shop.orders --including 'test-.*' --dry-run
     """

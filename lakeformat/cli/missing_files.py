@@ -70,7 +70,7 @@ def missing_files(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find data files of the newest snapshot that are missing or truncated.
+    """Find data files of the newest snapshot that are missing or truncated. Only for Paimon tables.
 
     With --remove the table no longer references these files,
     so it can be read again; their rows are lost. Without --remove nothing changes, and the exit
@@ -135,7 +135,7 @@ def missing_manifests(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find missing manifests of the newest snapshot.
+    """Find missing manifests of the newest snapshot. Only for Paimon tables.
 
     While one is missing, reads fail. With --remove the files of the remaining manifests can be read
     again; the rows of the missing manifests are lost. `lake rollback` to an intact snapshot or tag
@@ -166,6 +166,7 @@ def repair_hints(
     as_json: AsJson = False,
 ) -> None:
     """Correct the files EARLIEST and LATEST, which name the first and the last snapshot.
+    Only for Paimon tables.
 
     The files of branches are corrected, too.
 

@@ -288,6 +288,7 @@ def repair(
     as_json: AsJson = False,
 ) -> None:
     """Finish changes that a crash interrupted, so that the catalog and the files agree.
+    Only for Paimon tables.
 
     An example: lake repair shop.orders
     """

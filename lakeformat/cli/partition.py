@@ -127,7 +127,7 @@ def expire(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the rows of partitions that are too old.
+    """Delete the rows of partitions that are too old. Only for Paimon tables.
 
     `lake expire` deletes their files together with the earlier snapshots that need them. Check
     first: lake partition expire shop.orders --older-than '90 d' --dry-run
@@ -167,7 +167,8 @@ def drop(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the rows of partitions, each named by some or all of its values.
+    """Delete the rows of partitions, each named by some or all of its values. Only for
+    Paimon tables.
 
     An example: lake partition drop shop.orders dt=2024-01-31 dt=2024-02-01,h=1 --dry-run
     """
@@ -209,7 +210,7 @@ def done(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Mark partitions as done, for jobs that wait until a day is complete.
+    """Mark partitions as done, for jobs that wait until a day is complete. Only for Paimon tables.
 
     An example: lake partition done shop.orders dt=2024-01-31
     """

@@ -48,6 +48,7 @@ def rescale(
     as_json: AsJson = False,
 ) -> None:
     """Rewrite partitions with another number of buckets, each partition in its own commit.
+    Only for Paimon tables.
 
     An example: lake rescale shop.orders --bucket 8 --where "dt >= '2024-01-31'" --dry-run
     """

@@ -79,7 +79,8 @@ def rollback(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Restore the rows of an earlier snapshot; can be undone, except with --cut-history.
+    """Restore the rows of an earlier snapshot. Can be undone, except with --cut-history.
+    Not for Mixed tables.
 
     A Paimon table gets a new snapshot with the same rows, and all snapshots are kept. With
     --cut-history the newer snapshots are deleted; the command asks first. In an Iceberg table the

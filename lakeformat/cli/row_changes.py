@@ -29,7 +29,8 @@ ReadSnapshotOption = Annotated[
     typer.Option(
         metavar="POSITION",
         help="Search the rows in this snapshot, such as 7, and skip rows whose key other commits "
-        "have changed since. Needs transaction-order, see --conflict. Only for Paimon tables.",
+        "have changed since. Needs transaction-order, see --conflict. Only for Paimon tables with "
+        "a primary key.",
     ),
 ]
 ConflictOption = Annotated[

@@ -138,8 +138,8 @@ def changes(
         typer.Option(
             metavar="SNAPSHOT",
             help="Start after this snapshot: its number (in an Iceberg or Mixed table its id), a "
-            "tag, a position such as main/8, or a time in UTC such as 2024-01-31T10:00. With 0, "
-            "start at the first snapshot.",
+            "tag, a position such as main/8 (in a Mixed table main/8.11), or a time in UTC such as "
+            "2024-01-31T10:00. With 0, start at the first snapshot.",
         ),
     ],
     upto: Annotated[

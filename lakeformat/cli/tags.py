@@ -80,7 +80,7 @@ def list_tags(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the tags of a table, and when each expires.
+    """List the tags of a table, and when each expires. Not for Mixed tables.
 
     An example: lake tag list shop.orders
     """
@@ -112,7 +112,7 @@ def create_tag(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a tag: a name for a snapshot, which is then kept.
+    """Create a tag: a name for a snapshot, which is then kept. Not for Mixed tables.
 
     An example: lake tag create shop.orders before-migration --retain '30 d'
     """
@@ -242,7 +242,8 @@ def create_due_tags(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create the tags that the table's option 'tag.automatic-creation' requires by now.
+    """Create the tags that the table's option 'tag.automatic-creation' requires by now. Only for
+    Paimon tables.
 
     Run the command on a schedule; it creates no tag twice.
 

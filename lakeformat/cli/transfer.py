@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 NewTableArgument = Annotated[str, typer.Argument(metavar="NEW", help="The new database.table.")]
-FullOption = Annotated[bool, typer.Option("--full", help="Copy all snapshots, tags and branches.")]
+FullOption = Annotated[
+    bool,
+    typer.Option("--full", help="Copy all snapshots, tags and branches. Only for Paimon tables."),
+]
 ToOption = Annotated[
     str | None,
     typer.Option(
@@ -98,7 +101,7 @@ def migrate(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a table from a directory of Parquet and ORC files, used in place if possible.
+    """Create a Paimon table from a directory of Parquet and ORC files, used in place if possible.
 
     Directories such as dt=2024-01-31 become partitions. A file that is used in place belongs to the
     table from then on: compaction and expiry delete it. Check first: lake migrate /data/events
@@ -138,13 +141,14 @@ def clone(
         ),
     ] = None,
     tag: Annotated[
-        str | None, typer.Option(metavar="TAG", help="Copy the snapshot of this tag.")
+        str | None,
+        typer.Option(metavar="TAG", help="Copy the snapshot of this tag. Only for Paimon tables."),
     ] = None,
     dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy a table to another name or warehouse. Default: its newest snapshot.
+    """Copy a Paimon or Mixed table to another name or warehouse. Default: its newest snapshot.
 
     Of a Mixed table, the merged rows of one state become a new Mixed table. To resume an
     interrupted clone, run the command again.
@@ -206,7 +210,7 @@ def clone_database(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the tables of a database, one after the other; a failed table does not stop the next.
+    """Copy the Paimon tables of a database, one after the other; a failed table does not stop the next.
 
     An example: lake clone-database shop --to /backup/warehouse --excluding 'tmp_.*'
     """

@@ -79,6 +79,7 @@ def analyze(
     as_json: AsJson = False,
 ) -> None:
     """Count rows and values of a table, or of each table of a database, for query planners.
+    Not for Mixed tables.
 
     Reads the chosen columns once. Without a chosen column, only the rows of a Paimon table are
     counted, but all columns of an Iceberg table are read. `lake statistics` shows the result of a
@@ -138,7 +139,7 @@ def rewrite_manifests(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Merge small manifests, so that scans read fewer manifests.
+    """Merge small manifests, so that scans read fewer manifests. Not for Mixed tables.
 
     Rows and data files do not change.
 
@@ -190,6 +191,7 @@ def rewrite_file_index(
     as_json: AsJson = False,
 ) -> None:
     """Add file indexes to existing files, as the table options 'file-index.*' declare them.
+    Only for Paimon tables.
 
     An example: lake rewrite-file-index shop.orders --where "dt >= '2024-01-31'" --dry-run
     """
