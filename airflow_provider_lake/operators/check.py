@@ -57,7 +57,8 @@ class LakeCheckOperator(LakeJobOperator):
     :param warn_only: checks that only warn, by their names, such as ``["not_null(note)"]``, or by
         their kind, such as ``["unique"]``; ``rows`` names the check of ``min_rows`` and
         ``max_rows``
-    :param discard_failed: if a check fails, delete the staged results with their files
+    :param discard_failed: with ``staged``: if a check fails, delete the staged results with their
+        files
     """
 
     job = "check"

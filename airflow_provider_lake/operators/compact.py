@@ -41,8 +41,8 @@ class LakeCompactOperator(LakeJobOperator):
     :param buckets: only these buckets of each partition. Only for Paimon tables
     :param order_by: with strategy ``full``, sort all rows of the chosen partitions by these
         columns; a Paimon table must have no primary key. For an Iceberg table an item may also be a
-        term such as ``day(ts) desc nulls last``. Its strategy ``zorder`` needs ``order_by``; its
-        strategy ``sort`` uses the table's sort order by default
+        term such as ``day(ts) desc nulls last``. Strategy ``zorder`` needs ``order_by``; strategy
+        ``sort`` uses the table's sort order by default
     :param order_strategy: ``order`` sorts by the first column of ``order_by``, then by the next;
         ``zorder`` and ``hilbert`` sort along a curve through all columns. Iceberg tables do not
         have ``hilbert``. Default: ``order``

@@ -39,7 +39,7 @@ class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
     :param fail_when: ``degraded``: fail if the verdict after the work is ``degraded`` or
         ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail for the
         verdict
-    :param dry_run: only report what each step would do
+    :param dry_run: only report what each step would do. ``fail_when`` is then refused
     """
 
     job = "maintain"

@@ -30,7 +30,7 @@ class LakeRemoveOrphansOperator(LakeJobOperator):
     :param external_paths: also delete orphans in the external paths of the table; no other table
         may use these paths. Only for Paimon tables
     :param staged_older_than: delete unpublished staged results that are older than this time or
-        age, such as ``"7 d"``, with their files. Default: all are kept
+        age, such as ``"7 d"``, with their files. Default: all are kept. Not for Mixed tables
     """
 
     job = "remove_orphans"

@@ -30,7 +30,7 @@ class LakeTagOperator(LakeJobOperator):
     :param retain: ``create``, ``replace``: the lifetime of the tag, such as ``"7 d"``, in an
         Iceberg table from the commit of the snapshot. Default: the table option
         ``tag.default-time-retained``, of an Iceberg table ``history.expire.max-ref-age-ms``;
-        without it the tag is kept until you delete it
+        without this option the tag is kept until you delete it
     :param exist_ok: ``create``: do nothing if the tag exists, even if it names another snapshot
     :param new_name: ``rename``: the new name
     :param missing_ok: ``delete``: ignore a tag that does not exist

@@ -26,14 +26,15 @@ class LakeUpdateOperator(LakeJobOperator):
         IS NULL"``; ``"TRUE"`` selects all rows
     :param set: the new value of each column, such as ``{"note": "paid", "price": None}``; None
         stores NULL. A text is converted to the type of the column, as in SQL. Columns of the
-        primary key cannot be set
+        primary key cannot be set, except in an Iceberg table
     :param read_snapshot: for Paimon tables with a primary key, with ``conflict``: the position at
         which an earlier task read the table, such as ``"main/7"``. The rows are searched in this
         state, and a row whose key other commits have changed since is kept. Default: the newest
         snapshot
     :param conflict: required with ``read_snapshot``, unless the table option ``write.conflict`` is
-        ``transaction-order``, the only value. A Mixed table always uses this order, and refuses
-        ``read_snapshot``: its rows are searched in the state at the start of the work
+        ``transaction-order``. A Mixed table always uses this order and refuses ``read_snapshot``:
+        its rows are searched in the state at the start of the work. An Iceberg table refuses both
+        arguments
     :param dry_run: only count the rows, and the files that have these rows
     :param on_clear: if the task is cleared after a success: ``redo`` updates again, also rows that
         arrived since; ``skip`` does nothing. Default: ``redo``

@@ -210,7 +210,8 @@ def clone_database(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the Paimon tables of a database, one after the other; a failed table does not stop the next.
+    """Copy the Paimon tables of a database, one after the other; a failed table does not stop the
+    next.
 
     An example: lake clone-database shop --to /backup/warehouse --excluding 'tmp_.*'
     """

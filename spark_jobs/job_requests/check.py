@@ -74,7 +74,7 @@ class CheckRequest(TableRequest):
     as ``["unique"]``; ``rows`` names the check of ``min_rows`` and ``max_rows``.
     """
     discard_failed: bool = False
-    """If a check fails, delete the staged results with their files."""
+    """With ``staged``: if a check fails, delete the staged results with their files."""
 
     def __post_init__(self) -> None:
         TableRequest.__post_init__(self)

@@ -69,8 +69,8 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     order_by: ColumnNames | None = None
     """With strategy ``full``, sort all rows of the chosen partitions by these columns; a Paimon
     table must have no primary key. For an Iceberg table an item may also be a term such as
-    ``day(ts) desc nulls last``. Its strategy ``zorder`` needs ``order_by``; its strategy ``sort``
-    uses the table's sort order by default.
+    ``day(ts) desc nulls last``. Strategy ``zorder`` needs ``order_by``; strategy ``sort`` uses the
+    table's sort order by default.
     """
     order_strategy: OrderStrategy | None = None
     """``order`` sorts by the first column of ``order_by``, then by the next; ``zorder`` and

@@ -43,7 +43,7 @@ class MaintainRequest(JobRequest):
     never fail for the verdict.
     """
     dry_run: bool = False
-    """Only report what each step would do."""
+    """Only report what each step would do. ``fail_when`` is then refused."""
 
     def __post_init__(self) -> None:
         JobRequest.__post_init__(self)

@@ -40,7 +40,7 @@ class RemoveOrphansRequest(TableRequest):
     """
     staged_older_than: PastTime | None = None
     """Also delete unpublished staged results that are older than this, with their files. Default:
-    all are kept.
+    all are kept. Not for Mixed tables.
     """
 
     def __post_init__(self) -> None:

@@ -27,8 +27,8 @@ class RowChangeRequest(CommitRequest):
     """
     conflict: Literal["transaction-order"] | None = None
     """Required with ``read_snapshot``, unless the table option ``write.conflict`` is
-    ``transaction-order``, the only value. A Mixed table always uses this order and refuses
-    ``read_snapshot``, because each job on it is a [batch](mixed-batches.md).
+    ``transaction-order``. A Mixed table always uses this order and refuses ``read_snapshot``,
+    because each job on it is a [batch](mixed-batches.md). An Iceberg table refuses both keys.
     """
     dry_run: bool = False
     """Only count the rows, and the files that have these rows."""
@@ -50,5 +50,5 @@ class UpdateRequest(RowChangeRequest):
     set: NewColumnValues
     """The new value of each column, such as ``{"note": "paid", "price": null}``; null stores NULL.
     A text is converted to the type of the column, as in SQL. Columns of the primary key cannot be
-    set.
+    set, except in an Iceberg table.
     """

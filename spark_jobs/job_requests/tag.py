@@ -52,7 +52,7 @@ class TagRequest(TableRequest):
     retain: Retention | None = None
     """``create``, ``replace``: the lifetime of the tag, in an Iceberg table from the commit of the
     snapshot. Default: the table option ``tag.default-time-retained``, of an Iceberg table
-    ``history.expire.max-ref-age-ms``; without it the tag is kept until you delete it.
+    ``history.expire.max-ref-age-ms``; without this option the tag is kept until you delete it.
     """
     exist_ok: bool = False
     """``create``: do nothing if the tag exists, even if it names another snapshot."""
