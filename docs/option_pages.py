@@ -42,6 +42,8 @@ def options_page(generated: str) -> str:
         "  never do that; `lake expire`, `lake partition expire` and `lake maintain` do.",
         "- A [**changelog**](../changelog.md) has the changes of rows, for readers of changes. A",
         "  **consumer** stores the position of such a reader.",
+        "- A **commit user** is the name of the job or run that commits. A **sequence group** is a",
+        "  set of columns, see `fields.<column>.sequence-group`.",
         "- Options with `iceberg.` in their key are for [published tables](../publish.md).",
         "- A **duration** or a **size** is a number with a unit: `10 s`, `7 d`; `128 mb`, `1 gb`.",
         f"- A **compression** is one of {', '.join(COMPRESSIONS)}.",

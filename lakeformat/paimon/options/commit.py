@@ -122,7 +122,7 @@ class CommittingOptions:
         SIZE,
         "8 mb",
         "Commits merge small manifests to about this size; a larger size means fewer files per "
-        "plan, and larger rewrites per merge.",
+        "scan, and larger rewrites per merge.",
         group=Group.PERFORMANCE,
     )
     manifest_full_compaction_size_bytes = Option(

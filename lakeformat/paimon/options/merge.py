@@ -156,9 +156,9 @@ class MergeOptions(AggregateOptions):
         "partial-update.remove-record-on-delete",
         BOOLEAN,
         "false",
-        "With merge-engine = partial-update: a delete removes the row of its key. false: reads "
-        "and compactions that merge a delete fail, unless the table has a sequence group or "
-        "ignore-delete.",
+        "With merge-engine = partial-update: a delete removes the row of its key. false: "
+        "writing a delete fails, and so does a read or compaction that merges one, unless the "
+        "table has a sequence group or ignore-delete.",
         mutable=False,
     )
     remove_record_on_sequence_group = Option(

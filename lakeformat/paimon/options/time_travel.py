@@ -89,7 +89,7 @@ class TimeTravelOptions:
         OPTIONAL_MILLIS,
         "",
         "By default, a scan reads the oldest snapshot at or after this time; if all snapshots are "
-        "before or after this time, it works like scan.file-creation-time-millis.",
+        "before or after this time, the option works like scan.file-creation-time-millis.",
     )
     incremental_between = Option(
         "incremental-between",
