@@ -260,7 +260,8 @@ def rename_table(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rename a table, or move it to another database.
+    """Rename a table, or move it to another database. Not for Iceberg and Mixed tables in a catalog
+    of directories.
 
     An example: lake rename-table shop.orders shop.old_orders
     """

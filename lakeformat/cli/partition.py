@@ -167,8 +167,8 @@ def drop(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the rows of partitions, each named by some or all of its values. Only for
-    Paimon tables.
+    """Delete the rows of partitions, each named by some or all of its values, after a
+    question. Only for Paimon tables.
 
     An example: lake partition drop shop.orders dt=2024-01-31 dt=2024-02-01,h=1 --dry-run
     """

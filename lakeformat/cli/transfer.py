@@ -94,7 +94,9 @@ def migrate(
     copy: Annotated[
         bool,
         typer.Option(
-            "--copy", help="Copy all files. Default: use files in place; the table then owns them."
+            "--copy",
+            help="Copy all files. Default: use files in place, which needs --external-root "
+            "DIRECTORY before the command; the table then owns them.",
         ),
     ] = False,
     dry_run: DryRun = False,
@@ -104,8 +106,8 @@ def migrate(
     """Create a Paimon table from a directory of Parquet and ORC files, used in place if possible.
 
     Directories such as dt=2024-01-31 become partitions. A file that is used in place belongs to the
-    table from then on: compaction and expiry delete it. Check first: lake migrate /data/events
-    shop.events --partition dt=DATE --dry-run
+    table from then on: compaction and expiry delete it. Check first: lake --external-root
+    /data/events migrate /data/events shop.events --partition dt=DATE --dry-run
     """
     report = lake.migrate_directory(
         existing_catalog(context) if dry_run else named_catalog(context),
