@@ -142,8 +142,11 @@ class _RowCheckRun:
         return RowCondition(f"not_null({name})", condition, self._shown(name))
 
     def accepted(self, name: str) -> RowCondition:
-        values = tuple(self.checks.accepted_values[self._field(name).name])
-        condition = bind_predicate(IsIn(name, values), self.rows.fields)
+        given = self.checks.accepted_values[self._field(name).name]
+        # In SQL, no value is outside of a list with NULL. A null passes without being listed.
+        values = tuple(value for value in given if value is not None)
+        accepted = IsIn(name, values) if values else IsNull(name)
+        condition = bind_predicate(accepted, self.rows.fields)
         return RowCondition(f"accepted_values({name})", condition, self._shown(name))
 
     def condition(self, text: str) -> RowCondition:

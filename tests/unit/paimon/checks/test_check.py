@@ -151,6 +151,12 @@ def test_nulls_break_only_not_null(orders):
     assert report.failed == ()
 
 
+@pytest.mark.parametrize(("values", "bad_rows"), [(["new", None], 1), ([None], 2), ([], 2)])
+def test_a_null_among_the_accepted_values_accepts_no_other_value(orders, values, bad_rows):
+    orders.write(rows((1, "new", 5), (2, "old", 5), (3, None, 5)))
+    assert only(orders.check(accepted_values={"status": values})).bad_rows == bad_rows
+
+
 def test_a_check_may_only_warn_by_its_name_or_its_kind(orders):
     orders.write(rows((1, None, -5), (1, "new", 5)))
     checks = {"not_null": ["status"], "unique": ["id"], "conditions": ["amount >= 0"]}
