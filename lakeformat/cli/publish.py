@@ -49,11 +49,11 @@ def publish(
     as_json: AsJson = False,
 ) -> None:
     """Publish a Paimon table's newest snapshot as Iceberg metadata, after commits of other engines.
+    The table needs the option metadata.iceberg.storage, such as table-location.
 
-    The table needs the option metadata.iceberg.storage, such as table-location. Commits of this
-    program publish without this command, unless the option iceberg.publish-mode is async. With
-    --check the exit code is 1 if the metadata is behind the table or names other files, or if a
-    reader of Iceberg fails or returns other rows, unless it cannot read such tables.
+    Commits of this program publish without this command, unless the option iceberg.publish-mode is
+    async. With --check the exit code is 1 if the metadata is behind the table or names other files,
+    or if a reader of Iceberg fails or returns other rows, unless it cannot read such tables.
 
     An example: lake publish shop.orders
     """

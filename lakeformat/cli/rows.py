@@ -53,8 +53,8 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         metavar="FORMAT",
-        help="table, csv, json (one object per line) or parquet. Default: by the ending of "
-        "--output; without --output, table.",
+        help="table, csv, json (one object per line) or parquet (only with --output). Default: "
+        "by the ending of --output; without --output, table.",
     ),
 ]
 AsJsonRows = Annotated[bool, typer.Option("--json", help="The same as --format json.")]

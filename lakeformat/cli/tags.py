@@ -47,8 +47,8 @@ RetainOption = Annotated[
     typer.Option(
         metavar="AGE",
         help="Lifetime of the tag, such as '7 d', after which `lake tag expire` deletes it. In an "
-        "Iceberg table it begins with the commit of the snapshot. Default: the table option "
-        "tag.default-time-retained, or history.expire.max-ref-age-ms in an Iceberg table.",
+        "Iceberg table the lifetime begins with the commit of the snapshot. Default: the table "
+        "option tag.default-time-retained, or history.expire.max-ref-age-ms in an Iceberg table.",
     ),
 ]
 ForceOption = Annotated[
