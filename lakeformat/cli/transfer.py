@@ -106,8 +106,9 @@ def migrate(
     """Create a Paimon table from a directory of Parquet and ORC files, used in place if possible.
 
     Directories such as dt=2024-01-31 become partitions. A file that is used in place belongs to the
-    table from then on: compaction and expiry delete it. Check first: lake --external-root
-    /data/events migrate /data/events shop.events --partition dt=DATE --dry-run
+    table from then on: compaction and expiry delete it.
+
+    An example: lake migrate /data/events shop.events --partition dt=DATE --copy --dry-run
     """
     report = lake.migrate_directory(
         existing_catalog(context) if dry_run else named_catalog(context),
