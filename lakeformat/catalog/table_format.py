@@ -167,7 +167,7 @@ def _hint_for_plain_files(storage: Storage, root: str) -> str | None:
     if name.endswith(_MIGRATED):
         return (
             f"It holds plain files such as {name}: create a table of them with "
-            f"`lake migrate {shlex.quote(storage.uri(root))} DATABASE.TABLE`"
+            f"`lake migrate {shlex.quote(storage.uri(root))} DATABASE.TABLE --copy`"
         )
     return (
         f"It holds plain files such as {name}: create a table with `lake create-table`, then add "

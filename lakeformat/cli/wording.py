@@ -14,6 +14,7 @@ __all__ = ["in_words_of_commands"]
 
 _OTHER_NAMES = {
     "actions": "--action",
+    "by": "--upsert-by",
     "expiration_time": "--older-than",
     "max_num": "--max",
     "next_snapshot": "--next",

@@ -131,6 +131,5 @@ class TablePrepared(TableUpkeep):
         key = self.key_columns
         if not is_list(given) or sorted(map(str, given)) != sorted(key):
             raise InvalidRequestError(
-                f"{argument} must be the key, {' and '.join(key)}, got {given!r}: leave out "
-                f"{argument}"
+                f"{argument} must be the key, {' and '.join(key)}, got {given!r}: leave it out"
             )

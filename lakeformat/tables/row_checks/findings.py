@@ -48,7 +48,7 @@ class Findings:
 
     def of_other_values(self, found: RowCondition, column: str) -> CheckResult:
         """Return the result of a check ``accepted_values``."""
-        accepted = ", ".join(map(repr, self.checks.accepted_values[column]))
+        accepted = ", ".join(map(repr, self.checks.accepted_values[column])) or "null"
         finding = f"{self._share(found.bad_rows)} a value other than {accepted}"
         return self._of_condition(found, [column], finding)
 

@@ -91,8 +91,8 @@ def test_a_paimon_table_stays_one_whatever_lies_beside_it(catalog, tmp_path):
 @pytest.mark.parametrize(
     ("file", "hint"),
     [
-        ("part-0.parquet", "lake migrate file://{root} DATABASE.TABLE"),
-        ("dt=2024-01-31/part-0.orc", "lake migrate file://{root} DATABASE.TABLE"),
+        ("part-0.parquet", "lake migrate file://{root} DATABASE.TABLE --copy"),
+        ("dt=2024-01-31/part-0.orc", "lake migrate file://{root} DATABASE.TABLE --copy"),
         ("orders.csv", "lake write DATABASE.TABLE FILE"),
     ],
 )
