@@ -57,8 +57,8 @@ class AgeFloor:
     def before_commit(self, number: int, millis: int) -> AgeFloor:
         """Return a limit that is at least one day before the newest commit.
 
-        ``number`` and ``millis`` are the number and the time of that commit's snapshot. A write
-        that began in that day may still be in progress, because no later commit has finished it.
+        ``number`` and ``millis`` are the number and the time of that commit's snapshot. Nothing in
+        the table shows if a write that began in this day, or later, has ended.
         """
         if millis - _DAY_MILLIS >= self.millis:
             return self

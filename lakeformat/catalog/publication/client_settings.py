@@ -113,6 +113,6 @@ def _require_no_secret(options: Mapping[str, str]) -> None:
         if is_header or is_address or names_credential(key):
             raise UnsupportedError(
                 f"the option {key!r} of the table has a credential, which every reader of its "
-                f"schema finds. Remove it with lake.remove_option({key!r}), replace the "
-                "credential, and give the new one to the connection"
+                f"schema finds. Remove it with alter_table and lake.remove_option({key!r}), "
+                "get another credential, and give it to the connection"
             )

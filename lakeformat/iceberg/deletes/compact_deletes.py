@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces the delete files of a table by fewer files that delete the same rows.
+"""Replaces the delete files of a table by new ones, usually fewer, that delete the same rows.
 
 Data files do not change. Java's ``rewrite_position_delete_files``, and the option
 ``remove-dangling-deletes`` of Java's ``rewrite_data_files``, each do a part of this work.

@@ -64,8 +64,8 @@ class RowChange:
         if self.new_values is None:
             if self.where is None:
                 raise InvalidRequestError(
-                    f"where is None, but must be a condition on the rows of {table} to delete; use "
-                    "truncate() to delete all rows"
+                    f"where is None, but must be a condition on the rows of {table} to delete; to "
+                    "delete all rows use truncate(), or in a batch where='TRUE'"
                 )
             return None
         update = bind_update(state.schema, self.new_values)

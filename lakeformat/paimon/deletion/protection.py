@@ -60,7 +60,9 @@ class Protection:
     needed.
     """
     oldest: Snapshot | None = None
-    """The oldest kept snapshot of this branch; None if no snapshot of this branch is kept."""
+    """The snapshot of this branch below which only those in ``starts`` are kept; None if no
+    snapshot of this branch is kept.
+    """
     later: list[Snapshot] = field(default_factory=list)
     """Later snapshots of this branch, which may have added deleted files again."""
     leaves_out_some: bool = False
