@@ -31,7 +31,9 @@ with DAG(
     dag_id="backfill_partitions",
     schedule=CronDataIntervalTimetable("@daily", timezone="UTC"),
     catchup=False,
-    params={"incoming": Param("incoming/orders", type="string", description="One folder per day")},
+    params={
+        "incoming": Param("incoming/orders", type="string", description="Has a folder per day")
+    },
     default_args={"retries": 2, "retry_delay": timedelta(minutes=5)},
     doc_md=__doc__,
     tags=["lake"],

@@ -30,7 +30,9 @@ with DAG(
     schedule=CronDataIntervalTimetable("@daily", timezone="UTC"),
     catchup=False,
     max_active_runs=1,
-    params={"incoming": Param("incoming/orders", type="string", description="One folder per day")},
+    params={
+        "incoming": Param("incoming/orders", type="string", description="Has a folder per day")
+    },
     default_args={"retries": 2, "retry_delay": timedelta(minutes=5)},
     doc_md=__doc__,
     tags=["lake"],

@@ -34,7 +34,7 @@ with DAG(
     schedule=CronDataIntervalTimetable("@daily", timezone="UTC"),
     catchup=False,
     max_active_runs=1,
-    params={"incoming": Param("incoming", type="string", description="One folder per shop")},
+    params={"incoming": Param("incoming", type="string", description="Has a folder per shop")},
     default_args={"retries": 2, "retry_delay": timedelta(minutes=5)},
     doc_md=__doc__,
     tags=["lake"],

@@ -72,8 +72,8 @@ def refuse_places_of_tables(
 def _refusal(table: str, address: str, what: str) -> InvalidRequestError:
     return InvalidRequestError(
         f"the external path {address} of table {table!r} {what}: dropping or cleaning this table "
-        "would delete the files of other tables there. Nothing was changed; for "
-        "'data-file.external-paths' choose a directory that no other table uses"
+        "would delete the files of other tables there. Nothing was changed; choose a "
+        "directory that no other table uses"
     )
 
 

@@ -2,7 +2,7 @@
 """Finds the deletion vectors of a Paimon snapshot that are not published yet.
 
 Index files never change. So an index file that is in the published snapshot, too, is read only if
-data files were added.
+it may have the vector of a data file that was added since.
 """
 
 from __future__ import annotations

@@ -60,7 +60,9 @@ def join_texts(parts: Sequence[pa.Array], *, rows: int, brackets: str) -> pa.Arr
 
 
 def _timestamp_text(nanos: int) -> str:
-    """Print like ``LocalDateTime``: zero seconds are omitted, digits are in groups of three."""
+    """Return the text of Java's ``LocalDateTime``: a fraction has 3, 6 or 9 digits; without one,
+    zero seconds are omitted.
+    """
     seconds, fraction = divmod(nanos, NANOS_PER_SECOND)
     moment = str(np.datetime64(seconds, "s"))
     year, rest = moment[: -len(_AFTER_YEAR)], moment[-len(_AFTER_YEAR) :]

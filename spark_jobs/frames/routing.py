@@ -131,9 +131,10 @@ def keyed_rows(table: lake.Table, columns: Collection[str], key: Sequence[str]) 
 def writers_of(schema: TableSchema, at_once: int) -> int:
     """Return the number of tasks that write a table whose rows have an order.
 
-    Usually each bucket has a task, but there are at most twice as many tasks as run at the same
-    time. One task writes all rows if keys move between partitions, or if an index assigns the
-    buckets of a table without partitions.
+    A table with partitions or postponed buckets has twice as many tasks as run at the same time.
+    Any other table has one task for each bucket, but not more than that number. One task writes all
+    rows if keys move between partitions, or if an index assigns the buckets of a table without
+    partitions.
     """
     several, bucket = _TASKS_PER_CORE * at_once, schema.table_options.bucket
     if crosses_partitions(schema):

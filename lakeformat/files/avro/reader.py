@@ -160,7 +160,7 @@ class _UnpackedStream:
         self._blocks += 1
         count, size = source.number(), source.number()
         if not 0 <= size <= (rest := source.size - source.tell()):
-            raise NotPlainError(f"its stored size is {size} bytes, but the file has {rest} more")
+            raise NotPlainError(f"its stored size is {size} bytes, but only {rest} bytes follow")
         packed = source.read(size)
         if source.read(SYNC_SIZE) != self._sync:
             raise NotPlainError("the sync marker does not follow it")

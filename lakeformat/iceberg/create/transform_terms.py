@@ -133,7 +133,8 @@ def _split(text: str) -> tuple[str, Transform]:
     word, number, name = found[1].lower(), found[2], found[3]
     transform = parse_transform(word if number is None else f"{word}[{number}]")
     if transform.kind in (TransformKind.UNKNOWN, TransformKind.VOID):
-        raise InvalidRequestError(f"{text!r} is not a transform: {_EXAMPLES}")
+        why = "is not a transform" if transform.kind is TransformKind.UNKNOWN else "keeps no values"
+        raise InvalidRequestError(f"{text!r} {why}: {_EXAMPLES}")
     # The singular, such as "day", which every reader accepts.
     if number is None:
         transform = parse_transform(transform.kind.value)

@@ -320,4 +320,4 @@ def _reason(search: OrphanSearch, deleter: Deleter, *, dry_run: bool) -> str:
     deleted = deleter.deleted
     failed = f", could not remove {deleted.failures}, which the next run tries again"
     failed = failed if deleted.failures else ""
-    return f"removed {deleted.total} of {files}{failed}{skipped}"
+    return f"removed {counted(deleted.total, 'orphan')} of {files}{failed}{skipped}"

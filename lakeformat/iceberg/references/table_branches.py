@@ -197,7 +197,7 @@ def _ahead_of_main(loaded: LoadedMetadata, name: str) -> list[int]:
         f"in the history of branch {name!r}: either main has commits since the branch began, which "
         "a fast-forward would lose, or an older snapshot of the branch has expired. Nothing was "
         "changed. "
-        "cherry_pick(snapshot) publishes single appends of the branch on main"
+        "cherry_pick(snapshot) publishes one snapshot of the branch on main, if it only adds files"
     )
 
 

@@ -29,7 +29,7 @@ BEFORE_ALL = -1
 def base_versions(
     state: MixedState, files: Sequence[StoreFile], deletes: pa.Table, report: ScanReport
 ) -> pa.Table:
-    """Return a delete for each base row whose key ``deletes`` contains, with the row's version.
+    """Return a delete with the version of the row, for each base row whose key is in ``deletes``.
 
     The columns are those of ``deletes``: the key, the version and the offset, here 0. Other base
     rows are read, but not kept in memory.

@@ -126,8 +126,8 @@ def require_version_of_deletes(column: pa.Array, deletes: NDArray[np.bool_], row
         number = row + int(np.argmax(nulls & deletes))
         raise InvalidRequestError(
             f"row {number} is a delete whose version is null, so it would delete no stored row "
-            "with a version: give the row the version of the delete, or delete rows by a condition "
-            "with table.delete(where), which uses the version of each row"
+            "with a version: set its version to the largest one that it may delete, or delete rows "
+            "by a condition with table.delete(where), which uses the version of each row"
         )
 
 

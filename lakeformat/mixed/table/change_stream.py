@@ -165,8 +165,9 @@ def _require_known(history: MixedHistory, snapshot: MixedSnapshot) -> None:
             "and the change store does not have its changes. Read all rows once, with "
             f"table.scan(snapshot=table.position('{after}')), then the changes after this "
             "position. Move a consumer to it with "
-            f"table.consumers.set(id, after=table.position('{after}')). In Spark start a new "
-            "stream, with a checkpoint of its own: it delivers all rows first"
+            f"table.consumers.set(id, after=table.position('{after}')). In Spark delete the "
+            "consumer, if there is one, and start a new stream, with a checkpoint of its own: it "
+            "delivers all rows first"
         )
 
 

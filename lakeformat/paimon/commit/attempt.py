@@ -325,8 +325,9 @@ class Attempts:
     def _schema_id(self, head: Snapshot | None) -> int:
         """Return the id of the newest schema.
 
-        If an append was written with an older schema, check its bucket counts against the newest;
-        raise CommitConflictError for a difference.
+        If an append was written with an older schema, raise CommitConflictError for a new file with
+        another bucket count than its partition has; an empty partition gets that of the newest
+        schema.
         """
         newest = self._same.schema_id(head)
         if newest != self.handle.schema.id and self.intent.kind is CommitKind.APPEND:

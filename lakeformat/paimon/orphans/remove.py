@@ -285,4 +285,6 @@ def _reason(plan: _PlannedRemovals, scan: OrphanScan, deleter: Deleter, *, dry_r
         return f"orphans: {plan.files} of {files}; dry run, so none was removed"
     deleted = deleter.deleted
     failed = f", could not remove {deleted.failures}, which the next run tries again"
-    return f"removed {deleted.total} of {files}{failed if deleted.failures else ''}"
+    return (
+        f"removed {counted(deleted.total, 'orphan')} of {files}{failed if deleted.failures else ''}"
+    )

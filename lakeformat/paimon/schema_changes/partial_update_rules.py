@@ -108,6 +108,7 @@ def _check_functions(schema: TableSchema, groups: tuple[SequenceGroup, ...]) -> 
             key = f"fields.{field.name}.aggregate-function" if own else default
             raise InvalidRequestError(
                 f"option {key!r} aggregates {field.name!r} with {function!r}, which needs a "
-                "sequence group in merge engine 'partial-update'; name the column in a "
-                f"'fields.<column>.sequence-group', or set its function to {_NEEDS_NO_GROUP!r}"
+                f"sequence group in merge engine 'partial-update'; add {field.name!r} to the "
+                "value of a 'fields.<sequence column>.sequence-group', or set its function to "
+                f"{_NEEDS_NO_GROUP!r}"
             )

@@ -203,8 +203,8 @@ def as_predicate(where: Where) -> Predicate:
         return parse_predicate(where)
     if not isinstance(where, Predicate):
         raise InvalidRequestError(
-            'a condition must be a SQL text such as "amount > 10" or col("amount") > 10, '
-            f"got {where!r}"
+            'a condition must be a SQL text, such as "amount > 10", or made with lake.col, such as '
+            f'col("amount") > 10, got {where!r}'
         )
     return where
 

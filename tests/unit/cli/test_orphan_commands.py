@@ -77,14 +77,14 @@ def test_the_same_command_cleans_an_iceberg_table(tmp_path):
     shown = runner.invoke(app, [*catalog, "orphans", "shop"])
     assert "shop.orders" in shown.output
     shown = runner.invoke(app, ["orphans", address, "--remove"])
-    assert "removed 1 of " in shown.output
+    assert "removed 1 orphan of " in shown.output
     assert not lost.exists()
 
 
 def test_removing_has_to_be_said(catalog):
     orphan = orphan_of(catalog)
     shown = says(catalog, "orphans", "shop.orders", "--remove")
-    assert "removed 1 of 10 files (6 B)" in shown
+    assert "removed 1 orphan of 10 files (6 B)" in shown
     assert not orphan.exists()
     assert "is referenced or newer than the age limit" in says(
         catalog, "orphans", "shop.orders", "--remove"
@@ -145,7 +145,7 @@ def test_setting_the_floor_aside_is_loud(catalog):
     words = ["--older-than", "0 s", "--allow-younger", "--remove"]
     shown = says(catalog, "orphans", "shop.orders", *words)
     assert "AGE LIMIT OVERRIDDEN" in shown
-    assert "removed 2 of 10 files" in shown
+    assert "removed 2 orphans of 10 files" in shown
 
 
 def test_external_paths_that_two_tables_share_are_refused(catalog, tmp_path):

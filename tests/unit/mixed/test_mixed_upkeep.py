@@ -114,7 +114,7 @@ def test_orphan_files_of_both_stores_are_found_and_removed(aged):
     assert aged.files() == files
     report = table.remove_orphans(dry_run=False)
     assert report.removed_files == 2
-    assert report.reason.startswith("change store: removed 1 of ")
+    assert report.reason.startswith("change store: removed 1 orphan of ")
     assert files - aged.files() == {*gone}
     assert young.exists()
 

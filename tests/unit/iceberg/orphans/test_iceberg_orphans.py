@@ -93,7 +93,7 @@ def test_a_dry_run_names_each_orphan_with_its_kind_and_deletes_nothing(storage):
 def test_a_removal_leaves_the_files_that_the_table_needs(storage):
     report = table(storage).remove_orphans(dry_run=False)
     assert (report.removed_files, report.removed_bytes) == (1, 4)
-    assert report.reason == "removed 1 of 11 files"
+    assert report.reason == "removed 1 orphan of 11 files"
     assert stored_files(storage) == referenced_files(handle_on(storage))
     assert ids_of(handle_on(storage)) == [1, 2]
 
