@@ -47,7 +47,9 @@ def forget_peak() -> None:
 
 
 def peak_bytes() -> int:
-    """Return the highest resident size of this process so far, in bytes."""
+    """Return the highest resident size of this process in bytes, since its start or, if the kernel
+    can reset it, since ``forget_peak``.
+    """
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:

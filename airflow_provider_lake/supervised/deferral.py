@@ -59,7 +59,8 @@ class Deferral:
         if not is_rejoinable(self.folder, self._asked):
             return
         _log.info(
-            "process %s of an earlier attempt already does this work: the task waits for it",
+            "process %s of an earlier attempt does this work, or has done it: the task waits for "
+            "its result",
             self.folder.process and self.folder.process.pid,
         )
         self._defer()

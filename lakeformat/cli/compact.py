@@ -90,8 +90,8 @@ OrderStrategyOption = Annotated[
     str | None,
     typer.Option(
         metavar="ORDER",
-        help="With --order-by. order: by the first column, then the next; zorder, hilbert (not in "
-        "Iceberg tables): along a curve through all columns. Default: order.",
+        help="With --order-by. order: by the first column, then the next; zorder, or hilbert "
+        "(hilbert not in Iceberg tables): along a curve through these columns. Default: order.",
     ),
 ]
 MaxCommitsOption = Annotated[

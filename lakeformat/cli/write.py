@@ -254,7 +254,7 @@ def _made_first(context: typer.Context, missing: str) -> str | None:
     except NotFoundError:  # its error names the next step
         return None
     words = f"lake create-table {shlex.quote(table)} --column 'id BIGINT' --column 'dt STRING'"
-    return f"first create the table, with the columns of your rows: {copyable(context, words)}"
+    return f"create the table first, with the columns of your rows: {copyable(context, words)}"
 
 
 def _what(overwrite: str) -> Any:

@@ -114,7 +114,8 @@ def _from_pandas(frame: Any) -> pa.Table:
         # Arrow's error has the reason as its first argument and the column as its second.
         detail = ": ".join(str(part) for part in reversed(reason.args))
         raise InvalidRequestError(
-            f"cannot write this DataFrame: {detail}; give each column one name and one type"
+            f"cannot write this DataFrame: {detail}; give each column a name of its own, and "
+            "values of one type"
         ) from None
 
 

@@ -156,7 +156,9 @@ class MessageFiles:
         return replace(self, paths=[path]).rows(table)
 
     def _blocks(self, path: str) -> Iterator[bytes]:
-        """Yield blocks of messages without those of source tables other than ``only``."""
+        """Yield blocks of messages; if ``only`` is set, only the messages that name this source
+        table or no table.
+        """
         opener = opener_of(path, self.options)
         with plain_copy(path, "json", self.dialect, opener) as local:
             for block in blocks_of(local):

@@ -149,9 +149,10 @@ class RunFiles:
         names = _shown(missing)
         if not new:
             raise lake.InvalidRequestError(
-                f"there is no file to ingest in place of the rows of {names}, which this run has "
-                "ingested before: nothing was changed. Restore the files and clear the task again; "
-                "or, to keep the rows, set on_clear='skip' in the DAG and clear the task again"
+                f"files that this run has ingested before are missing now ({names}), and there is "
+                "no other file to ingest: nothing was changed. Restore the files and clear the "
+                "task again; or, to keep the rows, set on_clear='skip' in the DAG and clear the "
+                "task again"
             )
         _log.warning(
             "removing the rows of files that this run has ingested before and that are missing "

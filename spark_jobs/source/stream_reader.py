@@ -317,8 +317,8 @@ def _mode(options: Mapping[str, str]) -> str:
     for name, modes in _MODES_AT.items():
         if name in options and mode not in modes:
             raise lake.InvalidRequestError(
-                f"option {name!r} needs option 'scan.mode' {' or '.join(map(repr, modes))}, got "
-                f"{mode!r}: set that mode, or leave out {name!r}"
+                f"option {name!r} needs another 'scan.mode' than {mode!r}: set 'scan.mode' to "
+                f"{' or '.join(map(repr, modes))}, or leave out {name!r}"
             )
     wanted = [name for name, modes in _MODES_AT.items() if mode in modes]
     if wanted and not any(name in options for name in wanted):

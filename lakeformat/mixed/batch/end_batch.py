@@ -36,7 +36,7 @@ class EndedBatches:
     published: tuple[int, ...]
     """The transactions of the batches that published their commit before they could be ended."""
     lease: str | None
-    """The address of the lease that is held; None if no batch holds a lease."""
+    """The address of the lease that a batch held when the call began; None if no batch held one."""
     owner: str | None
     expires_millis: int | None
     """The time, in epoch milliseconds, at which the lease would have become stale; None without a

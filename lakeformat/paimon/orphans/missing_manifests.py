@@ -167,8 +167,9 @@ def _publish(handle: TableHandle, head: Snapshot, live: ManifestColumns) -> int:
         raise
     if outcome is PublishOutcome.UNKNOWN:
         raise CommitOutcomeUnknownError(
-            f"the storage gave no answer when snapshot {snapshot.id} of {handle.uri} was published "
-            "without the missing manifests: check if this snapshot exists before you try again"
+            f"the storage gave no answer to the publication of snapshot {snapshot.id} of "
+            f"{handle.uri}, which lacks the missing manifests: repeat the dry run; if it finds no "
+            "missing manifest, the snapshot is published"
         )
     if outcome is PublishOutcome.LOST:
         files.delete_all()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes files that only deleted tags or a deleted branch needed."""
+"""Deletes the files that no snapshot needs any more after tags or a branch were deleted."""
 
 from __future__ import annotations
 

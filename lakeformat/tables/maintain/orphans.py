@@ -58,8 +58,8 @@ def _young_files(report: OrphanReport, table: str, usual_age: str) -> str:
     if report.kept_by_commit is None:
         return f"kept {young} younger than {usual_age}"
     return (
-        f"kept {young} that no snapshot needs, changed at {report.older_than} or later: a write "
-        f"that began within a day before the newest commit, snapshot {report.kept_by_commit}, may "
-        f"still need {'it' if report.young_files == 1 else 'them'}. If no write is running: "
+        f"kept {young} that no snapshot needs, changed less than a day before the newest commit, "
+        f"snapshot {report.kept_by_commit}, or after it: a write that has not committed yet may "
+        f"need {'it' if report.young_files == 1 else 'them'}. If no write is running: "
         f"lake orphans {table} --older-than '1 d' --remove"
     )

@@ -308,7 +308,7 @@ def test_a_cleared_task_whose_files_are_missing_keeps_its_rows_and_fails(land, i
     file = incoming("2.csv", 2)
     land(day(2))
     file.unlink()
-    with pytest.raises(AirflowFailException, match=r"in place of the rows of .*2\.csv"):
+    with pytest.raises(AirflowFailException, match=r"are missing now \(.*2\.csv\)"):
         land(cleared(day(2)))
     assert land.ids() == [1, 2]
     assert land(cleared(day(2)), on_clear="force")["skipped"]

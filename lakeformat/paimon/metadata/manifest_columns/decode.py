@@ -123,7 +123,7 @@ def _find_candidates(content: NDArray[np.uint8], start: int, end: int) -> Positi
 def _follow(
     candidates: Positions, following: Positions, starts: Positions, ends: Positions, counts: Numbers
 ) -> Positions | None:
-    """Return the indexes in ``candidates`` of the entries; None if all candidates are entries.
+    """Return the indexes of those ``candidates`` that are entries; None if all are.
 
     ``following`` has the position right after each candidate. Raise NotPlainError if the entries of
     a block do not form a chain from the start of the block to its end.

@@ -287,7 +287,7 @@ def test_files_kept_because_the_newest_commit_is_old_are_not_called_young(catalo
     reason = steps_of(report)["orphans"].reason
     assert "younger than" not in reason
     assert "kept 1 file that no snapshot needs" in reason
-    assert "within a day before the newest commit, snapshot 2" in reason
+    assert "less than a day before the newest commit, snapshot 2" in reason
     assert "lake orphans shop.orders --older-than '1 d' --remove" in reason
     assert table.remove_orphans(older_than="1 d", dry_run=False).removed_files == 1
 

@@ -302,7 +302,7 @@ def test_a_single_column_is_refused_by_the_name_of_its_class(orders, column):
 @pytest.mark.parametrize(
     ("frame", "reason"),
     [
-        (pandas.DataFrame({"id": [1, "a"]}), "column id .*give each column one name and one type"),
+        (pandas.DataFrame({"id": [1, "a"]}), "column id .*give each column a name of its own"),
         (pandas.DataFrame({"id": [1 + 2j]}), "column id"),
         (pandas.DataFrame([[1, 2]], columns=["id", "id"]), "Duplicate column names"),
     ],
