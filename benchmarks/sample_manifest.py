@@ -81,7 +81,7 @@ def _row(*numbers: int) -> bytes:
 
 
 def sample_handle(warehouse: Path, name: str, *, is_keyed: bool) -> TableHandle:
-    """Return the opened table, whose schema is known and not read."""
+    """Return the handle of the table; its schema is made here, not read from a file."""
     storage, root = open_storage(str(warehouse))
     layout = TableLayout(f"{database_directory(root, DATABASE)}/{name}")
     return TableHandle(storage, layout, _schema(is_keyed=is_keyed), SYSTEM)

@@ -9,9 +9,9 @@
     ├── AlreadyExistsError         the name is taken
     ├── CommitConflictError        another writer was first: plan again and retry
     │   ├── BucketsChangedError    keys may have other buckets by now: write the rows again
-    │   └── TableReplacedError     the table was dropped and created again: open the new one
+    │   └── TableReplacedError     an Iceberg or Mixed table was created again: open the new one
     ├── CommitOutcomeUnknownError  the answer was lost: look for the commit, then retry
-    ├── CommitUndecidableError     the snapshots with the outcome expired: look for the rows
+    ├── CommitUndecidableError     a retry cannot prove the outcome: look for the change
     ├── UnavailableError           the storage did not answer: retry later
     │   ├── AccessDeniedError      this user lacks a permission: grant it, then retry
     │   └── LockUnavailableError   the lock is not held: nothing was published, retry later
@@ -114,8 +114,8 @@ class BucketsChangedError(CommitConflictError):
 
 
 class TableReplacedError(CommitConflictError):
-    """The table was dropped and created again: to change the new table, open it and repeat the
-    change.
+    """An Iceberg or Mixed table was dropped and created again: to change the new table, open it and
+    repeat the change. For a Paimon table ``NotFoundError`` is raised.
     """
 
     is_final = True

@@ -63,8 +63,8 @@ class LakeIngestOperator(LakeJobOperator):
         the columns of the table, in the order of the table. Default: True
     :param null_values: of CSV files: the unquoted texts that stand for NULL, such as
         ``["", "NULL"]``. Default: the empty text
-    :param encoding: of text files: their encoding, such as ``latin-1`` or ``utf-16``. Default:
-        ``utf-8``
+    :param encoding: of CSV and JSON files: their encoding, such as ``latin-1`` or ``utf-16``.
+        Default: ``utf-8``
     :param compression: compression of the files. Default: by their suffix, ``.gz``, ``.bz2`` or
         ``.zst``
     :param messages_of: with change messages: ingest only those of this source table,

@@ -65,7 +65,7 @@ class TaskChanges:
     task: OneTask
     connection_id: str
     database: str | None
-    """The database, if the task works on all of its tables; else None."""
+    """The argument ``database`` of a task on databases, a regular expression; else None."""
     result: Mapping[str, Any] = field(default_factory=dict)
     """The return value of the task; empty if there is none yet."""
     tables: Sequence[TableChanges] = ()

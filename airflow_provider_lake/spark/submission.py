@@ -91,7 +91,7 @@ class LakeSparkSubmission(SparkSubmitOperator):
             self._track_driver_via_k8s_api = True
             self._wait = partial(wait, "kubernetes", max(self._status_poll_interval, _KUBERNETES))
             return None
-        return f"the API of master {hook.master!r} is not known"
+        return f"a trigger sees drivers on YARN and Kubernetes, not on master {hook.master!r}"
 
     def _wait_on_yarn(self, wait: WaitForDriver) -> str | None:
         given = self._connection.extra_dejson

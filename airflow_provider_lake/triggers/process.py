@@ -28,11 +28,12 @@ _log = logging.getLogger(__name__)
 
 
 class LakeProcessTrigger(BaseTrigger):
-    """Fires once, when a process has ended; its result is in ``folder``.
+    """Fires once: when a process has ended, whose result is in ``folder``, or at once if the
+    triggerer cannot see the process.
 
     The payload is ``{"status": …}``. The status is ``ended``; ``timed_out`` if the trigger has
-    ended the process at ``ends_at``, in epoch seconds; or ``elsewhere`` if the triggerer cannot see
-    the process, which runs on another machine, in another container, or as another user.
+    ended the process at ``ends_at``, in epoch seconds; or ``elsewhere`` if the process runs on
+    another machine, in another container, or as another user.
     """
 
     def __init__(

@@ -151,9 +151,9 @@ class _Publication:
     def _base(self, newest: LoadedMetadata | None, head: Snapshot) -> LoadedMetadata | None:
         """Return ``newest`` if later snapshots can be published on it, else None.
 
-        The metadata must be of this table and name only files of its publication. The table must
-        still have the newest snapshot of the metadata. After a rollback, the metadata must have the
-        newest snapshot of the table instead. The setting of deletion vectors must be unchanged.
+        The metadata must be of this table and name only files of its publication. Its newest
+        snapshot must still be in the table; after a rollback, the newest snapshot of the table must
+        be in the metadata. The setting of deletion vectors must be unchanged.
         """
         if newest is None or newest.metadata.location.rstrip("/") != self._versions.location:
             return None

@@ -106,9 +106,10 @@ class PublishedVersions:
     def look(self) -> Newest:
         """Find the newest published metadata and the number of the next file.
 
-        Files of another program in the directory, even with higher numbers, are skipped if there is
-        published metadata below them. Raise ``InvalidRequestError`` if another program wrote
-        metadata for another Iceberg table, or used up the numbers.
+        A file of another program with a higher number is skipped if its snapshots are numbered as
+        those of this table, and if there is published metadata below it. Raise
+        ``InvalidRequestError`` for a file with snapshots of another Iceberg table, and if the
+        numbers are used up.
         """
         files = self._files()
         highest = files[0][0] if files else 0

@@ -108,8 +108,8 @@ def find_floor(
             "allow_younger=True"
         )
     _log.warning(
-        "orphan files: the age limit is overridden by allow_younger: %s. Files of writers that "
-        "still run may be deleted: stop all writers",
+        "orphan files: the age limit is overridden by allow_younger (else: %s). Files of writers "
+        "that still run may be deleted: stop all writers",
         rule,
     )
     return AgeFloor(asked, "as requested", override=rule)

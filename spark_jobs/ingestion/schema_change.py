@@ -102,9 +102,10 @@ def _inside(name: str, found: DataType, there: DataType, *, widens: bool) -> Ite
 
 
 def _wider(old: DataType, found: DataType) -> DataType | None:
-    """Return the type that holds the values of ``old`` and ``found``; None to keep ``old``.
+    """Return the type that holds the values of ``old`` and ``found``; None to keep ``old``, also if
+    no type holds both.
 
-    Text without a declared length never widens a column with a limited length.
+    STRING and BYTES, which have no length, never widen a column.
     """
     if with_nullability(found, nullable=True) in (STRING, BYTES):
         return None

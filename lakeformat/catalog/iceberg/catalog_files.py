@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens files of tables whose addresses come from a catalog.
 
-Any program with write access to the catalog can make the catalog name any file. So files are read
-only below the warehouse, or below a directory that the caller allows.
+Any program with write access to the catalog can make the catalog name any file. So only files
+below the warehouse, or below a directory that the caller allows, are read.
 """
 
 from __future__ import annotations

@@ -99,8 +99,8 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     if _is_own(metastore, change, name):
         return [name, change]
     _log.warning(
-        "table '%s' names '%s' as its change store, but that table is kept: it is not a readable "
-        "change store with the same key, or is also the change store of another table",
+        "a drop of table '%s' keeps '%s', which it names as its change store: that table is not a "
+        "readable change store with the same key, or is also the change store of another table",
         name,
         change,
     )

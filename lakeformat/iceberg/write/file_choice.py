@@ -43,10 +43,10 @@ __all__ = [
 
 
 class FileChoice(Protocol):
-    """Chooses live files of one partition spec; both data files and delete files."""
+    """Decides which live files are chosen, data files and delete files."""
 
     def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
-        """Return a mask of the chosen files.
+        """Return a mask of the chosen files among ``entries``, which are all of the spec ``spec``.
 
         Raise ``UnsupportedError`` if partitions and statistics do not decide the choice.
         """

@@ -65,7 +65,7 @@ class StalledConsumer:
 
     @property
     def finding(self) -> str:
-        """The problem in one sentence, with the consumer's id, age and next snapshot."""
+        """The problem in one sentence, with the consumer's id."""
         if self.damage is not None:
             return f"nothing expires, because consumer {self.id!r} is damaged ({self.damage})"
         whose = " of a stream that crashed while publishing" if self.is_of_stream else ""

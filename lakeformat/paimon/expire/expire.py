@@ -123,7 +123,7 @@ def _sentence(report: ExpireReport) -> str:
     if not (snapshots or changelogs or files.total):
         return f"no action needed; {report.reason}"
     done = "would expire" if report.dry_run else "expired"
-    failed = f", {files.failures:,} could not be removed" if files.failures else ""
+    failed = f", {files.failures:,} more could not be removed" if files.failures else ""
     return (
         f"{done} {counted(snapshots, 'snapshot')} and {counted(changelogs, 'changelog')} with "
         f"{counted(files.total, 'file')} of {size(files.bytes)}{failed}; {report.reason}"

@@ -194,8 +194,8 @@ def _require_young(handle: TableHandle, commit: CommitId) -> None:
     if first is not None and first < now - KEPT_MILLIS:
         raise CommitUndecidableError(
             f"{commit} began more than {KEPT_MILLIS // 86_400_000} days ago, so it is "
-            f"unknown if that rollback of {handle.uri} was done: nothing was changed. Check the "
-            "newest snapshot; if a rollback is still needed, pass another CommitId"
+            f"unknown if that rollback of {handle.uri} was done. This call changed nothing. Check "
+            "the newest snapshot; if a rollback is still needed, pass another CommitId"
         )
 
 

@@ -141,9 +141,9 @@ class SequenceNumbers:
             )
         raise InvalidRequestError(
             f"{has}, but option 'bucket' is '{count}': rows can only be added with the same bucket "
-            f"count. Rescale the table with `lake rescale {self._handle.argument}`, which keeps "
-            f"all rows, overwrite {'the partition' if path else 'it'}, or set the option to "
-            f"'{entry.total_buckets}'"
+            f"count. Set the option to '{entry.total_buckets}', rescale the table with "
+            f"`lake rescale {self._handle.argument}`, or overwrite "
+            f"{'the partition' if path else 'it'}"
         )
 
     def _newest_count(self) -> int | None:

@@ -99,7 +99,7 @@ def test_one_partition_may_have_another_number(catalog):
     table.rescale(bucket=4, partitions={"dt": "mon"})
     assert totals(table) == {"dt=mon": 4, "dt=tue": 2}
     table.write(rows([1], "b", dt="tue"))
-    told = "has 4 buckets, but option 'bucket' is '2': .*Rescale the table .*, which keeps all rows"
+    told = "has 4 buckets, but option 'bucket' is '2': .*Set the option to '4', rescale the table"
     with pytest.raises(lake.InvalidRequestError, match=told):
         table.write(rows([1], "b"))
     assert len(content(table)) == 25
