@@ -127,9 +127,7 @@ class IngestRequest(BatchRequest):
     empty text.
     """
     encoding: TextEncoding | None = None
-    """For CSV and JSON files: their encoding, such as ``latin-1`` or ``utf-16``. Default:
-    ``utf-8``.
-    """
+    """For CSV and JSON files: their encoding, such as ``latin-1``. Default: ``utf-8``."""
     compression: Compression | None = None
     """Compression of the files. Default: by their suffix, ``.gz``, ``.bz2`` or ``.zst``."""
     messages_of: MessageTable | None = None

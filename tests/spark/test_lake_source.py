@@ -417,9 +417,12 @@ def test_a_stream_whose_snapshots_have_expired_stops_and_says_what_keeps_them(so
         ({"scan_mode": "from-timestamp"}, "needs option 'scan.timestamp' or 'scan.timestamp-mi"),
         (
             {"scan_snapshot__id": "1"},
-            "needs option 'scan.mode' 'from-snapshot' or 'from-snapshot-f",
+            "set 'scan.mode' to 'from-snapshot' or 'from-snapshot-full', or leave",
         ),
-        ({"scan_mode": "latest", "scan_timestamp__millis": "0"}, "'from-timestamp', got 'latest'"),
+        (
+            {"scan_mode": "latest", "scan_timestamp__millis": "0"},
+            "than 'latest': set 'scan.mode' to 'from-tim",
+        ),
         ({"max__snapshots__per__batch": "0"}, "must be at least 1, got 0"),
     ],
 )

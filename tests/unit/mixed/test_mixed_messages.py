@@ -149,9 +149,7 @@ def test_what_cannot_be_published_is_refused_by_name(table, catalog):
             refused.commit(how)
     with pytest.raises(lake.UnsupportedError, match="commit does not take overwrite"):
         table.commit(messages, overwrite="table")
-    with pytest.raises(
-        lake.InvalidRequestError, match=r"be the key, k and p, .*: leave out upsert_by"
-    ):
+    with pytest.raises(lake.InvalidRequestError, match=r"be the key, k and p, .*: leave it out"):
         table.new_writer(upsert_by=["k"])
     table.commit(messages)
     with pytest.raises(lake.InvalidRequestError, match="is published already"):
