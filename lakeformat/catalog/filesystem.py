@@ -115,8 +115,8 @@ class FileSystemCatalog(Catalog):
     def _databases_like(self, name: str) -> str:
         if self._storage.directory_exists(f"{self._root}/{name}"):
             return (
-                f"; the directory {name!r} exists, but does not end in {DATABASE_SUFFIX!r}, so it "
-                "may have Iceberg tables: open the catalog with format='iceberg'"
+                f"; or, if its directory {name!r}, which does not end in {DATABASE_SUFFIX!r}, has "
+                "Iceberg tables, open the catalog with format='iceberg'"
             )
         return super()._databases_like(name)
 

@@ -221,6 +221,11 @@ def _show_database(context: typer.Context, database: str, *, unknown: bool, as_j
     table has no health report, its line has the reason, and the exit code is not changed.
     """
     catalog = existing_catalog_of_any_format(context)
+    if unknown and not isinstance(catalog, lake.Catalog):
+        raise UnsupportedError(
+            "--unknown is for Paimon tables, but the catalog has Iceberg tables: use "
+            f"`lake orphans {database}`, which lists unreferenced files"
+        )
     names = [f"{database}.{table}" for table in catalog.list_tables(database)]
     found = [(name, _report_or_error(catalog, name, unknown=unknown)) for name in names]
     if as_json:

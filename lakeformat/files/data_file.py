@@ -111,7 +111,8 @@ def naming_file(uri: str) -> Iterator[None]:
             "snapshot has just expired, scan again; else restore the file from a backup"
         ) from None
     except (pa.ArrowException, OSError, KeyError, ValueError, MemoryError) as reason:
+        small = "if the process has memory for it, " if isinstance(reason, MemoryError) else ""
         raise CorruptTableError(
-            f"data file {uri} cannot be read: {reason}; "
+            f"data file {uri} cannot be read: {reason}; {small}"
             "restore it from a backup or roll the table back to an earlier snapshot"
         ) from reason

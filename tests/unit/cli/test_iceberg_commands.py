@@ -347,6 +347,11 @@ def test_the_health_of_a_table_and_of_a_database_is_printed(warehouse):
     assert row[:4] == ["shop.orders", "healthy", "100", "1"]
 
 
+def test_unknown_files_of_a_database_are_refused_before_a_table_is_read(warehouse):
+    message = refusal("-w", warehouse, "--format", "iceberg", "health", "shop", "--unknown")
+    assert "--unknown is for Paimon tables" in message
+
+
 def test_unknown_files_are_refused_with_the_command_that_lists_them():
     place = location("v1_append")
     message = refusal("health", place, "--unknown")
