@@ -232,7 +232,7 @@ def test_a_batch_is_refused_if_its_partition_was_rescaled_since_its_begin(work):
             "overwrite": lambda: rows.table.write(data, overwrite="partitions", **order),
         }
         if work != "overwrite":
-            with pytest.raises(lake.InvalidRequestError, match="Rescale the table with `lake "):
+            with pytest.raises(lake.InvalidRequestError, match="rescale the table with `lake "):
                 works[work]()
         rows.table.rescale()
         with pytest.raises(lake.CommitConflictError, match="Nothing was published; read the table"):
