@@ -19,10 +19,10 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.merge.functions.function import Accumulator, RefusedRow
 from lakeformat.paimon.merge.key_text import key_text
 from lakeformat.paimon.merge.partial_update_newest import NOWHERE
-from lakeformat.paimon.merge.partial_update_rules import NO_RETRACTS, PartialUpdateRules
+from lakeformat.paimon.merge.partial_update_rules import PartialUpdateRules
 from lakeformat.paimon.merge.partial_update_sequence import NEVER, Sequences
 from lakeformat.rows.groups import KeyGroups, Mask, Positions
-from lakeformat.rows.row_kinds import DELETE, INSERT, KIND_NAMES, is_retract
+from lakeformat.rows.row_kinds import DELETE, INSERT, is_retract
 
 __all__ = ["RowByRow", "refuse_nulls"]
 
@@ -148,9 +148,12 @@ class RowByRow:
             removes = self._kinds[rows] == DELETE
             self._remove(slots[removes], rows[removes])
         elif len(rows):
-            kind = KIND_NAMES[self._kinds[rows[0]]]
             raise InvalidRequestError(
-                f"a row of {self._key(int(rows[0]))} is {kind}, {NO_RETRACTS}"
+                "merge engine 'partial-update' takes no rows of the kinds -D and -U in this table, "
+                f"but a row of {self._key(int(rows[0]))} has one of them; to ignore such rows, set "
+                "the table option 'ignore-delete' to 'true'. To delete rows, create the table with "
+                "'partial-update.remove-record-on-delete' = 'true', or with sequence groups and "
+                "'partial-update.remove-record-on-sequence-group'"
             )
 
     def _retract_in_groups(self, slots: Positions, rows: Positions) -> None:

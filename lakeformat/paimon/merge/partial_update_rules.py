@@ -10,16 +10,7 @@ from functools import cached_property
 from lakeformat.paimon.merge.functions.function import AggregateFunction
 from lakeformat.paimon.schema_changes.sequence_groups import SequenceGroup
 
-__all__ = ["NO_RETRACTS", "PartialUpdateRules"]
-
-NO_RETRACTS = (
-    "which merge engine 'partial-update' does not accept in this table: to ignore such rows, set "
-    "the table option 'ignore-delete' to 'true'. To delete rows, create the table with "
-    "'partial-update.remove-record-on-delete' = 'true', or with sequence groups and "
-    "'partial-update.remove-record-on-sequence-group'"
-)
-"""The end of an error about a row of the kind ``-D`` or ``-U`` in a table without sequence groups.
-"""
+__all__ = ["PartialUpdateRules"]
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,7 @@ class MergeOptions(AggregateOptions):
         BOOLEAN,
         "false",
         "With merge-engine = partial-update: a delete removes the row of its key. false: "
-        "writing a delete fails, and so does a read or compaction that merges one, unless the "
+        "a write, read or compaction that merges a delete with another row fails, unless the "
         "table has a sequence group or ignore-delete.",
         mutable=False,
     )

@@ -10,9 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.merge.partial_update_rules import NO_RETRACTS
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.paimon.schema_changes.sequence_groups import sequence_groups
 from lakeformat.rows.groups import Mask, Positions
 from lakeformat.rows.row_kinds import (
     INSERT,
@@ -97,17 +95,13 @@ def written_rows(schema: TableSchema, kinds: Kinds, first_row: int) -> Mask | No
     accepted = accepted_rows(schema, kinds)
     if accepted is not None:
         kinds, numbers = kinds[accepted], first_row + np.flatnonzero(accepted)
-    options = schema.table_options
-    if options.merge_engine == "first-row":
+    if schema.table_options.merge_engine == "first-row":
         _refuse_retracts(
             kinds,
             numbers,
             "which merge engine 'first-row' does not accept; remove such rows, or set the table "
             "option 'ignore-delete' to 'true'",
         )
-    is_partial = options.merge_engine == "partial-update" and not sequence_groups(schema)
-    if is_partial and not options.remove_record_on_delete_of_partial_update:
-        _refuse_retracts(kinds, numbers, NO_RETRACTS)
     return accepted
 
 

@@ -209,16 +209,6 @@ def test_a_retract_that_is_alone_is_kept_with_its_kind(catalog, tmp_path):
     assert content(table) == []
 
 
-@pytest.mark.parametrize("engine", ["first-row", "partial-update"])
-def test_a_retract_that_no_merge_takes_is_refused_when_it_is_written(catalog, engine):
-    """Otherwise every read of its key would fail as soon as the key has a second row."""
-    table = keyed(catalog, **{"merge-engine": engine})
-    message = rf"row 1 is -D, which merge engine '{engine}' does not accept"
-    with pytest.raises(lake.InvalidRequestError, match=message):
-        table.write(rows((1, "a"), (2, "b")), kinds=["+I", "-D"])
-    assert content(table) == []
-
-
 def test_a_user_sequence_decides_which_row_is_newer(catalog):
     table = keyed(catalog, [("id", "INT"), ("at", "INT")], **{"sequence.field": "at"})
     table.write(rows((1, 5), (1, 9), (1, None), (2, 1), names=("id", "at")))
