@@ -172,22 +172,24 @@ def test_a_repetition_without_rows_can_be_repeated(orders):
     assert ids_of(orders._handle) == [2, 90, 91]
 
 
+def tagged_run(table: IcebergTable) -> int:
+    """Let a snapshot after a run expire, so that only a tag leads to the run."""
+    replaced = first_try(table, 1, 2)
+    table.tags.create("run", snapshot=replaced)
+    middle = table.write(rows(93)).snapshot_id
+    table.write(rows(94))
+    commit_metadata(table._handle, lambda loaded: remove_snapshots(loaded.metadata, [middle]))
+    return replaced
+
+
 def test_a_tagged_run_is_found_after_later_snapshots_expired(orders):
-    replaced = first_try(orders, 1, 2)
-    orders.tags.create("run", snapshot=replaced)
-    middle = orders.write(rows(93)).snapshot_id
-    orders.write(rows(94))
-    commit_metadata(orders._handle, lambda loaded: remove_snapshots(loaded.metadata, [middle]))
+    replaced = tagged_run(orders)
     orders.write(rows(3), commit=redo(replaced))
     assert ids_of(orders._handle) == [3, 90, 91, 93, 94]
 
 
 def test_a_tagged_run_of_another_user_is_not_replaced(orders):
-    replaced = first_try(orders, 1, 2)
-    orders.tags.create("run", snapshot=replaced)
-    middle = orders.write(rows(93)).snapshot_id
-    orders.write(rows(94))
-    commit_metadata(orders._handle, lambda loaded: remove_snapshots(loaded.metadata, [middle]))
+    replaced = tagged_run(orders)
     with pytest.raises(InvalidRequestError, match="has no rows of the user 'another'"):
         orders.write(rows(3), commit=lake.CommitId("another", 2, replaces=replaced))
     assert ids_of(orders._handle) == [1, 2, 90, 91, 93, 94]
