@@ -133,8 +133,8 @@ def lake_asset(
         return Asset(name=address.uri if name is None else name, uri=address.uri, **more)
     if name is not None:
         raise ValueError(
-            f"the asset of {table} with watchers must be named by its URI, which has the names of "
-            f"the watchers: leave out name={name!r}"
+            f"the asset of {table} has watchers, so its name is its URI, which contains the names "
+            f"of the watchers: leave out name={name!r}"
         )
     names: list[Any] = [watcher.name for watcher in watching]
     if not all(isinstance(each, str) and each for each in names):

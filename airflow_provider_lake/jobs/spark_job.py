@@ -230,8 +230,11 @@ class SparkJob(DeferringJob):
         failure: AirflowException | None,
         request: JobRequest,
     ) -> JobResult:
-        """Return the result of a process, or raise its error. A process without a result has
-        failed, unless the commit of this task is published.
+        """Return the result of a process, or raise its error.
+
+        A process without a result has failed. If the commit of this task is published
+        nevertheless, run the job here instead: it finds the commit, changes nothing, and returns
+        the result.
         """
         if result is not None and "error" not in result and (failure is None or result["skipped"]):
             return result  # Spark reports the exit code of a job without work as a failure

@@ -56,7 +56,8 @@ def _master(conn_id: str) -> str:
     )
     if hook.is_driver_elsewhere:
         raise AirflowFailException(
-            f"Spark connection {conn_id!r} has deploy mode 'cluster', but the driver of a function "
-            "is the task's own process: use a connection with deploy mode 'client'"
+            f"Spark connection {conn_id!r} has deploy mode 'cluster', but for a Python function "
+            "with argument 'spark' the Spark driver is the task's own process: use a connection "
+            "with deploy mode 'client'"
         )
     return hook.master

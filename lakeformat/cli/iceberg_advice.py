@@ -45,7 +45,7 @@ INSTEAD: Final[Mapping[str, str]] = {
     "schemas": "`lake scan TABLE --limit 1` shows the columns; in Python, table.schema has them",
     "statistics": "`lake files TABLE --json` shows the statistics of files; `lake analyze TABLE` "
     "counts the distinct values of columns",
-    "tag create-due": "create tags by a schedule of your own: `lake tag create TABLE TAG "
+    "tag create-due": "create tags on a schedule of your own: `lake tag create TABLE TAG "
     "--retain '30 d'`",
 }
 """The advice for Iceberg tables; each key is a command without ``lake``."""

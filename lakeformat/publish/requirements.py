@@ -21,7 +21,8 @@ WRITE_PARQUET = (
     "set 'file.format' to 'parquet'. If the table has rows, overwrite it with them: scan = "
     "table.scan(), then table.write(scan.to_arrow(), overwrite='table', "
     "read_snapshot=scan.snapshot_id). (`lake compact` with --strategy full is not enough: it does "
-    "not rewrite a single file, a large file of an append table, or a file on the highest level)"
+    "not rewrite the only file of a bucket, large files of an append table, or files on the "
+    "highest level)"
 )
 """The advice for data files of another format."""
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maxwell's messages: each has one row, and for an update the old values of the changed columns."""
+"""Maxwell's messages: a message of data has one row, and for an update the old values of the
+changed columns.
+"""
 
 from __future__ import annotations
 

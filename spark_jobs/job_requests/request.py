@@ -140,7 +140,7 @@ def wanted_text(hint: Any) -> str:
 
 
 def shown(hint: Any, value: Any) -> str:
-    """Format a wrong value of type ``hint`` for a message, without possible secrets.
+    """Format a value that is not of the type ``hint`` for a message, without possible secrets.
 
     The values of a dict, a text in place of a dict, and a list of dicts may be secrets.
     """

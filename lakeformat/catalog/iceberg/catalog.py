@@ -314,7 +314,8 @@ class IcebergCatalog(IcebergDatabases):
             if merge:
                 raise InvalidRequestError(
                     f"table '{parsed}': changes of a missing change store cannot be merged. Pass "
-                    "abandon_changes without merge if the store is lost, else merge alone"
+                    "abandon_changes without merge if the change store is lost; otherwise pass "
+                    "merge without abandon_changes"
                 )
             return detach_base(self._metastore, parsed, self._handle, dry_run=dry_run)
         self._open_any(parsed)  # raises for half a pair, and for an unfinished clone

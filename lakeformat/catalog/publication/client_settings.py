@@ -90,9 +90,10 @@ def _require_same_address(before: str, theirs: Mapping[str, str], ours: Mapping[
         return
     if _URI not in ours:
         raise UnsupportedError(
-            f"the connection has options that begin with {before!r}, but only the table names the "
-            "address, which any program that writes the table can change: give "
-            f"{before + _URI!r} to the connection, too"
+            f"the connection has options that begin with {before!r}, but not {before + _URI!r}, "
+            "the address of the catalog. Only the table names an address, and any program that "
+            "writes the table can change it, so the credentials of the connection are not sent "
+            f"there: give {before + _URI!r} to the connection, too"
         )
     if ours[_URI].rstrip("/") != theirs[_URI].rstrip("/"):
         raise UnsupportedError(

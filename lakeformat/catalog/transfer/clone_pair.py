@@ -203,9 +203,10 @@ class _PairClone:
             stored.add(batch)
         if read != stored:
             raise CorruptTableError(
-                f"the clone '{self.name}' has {counted(stored.rows, 'row')} that differ from the "
-                f"{counted(read.rows, 'row')} of {self.source.location}, so it remains unfinished: "
-                "repeat the clone, and check the storage of the target if it fails again"
+                f"the content of the clone '{self.name}' ({counted(stored.rows, 'row')}) differs "
+                f"from that of {self.source.location} ({counted(read.rows, 'row')}), so the clone "
+                "remains unfinished: repeat the clone, and check the storage of the target if it "
+                "fails again"
             )
 
     def _rows(self, read: _Content) -> Iterator[pa.RecordBatch]:

@@ -187,7 +187,7 @@ class _BranchFiles:
                 self.found.schemas[number] = storage.read(layout.schema(number))
 
     def add_schema_files(self) -> None:
-        """Add the schemas of a branch that is also a branch in the clone."""
+        """Add the schema files of a branch that is not main; the clone has this branch, too."""
         for number in schema_ids(self.handle.storage, self.layout):
             self._add_name(self.layout.schema(number))
 

@@ -105,7 +105,10 @@ class _Stripe:
             if scales.low < 0 or scales.high > MAX_SCALE:
                 raise self._error(number, f"decimals of scale {scales.low} to {scales.high}")
         elif kind == _UNION or kind > _LAST_KIND:
-            raise ValueError(f"type {number} is of kind {kind}, which no column of a table has")
+            raise ValueError(
+                f"the ORC type number {number} is a union or of an unknown kind (kind {kind}); no "
+                "column of a table has such a type"
+            )
 
     def _check_texts(self, number: int) -> None:
         encoding = self._encodings[number]

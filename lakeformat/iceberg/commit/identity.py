@@ -54,8 +54,9 @@ def find_commit(
     if newer is not None:
         raise InvalidRequestError(
             f"{commit} arrived after commit {newer.summary[_IDENTIFIER]} of the same user "
-            f"(snapshot {newer.snapshot_id} of {metadata.location}), so its outcome is "
-            "unknown: the identifiers of a user must ascend. Use a separate user for each run"
+            f"(snapshot {newer.snapshot_id} of {metadata.location}) and was not published now: "
+            "the identifiers of a user must ascend. If an earlier attempt has not published its "
+            "rows either, commit them with another user. Use a separate user for each run"
         )
     return None
 

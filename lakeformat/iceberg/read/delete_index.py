@@ -60,7 +60,7 @@ class _DeletesBySequence:
         return self.files[bisect_left(self.files, number, key=_number) :]
 
     def after(self, number: int, rows: KeyRanges) -> list[DeleteFile]:
-        """Return the delete files with a higher sequence number and, perhaps, a key within
+        """Return the delete files that have a higher sequence number and may have a key of
         ``rows``.
         """
         first = bisect_right(self.files, number, key=_number)

@@ -177,7 +177,7 @@ class TableTags:
         """Raise ``UnsupportedError``: Iceberg tables have no option for automatic tags."""
         raise UnsupportedError(
             f"{self._handle.uri} is an Iceberg table, and these have no automatic tags: create "
-            "tags by a schedule of your own, with tags.create(name)"
+            "tags on a schedule of your own, with tags.create(name)"
         )
 
     def _changed(self, plan: Plan, *, dry_run: bool) -> TagReport:

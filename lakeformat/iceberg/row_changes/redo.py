@@ -39,8 +39,8 @@ def require_newest(
     commit: CommitId | None,
     keys: PredicateFilter,
 ) -> None:
-    """Raise ``InvalidRequestError`` if a commit after the earlier run may have changed the same
-    keys.
+    """Raise ``InvalidRequestError`` if a commit after the earlier run may have changed rows with
+    the keys of this upsert.
 
     ``keys`` is a condition that all rows with these keys meet. Without ``commit.replaces`` nothing
     is checked.

@@ -197,8 +197,9 @@ def _require_no_batch(pair: StorePair, state: MixedState, name: str) -> None:
     if (batch := oldest_open_batch(state, pair.base.environment.now_millis())) is not None:
         raise InvalidRequestError(
             f"{name} is not detached, because a batch may still commit ({batch}): commit it or "
-            f"abort it first. If its process died, `lake --format iceberg compact {name}` ends the "
-            "batch when its lease is stale"
+            f"abort it first. If its process died, wait a minute (for a batch of Amoro: as long as "
+            "the property 'change.data.ttl.minutes' demands), then run `lake --format iceberg "
+            f"compact {name}`, which ends the batch"
         )
 
 

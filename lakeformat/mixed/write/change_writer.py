@@ -69,11 +69,11 @@ class ChangeWriter(NodeWriter):
     def change(
         self, batch: pa.RecordBatch, kinds: Kinds | None, *, of_stored: bool = False
     ) -> None:
-        """Add rows to store, or to delete if their kind is ``-U`` or ``-D``.
+        """Add changes: a row of kind ``-U`` or ``-D`` is a delete, any other row an insert.
 
-        ``kinds=None`` stores all rows. With ``of_stored`` the rows to delete are rows of the table,
-        which may lack a version. Raise ``InvalidRequestError`` for a row that does not fit the
-        table, has no key, or deletes without a version.
+        ``kinds=None`` makes all rows inserts. With ``of_stored`` the rows to delete are rows of the
+        table, which may lack a version. Raise ``InvalidRequestError`` for a row that does not fit
+        the table, has no key, or deletes without a version.
         """
         numbers = range(self.changed_rows, self.changed_rows + batch.num_rows)
         if kinds is None:

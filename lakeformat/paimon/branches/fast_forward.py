@@ -254,9 +254,9 @@ def _publish(storage: Storage, old: str, new: str) -> None:
     content = storage.read(old)
     if not create_or_find(storage, new, content) and storage.read(new) != content:
         raise CommitConflictError(
-            f"another program wrote {storage.uri(new)} while main was forwarded. The snapshots "
-            "that main already has are complete. Run the fast-forward again: its error names the "
-            "conflict"
+            f"another program wrote {storage.uri(new)} during the fast-forward of main. Main is "
+            "intact, at a complete snapshot. Run the fast-forward again: if the conflict remains, "
+            "its error names it"
         )
 
 

@@ -180,8 +180,8 @@ def _check_counts(
             raise CorruptTableError(
                 f"{uri} adds {counted(length - deleted, 'file')} and deletes {deleted}, but "
                 f"{manifest.named_by or 'its manifest list'} records {expected[0]} and "
-                f"{expected[1]}; "
-                "restore the file from a backup or roll the table back to an earlier snapshot"
+                f"{expected[1]}, so one of the two is damaged: restore both from a backup, or "
+                "roll the table back to an earlier snapshot"
             )
 
 

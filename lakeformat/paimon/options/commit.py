@@ -73,7 +73,7 @@ class CommittingOptions:
         "commit.user-prefix",
         TEXT,
         "",
-        "Prefix of the commit user of commits whose call names none, to distinguish jobs.",
+        "Prefix of the commit user that is generated if a call names none, to distinguish jobs.",
     )
     commit_force_create_snapshot = Option(
         "commit.force-create-snapshot",
@@ -217,8 +217,8 @@ class PublicationOptions:
         "iceberg.on-unpublishable",
         one_of(FAIL, REWRITE),
         FAIL,
-        "New columns of a published table with the types `TIMESTAMP` and `TIMESTAMP_LTZ` of at "
-        "most 3 digits, which some readers of Iceberg cannot read: `fail` creates them unchanged, "
-        "`rewrite` with 6 digits. With both values, types that cannot be published are refused. "
-        "Other engines ignore it.",
+        "How a published table gets new columns of type `TIMESTAMP` or `TIMESTAMP_LTZ` with at "
+        "most 3 digits, which some readers of Iceberg cannot read. `rewrite`: with 6 digits. "
+        "`fail`: unchanged, despite its name. Types that cannot be published are always refused. "
+        "Other engines ignore the option.",
     )

@@ -201,9 +201,10 @@ class FileOptions:
         "data-file.external-paths.strategy",
         one_of("none", "round-robin", "specific-fs", "entropy-inject", "weight-robin"),
         "none",
-        "How new files are spread over the external paths: to none of them; to each in turn; in "
-        "turn to those with the scheme of data-file.external-paths.specific-fs; in turn with "
-        "directories named by a hash (for stores that limit requests by prefix); or at random by "
+        "The external path of a new file. `none`: no external path. `round-robin`: each path in "
+        "turn. `specific-fs`: in turn, those with the scheme of "
+        "data-file.external-paths.specific-fs. `entropy-inject`: each in turn, with directories "
+        "named by a hash (for stores that limit requests by prefix). `weight-robin`: at random by "
         "weight.",
     )
     data_file_external_paths_specific_fs = Option(

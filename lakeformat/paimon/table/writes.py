@@ -163,10 +163,11 @@ def new_writer(
     is_committed_here: bool,
     as_of: WrittenAsOf | None = None,
 ) -> TableWriter:
-    """Return a writer of rows that are added or, with ``replaced``, replace partitions.
+    """Return a writer, whose rows are added to the table or replace the partitions ``replaced``.
 
     ``is_committed_here``: the caller commits the messages itself, at once. ``as_of``: the snapshot
-    from which the rows were computed, for a commit in transaction order.
+    from which the rows were computed, and the keys that other commits have changed since. Rows
+    with these keys are not written.
     """
     within = replaced if isinstance(replaced, PartitionFilter) else None
     if replaced is not None and crosses_partitions(handle):

@@ -216,8 +216,10 @@ class BatchInOrder:
         return _Prepared(nothing, given, replaced, NO_FILES, is_given=True)
 
     def _replaced_by(self, writer: TableWriter) -> Replacement:
-        """Return the partitions to replace, including partitions in which every row of the batch is
-        left out.
+        """Return the partitions to replace.
+
+        These include partitions of which no row is written, because other commits have changed the
+        keys of all its rows in the batch.
         """
         if isinstance(self.replaced, Dynamic) and writer.partitions:
             rows = pa.array(writer.partitions, pa.large_binary())

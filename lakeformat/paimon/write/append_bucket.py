@@ -60,8 +60,9 @@ class AppendBuckets:
         self._buckets: dict[int, _AppendFiles] = {}
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
-        """Add rows; ``places`` has the place number of each row. Rows of a bucket keep their
-        order.
+        """Add rows; ``places`` numbers the bucket of each row, for ``place_of``.
+
+        Rows of a bucket keep their order.
         """
         if not self._is_buffered:
             parts = [*_by_place(rows, places)]
@@ -75,9 +76,7 @@ class AppendBuckets:
             self._empty_buffer()
 
     def finish(self) -> list[NewFiles]:
-        """Write the remaining rows; return the files of each bucket, in the order of place
-        numbers.
-        """
+        """Write the remaining rows; return the files of each bucket, in the order of its number."""
         if self._is_buffered:
             self._flush()
         return [

@@ -52,7 +52,9 @@ class _UngroupedRun:
 def group_runs(
     sources: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder
 ) -> Iterator[tuple[pa.Table, KeyGroups]]:
-    """Yield tables with groups of keys, in key order; each key is in one table, with all its rows.
+    """Yield tables with groups of keys, in key order; each key has one group, with all its rows.
+
+    A table can also have rows that are in none of its groups; a later table has them again.
 
     Each run must be in merge order, and all its rows newer than the rows of earlier runs.
     """

@@ -177,7 +177,7 @@ def test_rows_that_are_stored_otherwise_are_found(catalog, target, monkeypatch):
     monkeypatch.setattr(clone_pair, "row_hashes", Different(clone_pair.row_hashes))
     source = catalog.table("db.t")
     for _ in range(2):  # a repeated call compares again
-        with pytest.raises(lake.CorruptTableError, match="3 rows that differ from the 3 rows"):
+        with pytest.raises(lake.CorruptTableError, match=r"\(3 rows\) differs from that of"):
             lake.clone_table(source, target, "copies.t")
     unfinished = r"is an unfinished clone \(the newest state of .*db/t\): repeat the clone"
     with pytest.raises(lake.UnsupportedError, match=unfinished):
