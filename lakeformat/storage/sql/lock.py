@@ -290,7 +290,7 @@ class LeasedRow:
                 self._tokens = []
                 self._loss = LockUnavailableError(
                     f"{self} was lost: it was not renewed in time, and another holder took it "
-                    "over or deleted its row; nothing was published, retry"
+                    "over or deleted its row; nothing was published: retry the commit"
                 )
                 raise self._loss
             self._tokens = [fresh]
@@ -310,12 +310,15 @@ class LeasedRow:
             except LakeError as error:
                 # require_time() reports the loss to the holder, which may prepare its commit until
                 # then.
-                next_step = (
-                    "The next commit fails"
-                    if self._loss is not None
-                    else "If no later renewal succeeds before it expires, the next commit may fail"
+                if self._loss is not None:
+                    logger.warning("%s was lost: the commit that it protects will fail", self)
+                    return
+                logger.warning(
+                    "%s was not renewed: %s If no later renewal succeeds before it expires, the "
+                    "next commit may fail",
+                    self,
+                    sentence(error),
                 )
-                logger.warning("%s was not renewed: %s %s", self, sentence(error), next_step)
 
     def _writing(
         self, doing: str, patience_seconds: float | None = None
