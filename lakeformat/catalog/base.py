@@ -272,6 +272,7 @@ class Catalog(CatalogPlaces):
                 "every file is copied and then removed. Stop all writers of the table, then pass "
                 "force=True"
             )
+        self.table(old)  # raises for a table that cannot be read, before anything is changed
         published = self._withdrawal(source)
         self._move_table(source, target, layout, self._layout(target))
         if published is not None:

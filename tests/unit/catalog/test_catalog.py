@@ -258,3 +258,12 @@ def test_options_are_taken_as_numbers_booleans_and_durations(tmp_path):
         "snapshot.time-retained": "7 d",
         "snapshot.num-retained.max": "9",
     }
+
+
+def test_a_table_with_a_damaged_schema_is_not_renamed(catalog):
+    catalog.create_database("shop")
+    handle = catalog.create_table("shop.orders", COLUMNS)._handle
+    handle.storage.overwrite(handle.layout.schema(0), b"{")
+    with pytest.raises(lake.CorruptTableError, match="schema-0"):
+        catalog.rename_table("shop.orders", "shop.old")
+    assert catalog.list_tables("shop") == ["orders"]
