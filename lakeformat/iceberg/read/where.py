@@ -86,7 +86,8 @@ def _of_values(values: Any, names: Sequence[str], metadata: TableMetadata) -> Pr
             wrong += closest(str(name), names)
             raise InvalidRequestError(
                 f"{sentence(wrong)} For a partition by a transform such as day(ts) give a "
-                "condition on the column: where= in a scan or delete, overwrite= in a write"
+                "condition on the column: where= in a scan or delete. A write takes "
+                "overwrite='partitions', which replaces the partitions of its rows"
             )
         parts.append(IsNull(name) if value is None else Compare(name, Op.EQUAL, value))
     return And(tuple(parts)) if parts else Constant(True)
