@@ -74,8 +74,11 @@ def _integers(array: pa.Array, wanted: AtomicType) -> pa.Array:
     sign, digits = (part for part in parts.flatten())
     digits = pc.if_else(pc.equal(digits, ""), "0", digits)
     sign = pc.if_else(pc.equal(sign, "-"), "-", "")
-    # The text has too many digits for the type: the error of the cast shows it.
-    return pc.binary_join_element_wise(sign, digits, "").cast(to_arrow_type(wanted))
+    numbers = pc.binary_join_element_wise(sign, digits, "")
+    try:
+        return numbers.cast(to_arrow_type(wanted))
+    except pa.ArrowInvalid:
+        raise pa.ArrowInvalid(f"it is outside of the range of {wanted.name}") from None
 
 
 def _ints(array: pa.Array) -> pa.Array:

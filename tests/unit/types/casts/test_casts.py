@@ -138,6 +138,7 @@ def test_values_become_what_java_makes_of_them(stored, wanted, pairs):
     [
         ("STRING", "INT", "x", "'x' is not a valid INT"),
         ("STRING", "INT", "", "'' is not a valid INT"),
+        ("STRING", "INT", "1099511627776", "it is outside of the range of INT"),
         ("STRING", "INT", "2147483648", "2147483648"),
         ("STRING", "TINYINT", "128", "128"),
         ("STRING", "BOOLEAN", "maybe", "'maybe' is not a valid BOOLEAN"),
