@@ -5,7 +5,8 @@ in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from lakeformat.catalog.base import Catalog
@@ -25,7 +26,7 @@ from lakeformat.paimon.layout import DATABASE_SUFFIX, TableLayout
 from lakeformat.paimon.metadata.schema_file import create_schema, table_exists
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.changes import SchemaChange
-from lakeformat.storage import Storage
+from lakeformat.storage import FileInfo, Storage
 from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.storage.links import is_link, within
 from lakeformat.storage.move_directory import is_moving, move_directory, mover
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from lakeformat.catalog.repair_report import RepairReport
 
 __all__ = ["FileSystemCatalog"]
+
+_log = logging.getLogger(__name__)
 
 
 @offer_arguments
@@ -133,22 +136,39 @@ class FileSystemCatalog(Catalog):
         if is_link(storage, directory):
             return []  # a link: only the link is deleted
         plans = super()._plans(name, cascade=cascade)
-        for info in storage.list(directory) if cascade else []:
-            if info.is_directory and not table_exists(storage, TableLayout(info.path)):
+        strangers = self._strangers(name) if cascade else []
+        for info in strangers:
+            if info.is_directory:
                 _refuse_another_kind(storage, info.path, name)
+        if strangers:
+            _log.warning(
+                "The drop of database %r also deletes what is in no table of it: %s",
+                name,
+                _some_names(strangers),
+            )
         return plans
+
+    def _strangers(self, name: str) -> list[FileInfo]:
+        """Return the files and directories of a database that are in no table.
+
+        A link counts as a file, even if it is broken.
+        """
+        storage, directory = self._database_place(name)
+        return [
+            info
+            for info in within(storage, directory).list(directory)
+            if not (info.is_directory and table_exists(storage, TableLayout(info.path)))
+        ]
 
     def _check_remove_database(self, name: str, *, cascade: bool) -> None:
         storage, directory = self._database_place(name)
         if cascade or is_link(storage, directory):
             return
         remove_dropped(storage, directory)
-        strangers = [info.name for info in storage.list(directory)]
-        if strangers:
-            more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
+        if strangers := storage.list(directory):
             raise InvalidRequestError(
-                f"database {name!r} has no table, but other files: {', '.join(strangers[:5])}"
-                f"{more}. Delete them, or pass cascade=True"
+                f"database {name!r} has no table, but other files: {_some_names(strangers)}. "
+                "Delete them, or pass cascade=True"
             )
 
     def _remove_database(self, name: str, *, cascade: bool) -> None:
@@ -157,13 +177,11 @@ class FileSystemCatalog(Catalog):
             storage.delete(directory)
             return
         remove_dropped(storage, directory)
-        # This lists the content of the directory, where a link counts as a file, even if it is
-        # broken.
-        for info in within(storage, directory).list(directory) if cascade else []:
-            if not info.is_directory:
-                storage.delete(info.path)
-            elif not table_exists(storage, TableLayout(info.path)):
+        for info in self._strangers(name) if cascade else []:
+            if info.is_directory:
                 storage.delete_directory(info.path)
+            else:
+                storage.delete(info.path)
         if remove_empty_directory(storage, directory):
             return
         self.plan_drop_database(name)  # raises an error that names a table created meanwhile
@@ -229,6 +247,11 @@ def _refuse_another_kind(storage: Storage, directory: str, database: str) -> Non
             f"database {database!r} was not dropped: {storage.uri(directory)} is a table of "
             f"another format ({sign}). Drop it with the program that created it, or move it away"
         )
+
+
+def _some_names(found: Sequence[FileInfo]) -> str:
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    return ", ".join(info.name for info in found[:5]) + more
 
 
 def _refuse_properties(keys: list[str]) -> NoReturn:

@@ -321,6 +321,17 @@ def test_a_table_of_another_kind_does_not_go_with_its_database(catalog, shop):
     assert sign.exists()
 
 
+def test_a_planned_drop_of_a_database_names_the_files_that_are_in_no_table(tmp_path, caplog):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS)
+    (tmp_path / "shop.db" / "backup").mkdir()
+    (tmp_path / "shop.db" / "notes.txt").write_text("keep")
+    [plan] = catalog.plan_drop_database("shop", cascade=True)
+    assert plan.table == "shop.orders"
+    assert "also deletes what is in no table of it: backup, notes.txt" in caplog.text
+
+
 # ---------------------------------------------------------------------- what is not text
 
 
