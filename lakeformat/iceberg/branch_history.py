@@ -210,7 +210,7 @@ class BranchHistory:
         numbers = [each.snapshot.sequence_number for each in self.snapshots]
         if after.number > max(numbers, default=0):
             return True
-        if after.identity is None or after.number < numbers[0]:
+        if after.identity is None or not numbers or after.number < numbers[0]:
             return False
         return all(str(each.snapshot_id) != after.identity for each in self.snapshots)
 

@@ -174,7 +174,9 @@ def _position_id(loaded: LoadedMetadata, history: BranchHistory, end: Position) 
     number, since = history.number(end), history.since(end, None)
     if since.missed or since.rewound:
         why = "has expired" if since.missed else "belongs to a history that a rollback removed"
-        if number > (newest := history.snapshots[-1].snapshot.sequence_number):
+        if not history.snapshots:
+            why = f"is wrong, or {why}: the branch has no snapshots"
+        elif number > (newest := history.snapshots[-1].snapshot.sequence_number):
             why = f"is wrong, or {why}: the newest snapshot has the sequence number {newest}"
         raise NotFoundError(
             f"position {end} of {loaded.places.uri} {why}. Read all rows with scan(), and then "

@@ -73,7 +73,7 @@ class TableCommits(TableReads):
         The snapshot stores ``properties``, and the larger one of ``watermark`` (an event time in
         epoch milliseconds) and the table's watermark.
 
-        If ``commit`` was published before, nothing is written and the rows are not compared. An
+        If ``commit`` was published before, nothing is written, even if the rows differ. An
         append table raises InvalidRequestError for a different number of rows, if ``data`` shows
         the number without being read. Rows of a primary-key table are added to level 0, as with
         ``write-only``. Where reads skip level 0 (``first-row``, deletion vectors), a compaction

@@ -93,6 +93,15 @@ def test_a_start_that_has_expired_is_named_with_the_way_out():
         table.changes(12345, mode="diff")
 
 
+def test_a_position_of_a_former_table_is_refused_while_the_new_one_is_empty(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path), options={"format": "iceberg"})
+    catalog.create_database("shop")
+    orders = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    for position in ("main/2@12", "main/2"):
+        with pytest.raises(lake.NotFoundError, match=r"the branch has no snapshots\. Read"):
+            orders.changes(position)
+
+
 def appended_after_the_expiry(tmp_path, operation: str) -> lake.IcebergTable:
     """A table that keeps one snapshot, whose parent has expired; it added the id 2."""
     made = MadeTable(tmp_path / "t", {(1, "id"): "long"})
