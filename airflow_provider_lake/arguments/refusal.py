@@ -19,7 +19,7 @@ from spark_jobs.job_requests.request import alternatives, is_moment, shown
 
 __all__ = ["in_words_of_a_dag", "refusal_of"]
 
-_TIME = "a time such as '2024-01-31 10:00', {}or epoch milliseconds"
+_TIME, _MILLIS = "a time such as '2024-01-31 10:00'", "epoch milliseconds"
 _WORDS = {
     str: "a non-empty str",
     bool: "True or False",
@@ -30,6 +30,8 @@ _WORDS = {
 _KEY = re.compile(r"\bkey(s?)(?= ')|(?<=of the )key(s)\b")
 _JSON_WORDS = {
     "an object of": "a dict of",
+    "an object with": "a dict with",
+    "the object is empty": "the dict is empty",
     "argument 'executor'": "argument 'bucket_executor'",
     " to false": " to False",
 }
@@ -37,6 +39,8 @@ _PLAIN = (str, int, float, date, timedelta, type(None))
 _FRAMES = ("DataFrame", "Table", "RecordBatch", "Series")
 _UNITS = {"idle": " h"}
 """The unit that the advice adds to a number, by argument; other arguments need none."""
+_WITHOUT_AGE = ("as_of", "at_or_after", "running_since")
+"""Arguments for a time that take no age."""
 _WHOLE_RESULT = "return_value"
 _DICT, _OF_STR = "{'name': 'value'}", {str: " of str"}
 _PARTITION = "{'dt': '2024-01-31'}"
@@ -48,7 +52,7 @@ def refusal_of(name: str, hint: Any, value: Any, *, before: object = None) -> st
 
     ``before`` is the template, or the reference to a task's result, that gave the value.
     """
-    return f"argument {name!r} must be {_in_words(hint)}, {_given(hint, value, before)}" + (
+    return f"argument {name!r} must be {_in_words(hint, name)}, {_given(hint, value, before)}" + (
         _next_step(name, hint, value, before)
     )
 
@@ -169,10 +173,12 @@ def _holds_lists(hint: Any) -> bool:
     return bool(dicts) and all(get_origin(get_args(each)[1]) is Sequence for each in dicts)
 
 
-def _in_words(hint: Any) -> str:
+def _in_words(hint: Any, name: str = "") -> str:
     origin = get_origin(hint)
     if is_moment(hint):
-        return _TIME.format("" if datetime in alternatives(hint) else "an age such as '7 d', ")
+        if name in _WITHOUT_AGE or datetime in alternatives(hint):
+            return f"{_TIME} or {_MILLIS}"
+        return f"{_TIME}, an age such as '7 d', or {_MILLIS}"
     if origin in (Union, types.UnionType):
         parts = [part for part in get_args(hint) if part is not type(None)]
         return " or ".join(dict.fromkeys(_in_words(part) for part in parts))

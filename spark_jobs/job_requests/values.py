@@ -73,10 +73,13 @@ def _some_time(value: str) -> None:
 
 
 def _moment(value: str | int) -> None:
-    if isinstance(value, str):
-        datetime.fromisoformat(value.strip())
-    else:
+    if not isinstance(value, str):
         check_millis(value)
+        return
+    try:
+        datetime.fromisoformat(value.strip())
+    except ValueError:
+        raise ValueError from None  # Python's words would only repeat the value
 
 
 def age_millis(value: str | int) -> int | None:
