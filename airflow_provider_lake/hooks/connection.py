@@ -70,7 +70,7 @@ def read_connection(connection: Connection) -> LakeConnection:
     """
     name = f"connection {connection.conn_id!r}"
     if connection.conn_type != CONNECTION_TYPE:
-        raise _refusal(f"{name} has type {connection.conn_type!r}: change it to 'lake'")
+        raise _refusal(f"{name} has type {connection.conn_type!r}: use a connection of type 'lake'")
     given = _fields(connection, name)
     options = _options(given, name)
     said_secret = _object(given.get("secret_options", {})) or {}

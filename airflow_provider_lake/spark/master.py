@@ -70,7 +70,8 @@ def spark_connection(conn_id: str) -> Connection:
         ) from reason
     if connection.conn_type not in _MASTER_TYPES:
         raise AirflowFailException(
-            f"connection {conn_id!r} has type {connection.conn_type!r}: change it to 'spark'"
+            f"connection {conn_id!r} has type {connection.conn_type!r}: use a connection of type "
+            "'spark'"
         )
     return connection
 

@@ -68,7 +68,7 @@ def test_a_secrets_backend_that_fails_is_not_taken_for_one_that_knows_nothing(mo
     [
         (
             {"conn_type": "spark", "extra": {"warehouse": "/w"}},
-            "has type 'spark': change it to 'lake'",
+            "has type 'spark': use a connection of type 'lake'",
         ),
         ({"conn_type": "lake", "extra": {}}, "has no warehouse"),
         ({"conn_type": "lake", "extra": {"warehouse": ""}}, "has no warehouse"),

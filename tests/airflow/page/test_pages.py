@@ -321,7 +321,7 @@ def test_what_nobody_expected_is_left_to_the_log(ask, warehouse, monkeypatch, ca
         (
             "/lake/table/odd_lake?name=a.b",
             400,
-            "has type 'spark': change it to 'lake'",
+            "has type 'spark': use a connection of type 'lake'",
             "fields of the connection",
         ),
         ("/lake/table/lake_default?name=a.b&history=x", 422, "history", "the address"),

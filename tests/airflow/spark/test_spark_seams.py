@@ -201,7 +201,9 @@ def test_without_the_default_connection_spark_runs_here_and_the_log_says_so(capl
 def test_a_connection_that_is_not_spark_s_is_refused(connect):
     connect("a_database", conn_type="postgres", host="h")
 
-    with pytest.raises(AirflowFailException, match="has type 'postgres': change it to 'spark'"):
+    with pytest.raises(
+        AirflowFailException, match="has type 'postgres': use a connection of type 'spark'"
+    ):
         spark_connection("a_database")
 
 
