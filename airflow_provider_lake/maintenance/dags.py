@@ -59,7 +59,8 @@ def _check_schedule(dag: DAG, first: TablePolicy) -> None:
         dag.timetable.validate()
     except AirflowTimetableInvalid as reason:
         raise PolicyError(
-            f"{first.table}: Airflow does not accept schedule {first.schedule!r}: {reason}"
+            f"{first.table}: Airflow does not accept schedule {first.schedule!r}: write a cron "
+            f"expression such as '0 3 * * *', or '@daily' ({reason})"
         ) from None
 
 

@@ -60,7 +60,7 @@ MISTAKES = [
         "the executor of a job's request",
         "parse",
         'LakeCompactOperator(task_id="t", table="shop.orders", executor="threads")',
-        "task 't': argument 'executor' names the Airflow executor that runs the task; for the buckets of a table write bucket_executor='threads'",
+        "task 't': argument 'executor' names the Airflow executor that runs the task: leave it out. Operators that compact take bucket_executor='threads'",
     ),
     Mistake(
         "a warehouse that may not be written",
@@ -79,7 +79,7 @@ MISTAKES = [
         "a connection of another type",
         "run",
         'LakeHealthOperator(task_id="t", table="shop.orders", lake_conn_id="aws")',
-        "InvalidRequestError: connection 'aws' has type 'aws': change it to 'lake'",
+        "InvalidRequestError: connection 'aws' has type 'aws': use a connection of type 'lake'",
         {"aws": {"conn_type": "aws"}},
     ),
     Mistake(
@@ -704,7 +704,7 @@ MISTAKES = [
         "a sensor that waits for a word",
         "parse",
         'LakeWatermarkSensor(task_id="t", table="shop.orders", watermark="yesterday")',
-        "task 't': argument 'watermark' must be a time such as '2024-01-31 10:00', or epoch milliseconds, got 'yesterday'",
+        "task 't': argument 'watermark' must be a time such as '2024-01-31 10:00' or epoch milliseconds, got 'yesterday'",
     ),
     Mistake(
         "a sensor that waits for a kind of commit in lower case",
@@ -914,7 +914,7 @@ MISTAKES = [
         "a Spark connection of another type",
         "run",
         'LakeCompactOperator(task_id="t", table="shop.orders", spark_conn_id="aws")',
-        "connection 'aws' has type 'aws': change it to 'spark'",
+        "connection 'aws' has type 'aws': use a connection of type 'spark'",
         {"aws": {"conn_type": "aws"}},
     ),
     Mistake(
@@ -1039,7 +1039,7 @@ MISTAKES = [
         "a policy with a schedule in words",
         "parse",
         'lake_dags({"databases": {"shop": {"tables": {"orders": {"schedule": "every day", "compact": True}}}}})',
-        "shop.orders: Airflow does not accept schedule 'every day': Exactly 5, 6 or 7 columns has to be specified for iterator expression.",
+        "shop.orders: Airflow does not accept schedule 'every day': write a cron expression such as '0 3 * * *', or '@daily' (Exactly 5, 6 or 7 columns has to be specified for iterator expression.)",
     ),
     Mistake(
         "a policy with a dash in an argument",
@@ -1300,7 +1300,7 @@ MISTAKES = [
         "an update without new values",
         "parse",
         'LakeUpdateOperator(task_id="t", table="shop.orders", where="id = 1", set={})',
-        "task 't': argument 'set' must be an object with a new value for each column, got a dict with nothing in it: the object is empty",
+        "task 't': argument 'set' must be a dict with a new value for each column, got a dict with nothing in it: the dict is empty",
     ),
     Mistake(
         "an update with SQL",
