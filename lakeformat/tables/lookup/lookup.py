@@ -19,7 +19,6 @@ from lakeformat.tables.lookup.recent_rows import ID, RecentRows, rows_by_id
 from lakeformat.tables.position import Position
 from lakeformat.tables.scan_arguments import columns_named
 from lakeformat.tables.table import Table, offer_arguments
-from lakeformat.types.closest import closest
 
 __all__ = ["Lookup"]
 
@@ -238,10 +237,12 @@ class Lookup:
         names = keys.schema.names
         for name in self._keys:
             if names.count(name) != 1:
-                said = "has two columns of this name" if name in names else f"has {names}"
+                has = f"has the columns {', '.join(map(repr, names)) or 'none'}: name one {name!r}"
+                if name in names:
+                    has = "has several columns of this name: keep one of them"
                 raise InvalidRequestError(
                     f"a lookup in {self._table.location} needs the key column {name!r}, but keys "
-                    f"{said}; rename a column with rename_columns of pyarrow{closest(name, names)}"
+                    f"{has}"
                 )
         return [_as(keys.column(name), self._types[name], name) for name in self._keys]
 

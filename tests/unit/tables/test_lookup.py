@@ -287,7 +287,10 @@ def test_wrong_arguments_are_named(tmp_path, given, error):
     ("given", "error"),
     [
         ([1], "keys as a pyarrow Table or RecordBatch, got list"),
-        (pa.table({"id": [1]}), "needs the key column 'dt', but keys has ['id']"),
+        (
+            pa.table({"id": [1]}),
+            "needs the key column 'dt', but keys has the columns 'id': name one 'dt'",
+        ),
         (
             pa.table({"dt": ["x"], "id": ["1"]}),
             "column 'id' has type string, but the table needs int64; convert it before the lookup",
