@@ -100,16 +100,16 @@ def find_floor(
     asked = past_millis("older_than", older_than, now_millis)
     if asked <= safe.millis:
         return AgeFloor(asked, "as requested")
-    rule = f"{moment_text(asked)} is after {safe.moment}, and {safe.reason}"
+    rule = f"{moment_text(asked)} is after the safe limit {safe.moment}: {safe.reason}"
     if not allow_younger:
         raise InvalidRequestError(
-            f"older_than: {rule}. Files of uncommitted writes would be deleted, and their commits "
-            "would refer to missing files. Pass an earlier time, or stop every writer and pass "
-            "allow_younger=True"
+            f"older_than: {rule}. Files of a write that is not committed yet could be deleted, and "
+            "its commit would refer to missing files. Pass an earlier time, or stop every writer "
+            "and pass allow_younger=True"
         )
     _log.warning(
-        "orphan files: the age limit is overridden by allow_younger (else: %s). Files of writers "
-        "that still run may be deleted: stop all writers",
+        "orphan files: allow_younger overrides the age limit: %s. Files of writers that still run "
+        "may be deleted: stop all writers",
         rule,
     )
     return AgeFloor(asked, "as requested", override=rule)

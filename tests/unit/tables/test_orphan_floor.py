@@ -34,7 +34,7 @@ def test_less_than_a_day_needs_another_word_and_that_is_told(asked, caplog):
         find_floor(NOON, older_than=asked)
     with caplog.at_level(logging.WARNING):
         floor = find_floor(NOON, older_than=asked, allow_younger=True)
-    assert "the age limit is overridden by allow_younger" in caplog.text
+    assert "allow_younger overrides the age limit" in caplog.text
     assert "is after" in floor.override
 
 
