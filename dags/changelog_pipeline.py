@@ -65,7 +65,8 @@ with DAG(
             raise AirflowFailException(
                 f"{ORDERS} has a primary key and no changelog, so the old values of updated rows "
                 f"are unknown: run lake set-option {ORDERS} changelog-producer=lookup, then lake "
-                f"compact {ORDERS}"
+                f"compact {ORDERS}. Set HAS_CHANGELOG = True here, because compactions publish the "
+                "changes"
             )
         changes = table.changes(after=part.after, upto=part.upto).to_arrow()
         if not len(changes) and producer in ("lookup", "full-compaction"):

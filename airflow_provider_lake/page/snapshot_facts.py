@@ -45,7 +45,8 @@ def look_at_snapshot(connection_id: str, name: str, number: int) -> SnapshotFact
     change = table.snapshot_change(number)
     if change is None:
         raise NotFoundError(
-            f"table {name} has no snapshot {number}: it has expired, or was never published"
+            f"table {name} has no snapshot {number}: it has expired, was rolled back, or was never "
+            "published"
         )
     position = table.position(number)
     earlier, later = position.before, table.advance(position, 1)

@@ -49,8 +49,8 @@ class ProcessTree:
             _send(process.kill)
         for process in _wait(alive, grace_seconds):
             _log.warning(
-                "process %s on %s does not end although it was killed: it waits for the system; "
-                "restart that machine if the process remains",
+                "process %s on %s does not end although it was killed: it may be waiting for a "
+                "disk or the network; restart that machine if the process remains",
                 *(process.pid, gethostname()),
             )
 

@@ -190,8 +190,8 @@ def _root() -> Path:
     is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
     if not is_ours or found.st_mode & 0o022:
         raise PermissionError(
-            f"another user may write to the directory {root}: delete it, and the next task creates "
-            "it for this user alone"
+            f"{root} is not a directory that only this user may write to: delete it, and the next "
+            "task creates it for this user alone"
         )
     return root
 

@@ -64,10 +64,10 @@ class ExternalRoots:
             root = found.above(levels)
             raise InvalidRequestError(
                 f"{table} names the external path {address}, which no external root allows. Any "
-                "program that writes the table can name any path, so only allowed files outside "
-                "of its directory are read, written or deleted. If the path is right, allow its "
-                f"directory: {EXTERNAL_ROOTS}={root} as option of the catalog or connection, or "
-                f"lake --external-root {root}"
+                "program that writes the table can name any path, so files outside of its "
+                "directory are read, written or deleted only below an external root. If the path "
+                f"is right, allow its directory: {EXTERNAL_ROOTS}={root} as option of the catalog "
+                f"or connection, or lake --external-root {root}"
             )
         return found
 
@@ -102,10 +102,10 @@ class ExternalRoots:
             here = names[: len(names) - len(found.segments) + len(above.segments)]
             if storage.exists("/".join([*here, _SIGN_OF_TABLE])):
                 raise InvalidRequestError(
-                    f"{table} names the external path {address}, and {above} is the directory of "
+                    f"{table} names the external path {address}, but {above} is the directory of "
                     "another table, which owns all files in it. Nothing was read or changed. If "
-                    f"a program of yours set the option 'data-file.external-paths' of {table}, "
-                    "set it to another directory"
+                    f"you chose this path, set the option 'data-file.external-paths' of {table} "
+                    "to another directory; if not, find the program that set it"
                 )
             _without_table.add(above)
 

@@ -76,7 +76,8 @@ class Checks:
         for name in self.warn_only:
             if name not in known:
                 raise InvalidRequestError(
-                    f"warn_only names {name!r}, but the checks are {', '.join(names)}"
+                    f"warn_only names {name!r}, which is not one of the given checks: "
+                    f"{', '.join(map(repr, names))}"
                     f"{closest(name, known)}"
                 )
 

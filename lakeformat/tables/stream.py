@@ -39,7 +39,9 @@ class StreamStart:
 
     def __post_init__(self) -> None:
         if self.mode not in _MODES:
-            raise InvalidRequestError(f"mode must be one of {', '.join(_MODES)}, got {self.mode!r}")
+            raise InvalidRequestError(
+                f"the mode of a stream must be one of {', '.join(_MODES)}, got {self.mode!r}"
+            )
         if (self.mode in _AT_SNAPSHOT) is (self.snapshot is None):
             raise InvalidRequestError(
                 f"mode={self.mode!r} does not fit snapshot={self.snapshot!r}: the modes "

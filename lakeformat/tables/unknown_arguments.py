@@ -36,8 +36,8 @@ def refuse_call(
         if name in named:
             order = ", ".join(each for each in in_order if each != "self")
             raise InvalidRequestError(
-                f"{function.__name__} got {name!r} by position and by name: by position its "
-                f"arguments are {order}. Give each by name"
+                f"{function.__name__} got {name!r} twice, by position and by name. The order of "
+                f"its arguments is {order}: give each by name"
             )
 
 

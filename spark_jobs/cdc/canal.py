@@ -100,7 +100,8 @@ class Canal(TypedMessages):
         if pc.any(truncated if meant is None else pc.and_(truncated, meant)).as_py():
             raise lake.InvalidRequestError(
                 f"{path} has a TRUNCATE message, which an ingest does not apply: call "
-                "Table.truncate, and remove all messages up to it from this file and older files"
+                "table.truncate() in Python, and remove this message and all before it from the "
+                "source"
             )
         changes = pa.repeat(True, len(kind)) if meant is None else meant
         if (is_ddl := field_of(messages, "isDdl")) is not None:

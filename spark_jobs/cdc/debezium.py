@@ -30,8 +30,8 @@ _SOURCE_FIELD = ("source", pa.struct([(name, pa.string()) for name in _SOURCE]))
 _MARK = b"__debezium_unavailable_value"
 _NOT_SENT = pa.array([_MARK.decode(), base64.b64encode(_MARK).decode()])
 _TRUNCATED = (
-    "{path} has a truncate message, which an ingest does not apply: call Table.truncate, and "
-    "remove this message and all before it from the source"
+    "{path} has a truncate message, which an ingest does not apply: call table.truncate() in "
+    "Python, and remove this message and all before it from the source"
 )
 
 T = TypeName

@@ -75,8 +75,8 @@ def spark_type(data_type: DataType) -> spark_types.DataType:
         case RowType(fields=fields):
             return spark_schema(fields)
     raise lake.UnsupportedError(
-        f"this version passes no {type_to_sql(data_type)} to Spark: leave the column out with "
-        "'columns', or read the table with lakeformat"
+        f"this version does not pass type {type_to_sql(data_type)} to Spark: leave the column out "
+        "with 'columns', or read the table with lakeformat"
     )
 
 

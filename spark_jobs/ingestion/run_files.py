@@ -348,7 +348,8 @@ def _only_one(attempts: Mapping[str, _Record], start: str) -> str:
         raise lake.CommitUndecidableError(
             "several attempts of a run were killed, and one of them published its rows. Their "
             f"records {' and '.join(start + id for id in sorted(attempts))} name different files. "
-            "Delete the record of each attempt whose rows are not in the table"
+            "Delete the record of each attempt whose rows are not in the table. Then clear this "
+            "task"
         )
     return min(attempts)
 

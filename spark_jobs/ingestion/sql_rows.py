@@ -97,9 +97,9 @@ def _connect(url: str, options: dict[str, str]) -> Any:
         return sql.create_engine(address, poolclass=sql.NullPool, hide_parameters=True)
     except ModuleNotFoundError as reason:
         raise lake.InvalidRequestError(
-            f"key 'jdbc_url' needs the Python driver {reason.name!r}, which is not installed: "
-            "install it, or name another driver in the address, such as "
-            "postgresql+psycopg2://host/db"
+            f"key 'jdbc_url' needs the Python module {reason.name!r}, which is not installed: "
+            "install the driver with this module, or name another driver in the address, as in "
+            f"{address.get_backend_name()}+<driver>://host/db"
         ) from None
     except sql.exc.ArgumentError:
         raise lake.InvalidRequestError(

@@ -58,8 +58,8 @@ def _directory() -> Path | None:
     if found is not None and _is_private(found):
         return path
     _log.warning(
-        "%s cannot hold the marks of commits with unknown outcome: %s. So files of failed writes "
-        "are kept as orphans. Delete %s, or set TMPDIR to a directory of this user",
+        "%s cannot record which commits have an unknown outcome: %s. So the files of all failed "
+        "writes are kept as orphans. Delete %s, or set TMPDIR to a directory of this user",
         *(path, reason, path),
     )
     return None

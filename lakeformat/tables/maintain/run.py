@@ -71,7 +71,7 @@ class StepRunner(Generic[T]):
             report = failed_step(name, error)
         except Exception as error:
             self.log.exception(
-                "step %s of the maintenance of %s failed by a defect of this library",
+                "step %s of the maintenance of %s failed because of a defect of this library",
                 name,
                 self.uri,
             )

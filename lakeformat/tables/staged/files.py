@@ -133,7 +133,8 @@ class StagedFiles(Generic[MessageT]):
                 raise ValueError(f"its version is {record['version']}, not {_VERSION}")
             encoded = [base64.b64decode(each, validate=True) for each in record["messages"]]
             created = int(record["createdMillis"])
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as reason:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+            reason = f"it has no {error}" if isinstance(error, KeyError) else error
             raise InvalidRequestError(
                 f"{self.storage.uri(path)} is not a staged result of this version: {reason}; "
                 "stage and commit with the same version of the library"

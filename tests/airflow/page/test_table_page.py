@@ -138,7 +138,12 @@ def test_each_snapshot_has_a_page_between_its_neighbours(ask, orders):
 @pytest.mark.parametrize(
     ("number", "status", "happened"),
     [
-        ("7", 404, "table shop.orders has no snapshot 7: it has expired, or was never published"),
+        (
+            "7",
+            404,
+            "table shop.orders has no snapshot 7: it has expired, was rolled back, or was never "
+            "published",
+        ),
         ("0", 422, "number: Input should be greater than or equal to 1"),
         ("x", 422, "number"),
     ],

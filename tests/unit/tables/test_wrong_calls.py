@@ -88,7 +88,7 @@ def test_the_nearest_argument_is_offered(tmp_path):
 def test_an_argument_that_is_given_twice_is_named(tmp_path):
     _, table = opened(tmp_path, "iceberg")
     with pytest.raises(
-        lake.InvalidRequestError, match=r"'where' by position and by name: .* where, set"
+        lake.InvalidRequestError, match=r"'where' twice, by position and by name. .* where, set"
     ):
         table.update({"id": 1}, where="id = 1")
 

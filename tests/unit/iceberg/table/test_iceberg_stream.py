@@ -99,7 +99,9 @@ def test_rows_are_chosen_as_in_changes():
         "from-snapshot", snapshot=1, columns=["id"], where="id = 2", keys=["id"]
     )
     assert [kinds(each) for each in stream][:2] == [["+I"], ["-U", "+U"]]
-    with pytest.raises(lake.InvalidRequestError, match="mode must be one of latest-full"):
+    with pytest.raises(
+        lake.InvalidRequestError, match="mode of a stream must be one of latest-full"
+    ):
         opened("cow_dml").stream("newest")
     with pytest.raises(lake.NotFoundError, match="has no snapshot 77: it may have expired"):
         opened("cow_dml").stream("from-snapshot", snapshot=77)
