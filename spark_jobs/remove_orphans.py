@@ -73,14 +73,14 @@ def _require_taken_keys(table: Table, wanted: RemoveOrphansRequest) -> None:
     starts.
     """
     refused = table.refused_arguments.get(JOB.operation, {})
-    for key, argument, is_given in (
-        ("engine", "executor", wanted.engine != "python"),
-        ("external_paths", "external_paths", bool(wanted.external_paths)),
+    for advice, argument, is_given in (
+        ("use engine 'python'", "executor", wanted.engine != "python"),
+        ("leave out key 'external_paths'", "external_paths", bool(wanted.external_paths)),
     ):
         if is_given and argument in refused:
             raise UnsupportedError(
                 f"{wanted.table} is {table.kind}, whose orphans are searched by this process "
-                f"alone, and only in the directory of the table: leave out the key {key!r}"
+                f"alone, and only in the directory of the table: {advice}"
             )
 
 

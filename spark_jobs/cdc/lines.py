@@ -12,6 +12,7 @@ import pyarrow.json
 
 import lakeformat as lake
 from lakeformat.files.foreign.json_lines import object_blocks
+from lakeformat.types.count_text import counted
 
 __all__ = ["blocks_of", "lines_where", "parse_block"]
 
@@ -47,8 +48,8 @@ def lines_where(block: bytes, mask: pa.Array, path: str) -> bytes:
         ends = np.append(ends, len(data))
     if len(ends) != len(mask):
         raise lake.InvalidRequestError(
-            f"cannot read {path}: {len(ends)} lines hold {len(mask)} messages. Write each message "
-            "to a line of its own"
+            f"cannot read {path}: a block of {counted(len(ends), 'line')} has "
+            f"{counted(len(mask), 'message')}. Write each message to a line of its own"
         )
     lengths = np.diff(ends, prepend=0)
     kept: bytes = data[np.repeat(mask.to_numpy(zero_copy_only=False), lengths)].tobytes()

@@ -74,8 +74,8 @@ class SqlRows:
             raise unavailable(reason) from None
         except ValueError as reason:  # raised by SQLAlchemy: SQLite allows any text in a DATE
             raise lake.InvalidRequestError(
-                f"{self._source.asked} has a value that does not fit its column's type: {reason}. "
-                "Correct the value in the SQL database"
+                f"SQL table {self._source.asked!r} has a value that does not fit its column's "
+                f"type: {reason}. Correct the value in the SQL database"
             ) from None
 
 

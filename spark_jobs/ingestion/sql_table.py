@@ -104,7 +104,7 @@ class SqlTable:
         known = {field.name for field in row_schema(table).fields}
         if strange := [name for name in self.names if name not in known]:
             raise lake.InvalidRequestError(
-                f"{self.asked} has columns that {table.location} does not have: "
+                f"SQL table {self.asked!r} has columns that {table.location} does not have: "
                 f"{', '.join(strange)}. Add them to the table with on_schema_change='add', or read "
                 "a view without them"
             )
@@ -278,7 +278,7 @@ def _type_of(column: Any) -> str:
         raise lake.InvalidRequestError(
             f"column {column.name!r} is a number without a declared length, or with more than "
             f"{_MOST_DIGITS} digits: set its type in key 'casts', such as 'DECIMAL(20, 4)', or "
-            "create the table before the ingestion"
+            "create the table, or this column of it, before the ingestion"
         )
     if isinstance(kind, sql.Float):
         return "DOUBLE"
@@ -291,5 +291,5 @@ def _type_of(column: Any) -> str:
             return _PLAIN[parent.__name__]
     raise lake.InvalidRequestError(
         f"column {column.name!r} has the SQL type {kind}, which has no equivalent here: set its "
-        "type in key 'casts', or create the table before the ingestion"
+        "type in key 'casts', or create the table, or this column of it, before the ingestion"
     )

@@ -498,7 +498,7 @@ def test_a_table_that_could_not_be_read_stops_nobody_who_wants_another(
 
 def test_messages_of_several_tables_have_a_line_each(stock, ingest):
     two = json.dumps(debezium("c", after=item("pear", 1))) * 2
-    with pytest.raises(lake.InvalidRequestError, match="1 lines hold 2 messages"):
+    with pytest.raises(lake.InvalidRequestError, match="a block of 1 line has 2 messages"):
         ingest("debezium", two, messages_of="shop.stock")
 
 

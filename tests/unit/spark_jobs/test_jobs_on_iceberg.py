@@ -436,11 +436,16 @@ def test_the_tables_of_a_database_are_maintained(orders, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [("engine", "spark"), ("external_paths", True)],
+    ("key", "value", "advice"),
+    [
+        ("engine", "spark", "use engine 'python'"),
+        ("external_paths", True, "leave out key 'external_paths'"),
+    ],
 )
-def test_a_removal_of_orphans_refuses_what_only_paimon_tables_have(key, value, orders, tmp_path):
-    with pytest.raises(lake.UnsupportedError, match=f"leave out the key '{key}'"):
+def test_a_removal_of_orphans_refuses_what_only_paimon_tables_have(
+    key, value, advice, orders, tmp_path
+):
+    with pytest.raises(lake.UnsupportedError, match=advice):
         run("remove_orphans", request_of("remove_orphans", tmp_path, **{key: value}))
 
 
