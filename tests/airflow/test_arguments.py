@@ -351,6 +351,17 @@ def test_a_moment_nobody_can_read_is_refused_at_parse_and_after_rendering(text, 
         task.execute(task_context())
 
 
+@pytest.mark.parametrize("text", ["last week", "7 d"])
+def test_a_time_without_an_age_advises_no_age(text, warehouse):
+    words = "'as_of' must be a time such as '2024-01-31 10:00' or epoch milliseconds, "
+    with pytest.raises(LakeArgumentError, match=f"{words}got '{text}'$"):
+        LakeRollbackOperator(task_id="r", table="shop.orders", as_of=text)
+    task = LakeRollbackOperator(task_id="r", table="shop.orders", as_of="{{ value }}")
+    task.render_template_fields({"value": text})
+    with pytest.raises(LakeArgumentError, match=words):
+        task.execute(task_context())
+
+
 DAY = pendulum.datetime(2024, 1, 31, 12, tz="Europe/Paris")
 
 
