@@ -40,8 +40,8 @@ def refuse_downgrade(published: TableMetadata, handle: TableHandle) -> None:
         return
     raise UnsupportedError(
         f"the Iceberg metadata of {handle.uri} has the format version "
-        f"{published.format_version}, but {option.key!r} is {asked.iceberg_format_version}, and no "
-        "Iceberg table returns to an older version. Set the option to "
+        f"{published.format_version}, but {option.key!r} is {asked.iceberg_format_version}, and an "
+        "Iceberg table cannot return to an older version. Set the option to "
         f"{published.format_version}. Or, if no reader needs the published history, delete the "
         f"directory {published.location.rstrip('/')}/metadata, set the option, and run `lake "
         f"publish {handle.argument}`: that publishes the table again, as another Iceberg table"

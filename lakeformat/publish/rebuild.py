@@ -63,7 +63,7 @@ class Rebuild:
                 rest = rest[-1:] if restarts > _MOST_RESTARTS else rest
                 self.discard()
                 _log.warning(
-                    "the published history of %s begins at snapshot %s, because an earlier one "
+                    "publishing the history of %s from snapshot %s on, because an earlier one "
                     "cannot be published: %s",
                     *(self._first.metadata.location, rest[0].snapshot.id, reason),
                 )

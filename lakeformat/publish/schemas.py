@@ -131,7 +131,7 @@ def require_promotions(older: Schema, newer: Schema) -> None:
             raise UnsupportedError(
                 f"column {newer.name_of(number)!r} changes from {was} to {kind} in schema "
                 f"{newer.schema_id}, which Iceberg readers cannot follow in older files. "
-                "Instead of such a change, add a column of the new type; after such a change, set "
+                "Add a column of the new type instead. If the type has changed already, set "
                 "'metadata.iceberg.storage' to 'disabled'"
             )
 

@@ -62,16 +62,17 @@ def bind_assignments(
     """
     by_name = {field.name: field for field in fields}
     asked: object = given
-    if (
-        given is None
-        or not isinstance(asked, Mapping)
-        or not asked
-        or any(name not in by_name for name in asked)
-    ):
+    if given is None or not isinstance(asked, Mapping) or not asked:
         raise InvalidRequestError(
             "set must map columns to values, as in {'price': 1}; the columns are "
-            f"{', '.join(by_name)}; got {given!r}{_nearest(asked, by_name)}"
+            f"{', '.join(by_name)}; got {given!r}"
         )
+    for name in given:
+        if name not in by_name:
+            raise InvalidRequestError(
+                f"set names {name!r}, which is not a column; the columns are "
+                f"{', '.join(by_name)}{closest(name, by_name)}"
+            )
     values = {
         name: value if callable(value) else _literal(value, by_name[name])
         for name, value in given.items()
@@ -81,16 +82,6 @@ def bind_assignments(
         pa.RecordBatch.from_pydict({name: pa.repeat(v, 1) for name, v in constants.items()})
     )
     return Assignments(values, conform([*values]))
-
-
-def _nearest(given: object, known: Mapping[str, DataField]) -> str:
-    """Return the end of an error message about the first unknown name, such as ``; did you mean
-    'id'?``.
-
-    The text is empty if no name is unknown, or if no column is similar.
-    """
-    unknown = [name for name in given if name not in known] if isinstance(given, Mapping) else []
-    return closest(unknown[0], known) if unknown else ""
 
 
 def _literal(value: Any, field: DataField) -> pa.Scalar:

@@ -80,7 +80,7 @@ def parse_object_address(address: str) -> tuple[ObjectAddress, str]:
         )
     if not re.fullmatch(r"[A-Za-z0-9$][A-Za-z0-9._-]*", bucket):
         raise InvalidRequestError(
-            f"{without_credentials(address)} has no bucket: write {scheme}://bucket/path."
+            f"{without_credentials(address)} has no valid bucket name: write {scheme}://bucket/path."
         )
     if host and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.:-]*", host):
         raise InvalidRequestError(

@@ -1324,7 +1324,7 @@ MISTAKES = [
         "an update of a column with a typo",
         "run",
         'LakeUpdateOperator(task_id="t", table="shop.orders", where="id = 1", set={"itm": "fig"})',
-        "InvalidRequestError: set must map columns to values, as in {'price': 1}; the columns are id, item, dt; got {'itm': 'fig'}; did you mean 'item'?",
+        "InvalidRequestError: set names 'itm', which is not a column; the columns are id, item, dt; did you mean 'item'?",
     ),
     Mistake(
         "an update that keeps its first rows",

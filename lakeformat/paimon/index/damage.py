@@ -16,6 +16,6 @@ def missing_file(
 ) -> CorruptTableError:
     """Return the error for a missing file that ``referrer`` names; ``otherwise`` is the advice."""
     return CorruptTableError(
-        f"{uri} is missing although {referrer} refers to it; if the snapshot was just expired, "
-        f"read again from the latest one, else {otherwise}"
+        f"{uri} is missing although {referrer} refers to it; if its snapshot has just expired, "
+        f"repeat the call, otherwise {otherwise}"
     )

@@ -51,7 +51,8 @@ class NumberedFiles:
             # The format allows a hint that is too high; a lost file also leaves such a hint.
             _log.warning(
                 "the hint %s has %d, but the newest file is %s%d: the hint is wrong, or newer "
-                "files up to %s%d were lost, with their changes; restore lost files from a backup",
+                "files up to %s%d were lost, with their changes. Restore lost files from a backup; "
+                "if none was lost, `lake repair-hints TABLE` corrects the hint",
                 self.storage.uri(f"{self.directory}/LATEST"),
                 hint,
                 *(self.prefix, newest),

@@ -202,10 +202,12 @@ def read_manifest_bytes(
             raise
         raise _other_size(uri, refused.size, size) from None
     except NotFoundError:
+        is_manifest = name.startswith("manifest-") and not name.startswith("manifest-list-")
+        other = "see what `lake missing-manifests TABLE` can repair"
         raise CorruptTableError(
             f"{uri} is missing although a snapshot refers to it; if the snapshot has just "
-            "expired, read the newest one; else restore the file from a backup, or see what "
-            "`lake missing-manifests TABLE` can repair"
+            "expired, read the newest one. Otherwise restore the file from a backup, or "
+            f"{other if is_manifest else 'roll the table back to an earlier snapshot'}"
         ) from None
     if size is not None and len(content) != size:
         raise _other_size(uri, len(content), size)

@@ -238,8 +238,8 @@ def _require_same_table(
     storage.delete(path)
     raise CommitConflictError(
         f"{storage.uri(layout.root)} is not the table it was when this change began: another "
-        "program renamed or dropped it meanwhile. Nothing was changed; open the table under its "
-        "present name and try again"
+        "program renamed or dropped it meanwhile. Nothing was changed. If it was renamed, open "
+        "it under its new name and repeat the change"
     )
 
 

@@ -74,7 +74,8 @@ def _require_replaceable_rows(options: Mapping[str, str], primary_key: Sequence[
     if options[_ENGINE] == _FIRST_ROW:
         raise InvalidRequestError(
             f"profile='mixed' is for tables whose rows change, but {_ENGINE!r} is {_FIRST_ROW!r}, "
-            "which keeps the first row of each key: leave out the profile, or choose another engine"
+            "which keeps the first row of each key: leave out the profile, or choose "
+            "another merge engine"
         )
 
 

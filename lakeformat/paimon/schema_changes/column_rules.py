@@ -95,8 +95,8 @@ def check_nullability(schema: TableSchema, path: Path, old: DataType, *, nullabl
     option = type(schema.table_options).alter_column_null_to_not_null_disabled
     if old.nullable and not nullable and option.parse(schema.table_options.text(option)):
         raise InvalidRequestError(
-            f"column {shown(path)} cannot become NOT NULL, because existing rows may be null; if "
-            f"you know that none is, set {option.key!r} to 'false' first"
+            f"column {shown(path)} cannot become NOT NULL, because existing rows may have "
+            f"nulls; if you know that none has, set {option.key!r} to 'false' first"
         )
 
 

@@ -119,8 +119,8 @@ def _check_sequence_field(schema: TableSchema) -> None:
     missing = [name for name in schema.partition_keys if name not in schema.primary_keys]
     if missing:
         raise InvalidRequestError(
-            f"option {key!r} is {','.join(names)!r}, but the primary key has no partition column "
-            f"{missing[0]!r}, so a row may move between partitions regardless of its sequence; add "
+            f"option {key!r} is {','.join(names)!r}, but the primary key lacks the partition "
+            f"column {missing[0]!r}, so a row may move between partitions regardless of its sequence; add "
             f"{missing[0]!r} to the primary key, or leave the option out"
         )
 
@@ -139,7 +139,7 @@ def _check_moving_rows(schema: TableSchema) -> None:
     missing = [name for name in schema.partition_keys if name not in schema.primary_keys]
     if missing and schema.table_options.keeps_moved_rows:
         raise InvalidRequestError(
-            "option 'ignore-delete' is 'true', but the primary key has no partition column "
+            "option 'ignore-delete' is 'true', but the primary key lacks the partition column "
             f"{missing[0]!r}: a row that moves to another partition would not be deleted in the "
             f"old one, so its key would appear twice; add {missing[0]!r} to the primary key, or "
             "remove the option"

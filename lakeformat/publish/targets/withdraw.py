@@ -85,7 +85,10 @@ class NoWithdrawal:
 
     def run(self) -> None:
         """Log a warning with the reason."""
-        _log.warning("%s. Remove it by hand", self.kept)
+        _log.warning(
+            "%s. The table was dropped or renamed nevertheless: delete its Iceberg metadata by hand",
+            self.kept,
+        )
 
 
 def withdrawal_of(handle: TableHandle, targets: Targets | None) -> Withdrawal | None:

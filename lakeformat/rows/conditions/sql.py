@@ -196,19 +196,26 @@ class _PredicateReader:
         """Return the value of a typed text such as ``DATE '2024-01-31'``, which the parser reports
         as a cast.
         """
-        read = _MOMENTS.get(node.args["to"].this.name)
+        kind = node.args["to"].this.name
+        read = _MOMENTS.get(kind)
+        if read is None:
+            raise self._refuse(node)
         try:
-            if read is not None:
-                return read(node.this.name)
+            return read(node.this.name)
         except ValueError:
-            pass
-        raise self._refuse(node)
+            raise InvalidRequestError(
+                f"{node.this.sql()} in {self._text!r} is not a valid {kind}; valid are "
+                "DATE '2024-01-31', TIME '10:30:00' and TIMESTAMP '2024-01-31 10:30:00'"
+            ) from None
 
     def _bytes(self, node: exp.Expr) -> bytes:
         try:
             return bytes.fromhex(str(node.this))
         except ValueError:
-            raise self._refuse(node) from None
+            raise InvalidRequestError(
+                f"X'{node.this}' in {self._text!r} is not a value of bytes: write two hexadecimal "
+                "digits for each byte, as in X'0AFF'"
+            ) from None
 
     def _refuse(self, node: exp.Expr) -> InvalidRequestError:
         return InvalidRequestError(

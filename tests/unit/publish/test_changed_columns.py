@@ -56,7 +56,7 @@ def test_a_change_that_no_publication_can_follow_is_refused_with_nothing_changed
 
 
 def test_a_refused_type_names_the_column_both_types_and_the_way_out(table):
-    reason = r"'id' changes from int to string .*older files\. Instead of such a change, add a col"
+    reason = r"'id' changes from int to string .*older files\. Add a column of the new"
     with pytest.raises(lake.UnsupportedError, match=reason):
         catalog_of(table).alter_table("shop.orders", lake.update_column_type("id", "STRING"))
 

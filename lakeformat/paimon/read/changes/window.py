@@ -157,8 +157,9 @@ class _Ends:
                 f"'after' is snapshot {first}, 'upto' is snapshot {last}: swap the two arguments"
             )
         if first < self._earliest - 1 or max(first, last) > self._latest:
+            upto = "" if last < first else f" up to snapshot {last}"
             raise NotFoundError(
-                f"the changes after snapshot {first} up to snapshot {last} of {self._handle.uri} "
+                f"the changes after snapshot {first}{upto} of {self._handle.uri} "
                 f"are not available: {self._there()}"
             )
 
