@@ -179,8 +179,8 @@ class IcebergPublication:
         except Exception as reason:  # noqa: BLE001 - the commit is durable and must be reported
             _log.warning(
                 "%s is changed, but its Iceberg metadata is not published: %s. Readers of "
-                "Iceberg see the earlier state until a later commit, or `lake publish %s`, "
-                "publishes the table",
+                "Iceberg see the earlier state until a publication succeeds: at a later commit, or "
+                "run `lake publish %s`",
                 *(handle.uri, reason, handle.argument),
                 exc_info=_log.isEnabledFor(logging.DEBUG),
             )

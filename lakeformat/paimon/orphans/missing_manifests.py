@@ -168,7 +168,7 @@ def _publish(handle: TableHandle, head: Snapshot, live: ManifestColumns) -> int:
     if outcome is PublishOutcome.UNKNOWN:
         raise CommitOutcomeUnknownError(
             f"the storage gave no answer to the publication of snapshot {snapshot.id} of "
-            f"{handle.uri}, which lacks the missing manifests: repeat the dry run; if it finds no "
+            f"{handle.uri}, without the missing manifests: repeat the dry run; if it finds no "
             "missing manifest, the snapshot is published"
         )
     if outcome is PublishOutcome.LOST:

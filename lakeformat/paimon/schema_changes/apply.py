@@ -247,9 +247,14 @@ def _check_references(before: TableSchema, after: TableSchema) -> None:
     dangling_before = referenced_columns(before.options).keys() - set(before.column_names)
     for column, key in referenced_columns(after.options).items():
         if column not in columns and column not in dangling_before:
+            if column not in before.column_names:
+                raise InvalidRequestError(
+                    f"option {key!r} names the column {column!r}, which does not exist; the "
+                    f"columns are {', '.join(after.column_names)}"
+                )
             raise InvalidRequestError(
-                f"option {key!r} names the column {column!r}, which the table would not have; "
-                "correct or remove the option in the same call, or keep the column"
+                f"option {key!r} names the column {column!r}, which this change removes; "
+                "correct or remove the option first, or keep the column"
             )
 
 

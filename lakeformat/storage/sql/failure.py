@@ -19,6 +19,7 @@ from sqlalchemy.exc import (
 from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError, UnavailableError
 from lakeformat.storage.sql.address import DRIVER, DatabaseAddress
 from lakeformat.types.closest import closest
+from lakeformat.types.sentence import sentence
 
 __all__ = ["is_unique_violation", "no_such_catalog", "translated"]
 
@@ -126,15 +127,15 @@ def _failure(database: DatabaseAddress, doing: str, error: Exception) -> LakeErr
     said = str(error.orig if isinstance(error, DBAPIError) else error).strip()
     for secret in database.secrets:
         said = said.replace(secret, "***")
-    where = f"cannot {doing} in the metastore {database}: {' '.join(said.split()).rstrip('.')}"
+    where = sentence(f"cannot {doing} in the metastore {database}: {' '.join(said.split())}")
     if isinstance(error, NoSuchModuleError | ImportError):
-        return InvalidRequestError(f"{where}. {_remedy(error)}")
+        return InvalidRequestError(f"{where} {_remedy(error)}")
     for kind, words, remedy in _KNOWN:
         if re.search(words, said, re.IGNORECASE):
-            return kind(f"{where}. {remedy}")
+            return kind(f"{where} {remedy}")
     if isinstance(error, ProgrammingError | DataError | IntegrityError):
-        return InvalidRequestError(f"{where}. Check the tables and permissions of the database")
-    return UnavailableError(f"{where}. Retry once the database answers again")
+        return InvalidRequestError(f"{where} Check the tables and permissions of the database")
+    return UnavailableError(f"{where} Retry once the database answers again")
 
 
 def _remedy(error: Exception) -> str:

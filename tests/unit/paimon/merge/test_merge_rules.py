@@ -215,7 +215,9 @@ def test_a_table_without_a_primary_key_merges_nothing(catalog, options):
 
 
 def test_a_sequence_says_nothing_where_a_row_may_move_between_partitions(catalog):
-    with pytest.raises(lake.InvalidRequestError, match=r"lacks the partition column 'dt'.* add 'dt'"):
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"lacks the partition column 'dt'.* add 'dt'"
+    ):
         create(catalog, {"sequence.field": "g", "bucket": "-1"}, partition_by=["dt"])
     create(catalog, {"sequence.field": "g"}, primary_key=["dt", "id"], partition_by=["dt"])
 

@@ -252,8 +252,12 @@ def test_two_positions_are_refused_by_the_names_of_their_arguments():
 
 def test_a_dropped_column_must_not_be_named_by_an_option():
     schema = replace(START, options={"sequence.field": "note"})
-    with pytest.raises(lake.InvalidRequestError, match=r"'sequence.field' names the column 'note'"):
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"'sequence.field' names the column 'note', which"
+    ):
         altered(lake.drop_column("note"), schema=schema)
+    with pytest.raises(lake.InvalidRequestError, match="'nope', which does not exist; the columns"):
+        altered(lake.set_option("sequence.field", "nope"))
     both = altered(lake.drop_column("note"), lake.remove_option("sequence.field"), schema=schema)
     assert both.options == {}
 
