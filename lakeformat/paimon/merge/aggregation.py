@@ -96,7 +96,7 @@ class _Aggregation:
         try:
             return self._aggregated(self.engine.functions[name], values)
         except RefusedRow as reason:
-            raise InvalidRequestError(f"{reason.reason}{self._where(reason.row)}") from reason
+            raise InvalidRequestError(f"{self._where(reason.row)}{reason.reason}") from reason
 
     def _aggregated(self, function: AggregateFunction, values: pa.ChunkedArray) -> pa.Array:
         flat = combined(values)
@@ -187,4 +187,4 @@ class _Aggregation:
     def _where(self, row: int) -> str:
         known = [key for key in self.engine.keys if key in self.rows.column_names]
         shown = ", ".join(f"{key} = {self.rows[key][row].as_py()!r}" for key in known)
-        return f" (key {shown})" if shown else ""
+        return f"key {shown}, " if shown else ""

@@ -82,7 +82,7 @@ class RowByRow:
                 self._step(np.arange(active), groups.order[starts[:active] + number])
             except RefusedRow as refused:
                 where = self._key(refused.row)
-                raise InvalidRequestError(f"{refused.reason} ({where})") from refused
+                raise InvalidRequestError(f"{where}, {refused.reason}") from refused
         self.last = np.where(self.last == NOWHERE, groups.newest[keys], self.last)
 
     # ------------------------------------------------------------------ the result

@@ -142,8 +142,8 @@ def read_base(
             raise _expired(handle, number, number)
     if number > newest or (identity and found is not None and found.identity != identity):
         raise final(
-            f"{handle.uri} was read at snapshot {number}, which its history up to snapshot "
-            f"{newest} does not contain: the table was rolled back, or the snapshot belongs to "
+            f"{handle.uri} was read at snapshot {number}, which is not in its history (newest "
+            f"snapshot: {newest or 'none'}): the table was rolled back, or the snapshot belongs to "
             "another table. Nothing was published; read again and repeat the work"
         )
     return found

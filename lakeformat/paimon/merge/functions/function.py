@@ -10,7 +10,17 @@ import pyarrow as pa
 from lakeformat.errors import InvalidRequestError
 from lakeformat.rows.groups import KeyGroups, Mask, Positions
 
-__all__ = ["Accumulator", "AggregateFunction", "Column", "ReducesChanges", "RefusedRow"]
+__all__ = [
+    "REMOVE_STORED",
+    "Accumulator",
+    "AggregateFunction",
+    "Column",
+    "ReducesChanges",
+    "RefusedRow",
+]
+
+REMOVE_STORED = "To remove a stored row, roll the table back to a snapshot before it"
+"""The advice for a row that cannot be merged: a DELETE would have to merge it, too."""
 
 Column: TypeAlias = "pa.Array | pa.ChunkedArray"
 

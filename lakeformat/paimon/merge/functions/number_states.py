@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from lakeformat.paimon.merge.functions.function import Column, RefusedRow
+from lakeformat.paimon.merge.functions.function import REMOVE_STORED, Column, RefusedRow
 from lakeformat.paimon.merge.functions.numbers import (
     Arithmetic,
     Numbers,
@@ -120,8 +120,8 @@ class NumberState(ABC):
         if not fits.all():
             if self.refuses:
                 raise RefusedRow(
-                    f"column {self._column!r}: the {self.noun} does not fit {self._type}; delete "
-                    "or correct rows of this key, or move them to a table with a wider column",
+                    f"column {self._column!r}: the {self.noun} does not fit {self._type}; give "
+                    f"the column a wider type, or correct the row. {REMOVE_STORED}",
                     int(rows[np.flatnonzero(~fits)[0]]),
                 )
             self._has[keys[~fits]] = False

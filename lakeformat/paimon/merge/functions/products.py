@@ -9,7 +9,12 @@ from math import gcd
 import numpy as np
 import pyarrow as pa
 
-from lakeformat.paimon.merge.functions.function import Accumulator, Column, RefusedRow
+from lakeformat.paimon.merge.functions.function import (
+    REMOVE_STORED,
+    Accumulator,
+    Column,
+    RefusedRow,
+)
 from lakeformat.paimon.merge.functions.number_states import NumberState, Step, again
 from lakeformat.paimon.merge.functions.numbers import (
     Arithmetic,
@@ -117,7 +122,8 @@ class _Product(NumberState):
             raise RefusedRow(
                 f"column {self._column!r}: the product cannot be divided by the value of a delete "
                 f"or update-before, because {why}; set "
-                f"'fields.{self._column}.ignore-retract' to 'true', or correct the row",
+                f"'fields.{self._column}.ignore-retract' to 'true', or correct the row. "
+                f"{REMOVE_STORED}",
                 int(rows[first]),
             )
 

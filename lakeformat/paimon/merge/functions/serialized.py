@@ -10,7 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.paimon.merge.functions.folding import Folding
-from lakeformat.paimon.merge.functions.function import Accumulator, Column, RefusedRow
+from lakeformat.paimon.merge.functions.function import (
+    REMOVE_STORED,
+    Accumulator,
+    Column,
+    RefusedRow,
+)
 from lakeformat.paimon.merge.functions.segments import combined, take_or_null
 from lakeformat.rows.groups import KeyGroups, Positions
 
@@ -55,6 +60,6 @@ class SerializedFunction:
         except ValueError as reason:
             raise RefusedRow(
                 f"column {self.column!r} has bytes that the aggregate function {self.name!r} "
-                f"cannot read: {reason}; delete or replace the rows of this key",
+                f"cannot read: {reason}. Correct the row. {REMOVE_STORED}",
                 int(rows[-1]),
             ) from None

@@ -229,7 +229,7 @@ def test_a_batch_names_the_snapshot_that_it_was_computed_from():
         rows.table.write(batch((2, "x")), conflict=ORDER)
     with pytest.raises(lake.InvalidRequestError, match="did you mean 'transaction-order'"):
         rows.table.write(batch((2, "x")), conflict="transaction_order")
-    with pytest.raises(lake.CommitConflictError, match="does not contain"):
+    with pytest.raises(lake.CommitConflictError, match="is not in its history"):
         rows.table.write(batch((2, "x")), read_snapshot=9, conflict=ORDER)
 
 
