@@ -173,7 +173,10 @@ def _time_parts(moment: datetime) -> list[int]:
 
 def _create_time(value: Any) -> datetime:
     if isinstance(value, str):
-        return datetime.fromisoformat(value).replace(tzinfo=None)
+        try:
+            return datetime.fromisoformat(value).replace(tzinfo=None)
+        except ValueError:
+            raise ValueError(f"tagCreateTime is {value!r}, which is not a time") from None
     if (
         not isinstance(value, list)
         or len(value) not in _PARTS

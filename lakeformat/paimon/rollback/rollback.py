@@ -57,7 +57,7 @@ def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
     if as_latest and request.force:
         raise InvalidRequestError(
             "force=True has an effect only if the rollback deletes snapshots: pass as_latest=False "
-            "(--cut-history), too, or leave out 'force'"
+            "(--cut-history), too, or leave out force=True"
         )
     require_allowed(handle, Operation.COMMIT if as_latest else Operation.EXPIRE)
     require_same_table(handle)

@@ -85,8 +85,8 @@ def require_unneeded(handle: TableHandle, tag: Tag, doing: str) -> None:
         raise InvalidRequestError(
             f"tag {tag.name!r} of {handle.uri} is in use: a rollback restored files of its "
             f"snapshot {tag.snapshot.id}, which the expiry of other engines keeps only while "
-            "that tag exists. `tags.expire` deletes it once the snapshots before that rollback "
-            "have expired; pass force=True if no other engine expires this table"
+            "that tag exists. `tags.expire` (lake tag expire) deletes it once the snapshots before "
+            "that rollback have expired; pass force=True if no other engine expires this table"
         )
 
 
@@ -105,7 +105,8 @@ def require_found_again(handle: TableHandle, tag: Tag) -> None:
             f"tag {tag.name!r} of {handle.uri} cannot be deleted or moved, even with force=True: "
             "it protects files that a rollback restored. Without the tag an expiry might delete "
             f"these files, because it checks only {most} of {count} snapshots and changelogs. "
-            "Expire the snapshots before that rollback; then `tags.expire` deletes the tag"
+            "Expire the snapshots before that rollback; then `tags.expire` (lake tag expire) "
+            "deletes the tag"
         )
 
 

@@ -302,13 +302,13 @@ def _field(column: str, fields: Mapping[str, DataField]) -> DataField:
             raise InvalidRequestError(
                 f"the condition names {column!r}, but {around.name!r} is "
                 f"{type_to_sql(around.type)}, and conditions cannot use what is inside of lists "
-                "and maps: leave this comparison out, and filter the rows that you read"
+                "and maps: read the rows without this comparison, then filter them"
             )
         whole = column.partition(".")[0]
         if whole in fields and not any(name.startswith(f"{whole}.") for name in fields):
             raise InvalidRequestError(
                 f"the condition names {column!r}, but conditions cannot use the fields inside of "
-                f"column {whole!r}: leave this comparison out, and filter the rows that you read"
+                f"column {whole!r}: read the rows without this comparison, then filter them"
             )
         raise InvalidRequestError(
             f"the condition names {column!r}, which is not a column; the columns are "

@@ -298,7 +298,7 @@ def test_what_is_no_condition_is_refused_by_its_text(text, told):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("list.element", "'list' is ARRAY<INT>, .*: leave this comparison out"),
+        ("list.element", "'list' is ARRAY<INT>, .*: read the rows without this"),
         ("t.n", "not a column"),
     ],
 )
