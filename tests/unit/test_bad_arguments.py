@@ -326,7 +326,7 @@ def test_what_is_no_commit_id_is_refused_with_an_example_of_one(catalog, ask, va
         (lambda table: table.write(ROW, overwrit="table"), "write .* mean 'overwrite'"),
         (lambda table: table.write(ROW, mode="append"), "'mode': rows are added by default; over"),
         (lambda table: table.update("a = 1", sett={"a": 2}), "update .* mean 'set'"),
-        (lambda table: table.update("a = 1", {"aa": 2}), r"columns are a; got .*mean 'a'"),
+        (lambda table: table.update("a = 1", {"aa": 2}), r"columns are a; did you mean 'a'"),
         (lambda table: table.delete(wher="a = 1"), "delete .* mean 'where'"),
         (lambda table: table.scan(colums=["a"]), "scan .* mean 'columns'"),
         (lambda table: table.changes(0, up_to=1), "changes .* mean 'upto'"),

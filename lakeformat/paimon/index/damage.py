@@ -17,5 +17,5 @@ def missing_file(
     """Return the error for a missing file that ``referrer`` names; ``otherwise`` is the advice."""
     return CorruptTableError(
         f"{uri} is missing although {referrer} refers to it; if its snapshot has just expired, "
-        f"repeat the call, otherwise {otherwise}"
+        f"repeat the call. Otherwise {otherwise}"
     )

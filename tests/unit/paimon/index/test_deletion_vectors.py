@@ -189,7 +189,7 @@ def test_a_magic_nobody_knows_is_refused():
 
 
 def test_a_missing_file_is_named_with_what_to_do():
-    with pytest.raises(CorruptTableError, match=r"index-1 is missing .* read again"):
+    with pytest.raises(CorruptTableError, match=r"index-1 is missing .* repeat the call"):
         read_deletion_vectors(MemoryStorage("empty"), "index-1", [])
 
 

@@ -66,5 +66,5 @@ def test_a_file_of_another_size_is_named():
 
 
 def test_a_missing_file_is_named_with_what_to_do():
-    with pytest.raises(CorruptTableError, match=r"index-0 is missing .* read again"):
+    with pytest.raises(CorruptTableError, match=r"index-0 is missing .* repeat the call"):
         read_hash_index(MemoryStorage("empty"), "index-0", count=1)
