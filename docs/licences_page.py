@@ -56,9 +56,9 @@ NOTES = {
 _HEAD = """\
 This project is licensed under [Apache-2.0](../LICENSE). It ships none of the packages below: pip
 installs them from your package index. The licences come from the metadata of each package (its
-SPDX expression, else its classifiers, else its licence field). The versions are those of
-[requirements/tested.txt](../requirements/tested.txt), on Linux with Python 3.11. Another version
-can have another licence.
+SPDX expression; without one, its classifiers; without both, its licence field). The versions are
+those of [requirements/tested.txt](../requirements/tested.txt), on Linux with Python 3.11. Another
+version can have another licence.
 
 A wheel can bundle libraries with licences of their own. Look into its `.dist-info`: many wheels
 have these licences in the folder `licenses`; some, such as `obstore`, only list the libraries in

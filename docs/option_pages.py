@@ -61,7 +61,7 @@ def other_engines_page(generated: str) -> str:
     lines += [
         "Paimon's Java library, Flink and Spark know options of Paimon tables that this library",
         "does not implement. This page has the effect of each in this library. Those of the last",
-        "section can prevent that a table is read or written.",
+        "section can prevent reads or writes of a table.",
     ]
     return "\n".join([*lines, *_theirs(), *_layout(), *_meaning()]) + "\n"
 
@@ -94,14 +94,17 @@ def _meaning() -> list[str]:
         *("", "## Refused, operation by operation", ""),
         "These affect rows or give a guarantee, and this version does not implement them. The",
         "operations of the last column are refused with the name of the option; all other",
-        "operations work. A *read* is one of the rows of a snapshot; *changes* are read between",
-        "snapshots. A *write* can also be an update or a delete of rows. A *commit* is here one",
-        "that writes no rows, such as to drop partitions, roll back or analyze. An *expire*",
-        "deletes snapshots, also in a rollback. An unlisted key",
-        f"that begins with {prefixes}",
-        "is treated like the last line. With an allowed value no operation is refused; for",
-        "`metadata.iceberg.storage` see [publishing](../publish.md). `create_table` and",
-        "`alter_table` refuse to set any other value.",
+        "operations work:",
+        "",
+        "- `read` reads the rows of a snapshot, and `changes` the changes between snapshots.",
+        "- `write` also updates and deletes rows.",
+        "- `commit` commits without rows, such as to drop partitions, roll back or analyze.",
+        "- `expire` deletes snapshots, also in a rollback.",
+        "",
+        "With an allowed value, and without the option, no operation is refused. An empty cell: no",
+        "value is allowed. For `metadata.iceberg.storage` see [publishing](../publish.md).",
+        "`create_table` and `alter_table` refuse to set any other value. The last row is for",
+        f"unlisted keys that begin with {prefixes}.",
         *("", "| option | meaning | allowed values | refused operations |", "|---|---|---|---|"),
         *(
             f"| `{key}` | {option.says} | {_values(option)} | {_refused(option)} |"

@@ -217,8 +217,8 @@ class PublicationOptions:
         "iceberg.on-unpublishable",
         one_of(FAIL, REWRITE),
         FAIL,
-        "How a published table gets new columns of type `TIMESTAMP` or `TIMESTAMP_LTZ` with at "
-        "most 3 digits, which some readers of Iceberg cannot read. `rewrite`: with 6 digits. "
-        "`fail`: unchanged, despite its name. Types that cannot be published are always refused. "
-        "Other engines ignore the option.",
+        "For new columns of published tables, of type `TIMESTAMP` or `TIMESTAMP_LTZ` with at most "
+        "3 digits, which some readers of Iceberg cannot read. `rewrite`: the column gets 6 digits. "
+        "`fail`: it keeps its type, despite the name of the value. Types that cannot be published "
+        "are always refused. Other engines ignore the option.",
     )

@@ -34,62 +34,65 @@ class TimeTravelOptions:
             "incremental",
         ),
         "default",
-        "The state that a scan reads by default: the newest, that of the newest compaction, or the "
-        "one that another option names. For streams, the call gives the start.",
+        "The state that a scan reads if its call names none: the newest, that of the newest "
+        "compaction, or the one that another option names. For streams, the call gives the start.",
         older_keys=("log.scan",),
     )
     scan_snapshot_id = Option(
         "scan.snapshot-id",
         OPTIONAL_NUMBER,
         "",
-        "By default, a scan reads the snapshot with this number.",
+        "A scan whose call names no state reads the snapshot with this number.",
     )
     scan_tag_name = Option(
         "scan.tag-name",
         TEXT,
         "",
-        "By default, a scan reads the state of this tag.",
+        "A scan whose call names no state reads the state of this tag.",
     )
     scan_version = Option(
         "scan.version",
         TEXT,
         "",
-        "By default, a scan reads the tag with this name; if there is none, the snapshot with this "
-        "number, or, for watermark-1700000000000, the first one that has reached this watermark.",
+        "A scan whose call names no state reads the tag with this name; if there is none, the "
+        "snapshot with this number, or, for watermark-1700000000000, the first one that has "
+        "reached this watermark.",
     )
     scan_timestamp = Option(
         "scan.timestamp",
         TEXT,
         "",
-        "By default, a scan reads the newest snapshot at or before this time, such as 2024-01-31 "
-        "10:00:00, in the time zone of the reading machine.",
+        "A scan whose call names no state reads the newest snapshot at or before this time, such "
+        "as 2024-01-31 10:00:00, in the time zone of the reading machine.",
     )
     scan_timestamp_millis = Option(
         "scan.timestamp-millis",
         OPTIONAL_MILLIS,
         "",
-        "By default, a scan reads the newest snapshot at or before this time.",
+        "A scan whose call names no state reads the newest snapshot at or before this time.",
         older_keys=("log.scan.timestamp-millis",),
     )
     scan_watermark = Option(
         "scan.watermark",
         OPTIONAL_MILLIS,
         "",
-        "By default, a scan reads the oldest snapshot whose watermark is this or later.",
+        "A scan whose call names no state reads the oldest snapshot whose watermark is this or "
+        "later.",
     )
     scan_file_creation_time_millis = Option(
         "scan.file-creation-time-millis",
         OPTIONAL_MILLIS,
         "",
-        "By default, a scan reads only the files of the newest snapshot that were written at this "
-        "time or later.",
+        "A scan whose call names no state reads only the files of the newest snapshot that were "
+        "written at this time or later.",
     )
     scan_creation_time_millis = Option(
         "scan.creation-time-millis",
         OPTIONAL_MILLIS,
         "",
-        "By default, a scan reads the oldest snapshot at or after this time; if all snapshots are "
-        "before or after this time, the option works like scan.file-creation-time-millis.",
+        "A scan whose call names no state reads the oldest snapshot at or after this time; if all "
+        "snapshots are before or after this time, the option works like "
+        "scan.file-creation-time-millis.",
     )
     incremental_between = Option(
         "incremental-between",
