@@ -264,8 +264,8 @@ def check_warehouse(warehouse: str) -> Finding:
     """Check that this user can create files in the warehouse, or in the nearest existing folder
     above it.
 
-    A probe file is created and deleted; no folder is created. A warehouse that is not a local
-    folder is not probed: the finding is a warning.
+    A probe file is created and deleted; no folder is created. A warehouse outside of the
+    local file system is not probed: the finding is a warning.
     """
     name = "warehouse"
     try:

@@ -53,8 +53,8 @@ class Environment:
         """Sleep before a retry, with random jitter, so that competing writers wake at different
         times.
 
-        Without jitter, the pause is ``least_millis`` milliseconds after the first failure, and
-        doubles with each further failure up to ``longest_millis``.
+        The pause is ``least_millis`` milliseconds after the first failure, and doubles with each
+        further failure up to ``longest_millis``. The jitter adds up to 20 %.
         """
         millis = min(least_millis * 2 ** (failures - 1), longest_millis)
         self.sleep_seconds(millis / 1000 * (1 + _JITTER * self.random_fraction()))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes the schema of a Paimon table, unless its published Iceberg table cannot have the new
-schema.
+"""Changes the schema of a Paimon table, and refuses changes that its published Iceberg table cannot
+have.
 """
 
 from __future__ import annotations

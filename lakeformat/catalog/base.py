@@ -109,8 +109,9 @@ class Catalog(CatalogPlaces):
     def drop_database(self, name: str, *, cascade: bool = False, missing_ok: bool = False) -> None:
         """Delete a database. With ``cascade`` its tables are dropped first, as by ``drop_table``.
 
-        Without ``cascade`` a database with tables raises ``InvalidRequestError``. A missing
-        database raises ``NotFoundError``, unless ``missing_ok`` is True.
+        A catalog of directories then also deletes all other files in the directory of the
+        database. Without ``cascade`` a database with tables raises ``InvalidRequestError``. A
+        missing database raises ``NotFoundError``, unless ``missing_ok`` is True.
         """
         check_name("database", name)
         refuse_system_database(name)
@@ -378,7 +379,7 @@ class Catalog(CatalogPlaces):
     def _remove_database(self, name: str, *, cascade: bool) -> None: ...
 
     def _likely_tables(self, database: str) -> set[str]:
-        """Return the names of all tables, and perhaps other names, with a single request."""
+        """Return the names of all tables with one request; other names may be among them."""
         return {*self._table_names(database)}
 
     @abstractmethod

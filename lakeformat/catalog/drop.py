@@ -204,15 +204,17 @@ def _remove_hidden(storage: Storage, directory: str, hidden: str | None, plan: D
 
 
 def _identity(storage: Storage, layout: TableLayout) -> str:
-    """Return a hash of the first schema file, which contains its creation time; "" without a
-    schema.
+    """Return a hash of the first schema file; "" if there is no schema.
+
+    The file contains its creation time, so a table that is created again has another hash.
     """
     known = schema_ids(storage, layout)
     return hashlib.sha256(storage.read(layout.schema(known[0]))).hexdigest() if known else ""
 
 
 def _outside(storage: Storage, plan: DropPlan) -> list[tuple[Storage, str]]:
-    """Return the storage and the table's directory for each external path where the drop deletes.
+    """Return the storage and the table's directory for each external path in which the drop deletes
+    files.
 
     A path with the mark of a migration is left out, because a drop keeps registered files. A path
     that contains another table raises ``InvalidRequestError``.

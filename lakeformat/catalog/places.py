@@ -78,7 +78,7 @@ class CatalogPlaces(ABC):
     def _files_of(self, name: TableName) -> TableLayout:
         """Return the paths of a table's files.
 
-        After an interrupted rename in a SQL catalog, these may still be in the old directory.
+        After an interrupted rename in a SQL catalog, the paths may still be in the old directory.
         """
         return self._layout(name)
 

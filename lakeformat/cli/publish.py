@@ -53,7 +53,8 @@ def publish(
 
     Commits of this program publish without this command, unless the option iceberg.publish-mode is
     async. With --check the exit code is 1 if the metadata is behind the table or names other files,
-    or if a reader of Iceberg fails or returns other rows, unless it cannot read such tables.
+    or if a reader of Iceberg fails or returns other rows. A reader that cannot read such tables
+    does not change the exit code.
 
     An example: lake publish shop.orders
     """

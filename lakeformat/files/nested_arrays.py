@@ -64,8 +64,9 @@ def map_entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def present_entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return keys and items of the maps that are not null, also for a slice, which
-    ``MapArray.keys`` ignores.
+    """Return the keys and items of the maps that are not null.
+
+    For a slice, only the maps of the slice count; ``MapArray.keys`` returns all keys.
     """
     kind = array.type
     as_lists = pa.list_(pa.struct([kind.key_field, kind.item_field]))

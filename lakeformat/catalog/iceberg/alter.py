@@ -83,7 +83,7 @@ def alteration_of(table: str, changes: Sequence[SchemaChange]) -> Alteration:
 
 
 def alter_opened(table: IcebergTable | MixedTable, alteration: Alteration) -> None:
-    """Make all changes of an opened table, or none; both stores of a Mixed table are changed."""
+    """Make all changes to an opened table, or none; both stores of a Mixed table are changed."""
     if isinstance(table, IcebergTable):
         require_no_store_mark(alteration.properties, table.location)
         alter(table._handle, alteration)

@@ -17,7 +17,7 @@ __all__ = ["CatalogPointer", "Names"]
 
 
 class Names(Protocol):
-    """The operations that ``CatalogPointer`` needs of a catalog service."""
+    """The operations of a catalog service that ``CatalogPointer`` needs."""
 
     def answer(self, name: TableName) -> Answer:
         """Return the metadata file and storage options of a table, or raise ``NotFoundError``."""

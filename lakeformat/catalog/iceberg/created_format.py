@@ -54,7 +54,7 @@ def require_harmless(properties: Mapping[str, str]) -> None:
 
 def require_no_store_mark(properties: Mapping[str, str | None], table: str) -> None:
     """Raise ``InvalidRequestError`` if an alter of an Iceberg table sets a property that only
-    Mixed tables have: with most of them the table could not be opened any more.
+    Mixed tables have: with most such properties the table could not be opened any more.
     """
     for name in (*_OF_STORES, VERSION_FIELD):
         if properties.get(name) is not None:

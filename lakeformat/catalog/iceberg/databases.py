@@ -48,8 +48,8 @@ class IcebergDatabases(ABC):
     def require_exists(self) -> None:
         """Raise ``NotFoundError`` if the SQL database certainly does not have this catalog.
 
-        It then lacks the SQL tables of Iceberg catalogs, or has only other catalogs. Metastores
-        other than a SQL database are not checked.
+        The SQL database then lacks the SQL tables of Iceberg catalogs, or has only other catalogs.
+        Metastores other than a SQL database are not checked.
         """
         self._metastore.require_exists()
 
@@ -84,8 +84,8 @@ class IcebergDatabases(ABC):
     ) -> list[IcebergDropPlan]:
         """Return the plan of ``drop_database`` for each table; nothing is changed.
 
-        A missing database, and a table that cannot be dropped, raise the same errors as in
-        ``drop_database``.
+        A missing database, a database with tables without ``cascade``, and a table that cannot be
+        dropped raise the same errors as in ``drop_database``.
         """
         tables = self.list_tables(name)
         if tables and not cascade:

@@ -181,7 +181,7 @@ class _Lock:
 
     The metastore deletes the lock of a process that died, but only after some minutes.
 
-    It is a class and not a generator, because a generator cannot pass on an exception of Thrift.
+    This is a class and not a generator, because a generator cannot pass on an exception of Thrift.
     """
 
     def __init__(

@@ -130,6 +130,6 @@ class Metastore(ABC):
     def require_exists(self) -> None:  # noqa: B027 - a service or a directory is one catalog
         """Raise ``NotFoundError`` if a SQL database certainly does not have this catalog.
 
-        It then lacks the SQL tables of Iceberg catalogs, or has only other catalogs. Other
-        metastores do nothing.
+        The SQL database then lacks the SQL tables of Iceberg catalogs, or has only other catalogs.
+        Other metastores do nothing.
         """

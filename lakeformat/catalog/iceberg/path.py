@@ -60,7 +60,7 @@ class PathMetastore(Metastore):
         """Return the names of the directories in the warehouse that are databases of Iceberg
         tables.
 
-        Directories of Paimon databases, and tables beside the databases, are left out.
+        Directories of Paimon databases, and tables directly in the warehouse, are left out.
         """
         return [
             entry.name

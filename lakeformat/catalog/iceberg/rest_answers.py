@@ -61,10 +61,10 @@ def _address(members: Mapping[str, Any], subject: str) -> str:
 
 
 def _credentials(members: Mapping[str, Any], address: str, subject: str) -> dict[str, str]:
-    """Return the credentials whose prefix is the longest that ``address`` begins with; empty if
-    there are none.
+    """Return the credentials for ``address``; empty if there are none.
 
-    They replace options with the same keys in the member ``config`` of the answer.
+    If ``address`` begins with the prefixes of several credentials, the longest prefix wins. The
+    credentials replace options with the same keys in the member ``config`` of the answer.
     """
     found: dict[str, str] = {}
     longest = -1

@@ -122,8 +122,9 @@ def _statistics(listed: str, before: Json, after: Json) -> Iterator[Json]:
 
 
 def _last_column(listed: str, after: Json) -> Json:
-    """Return ``last-column-id`` if ``listed`` is ``schemas``, because some services require it
-    beside a new schema; an empty dict for the other lists of the metadata.
+    """Return a dict with ``last-column-id`` if ``listed`` is ``schemas``, else an empty dict.
+
+    Some services require this id beside a new schema.
     """
     return {"last-column-id": after["last-column-id"]} if listed == "schemas" else {}
 

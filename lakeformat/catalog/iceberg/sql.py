@@ -220,7 +220,7 @@ class SqlMetastore(NamedFilesMetastore):
         self.leases(table_uuid).forget()
 
     def more_about_missing(self) -> str:
-        """Return the end of a message that names the other catalogs in the SQL database; "" if
+        """Return the end of a message: the names of the other catalogs in the SQL database; "" if
         there are none.
         """
         with self._database.reading("list the catalogs") as connection:

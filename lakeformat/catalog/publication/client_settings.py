@@ -63,8 +63,8 @@ def client_settings(options: TableOptions, kind: str, given: Mapping[str, str]) 
 
 
 def _require_hive(options: Mapping[str, str]) -> None:
-    """Raise ``UnsupportedError`` if a Java class is set that reaches another service, such
-    as Glue.
+    """Raise ``UnsupportedError`` if the table sets a Java class for another service, such as
+    Glue.
     """
     named = options.get(_CLIENT_CLASS, "").strip()
     if named and not named.endswith("HiveMetaStoreClient"):

@@ -87,9 +87,9 @@ def clone_table(
     """Copy a table into a catalog as ``database.table``: one snapshot, or with ``full`` everything.
 
     ``snapshot`` (a snapshot id) or ``tag`` chooses the snapshot, with its columns and options;
-    default: the newest snapshot. ``full`` copies all snapshots, tags, branches and changelogs, also
-    if the source is only a branch of the table, but not the progress of consumers. The source is
-    only read. If another table has the name, ``AlreadyExistsError`` is raised.
+    default: the newest snapshot. ``full`` copies all snapshots, tags, branches and changelogs of
+    the table, even if the source is one of its branches. The progress of consumers is not copied.
+    The source is only read. If another table has the name, ``AlreadyExistsError`` is raised.
 
     Of a Mixed table, the merged rows of one state become a new Mixed table in a catalog of Iceberg
     tables; ``snapshot`` is a position or a snapshot id of either store.

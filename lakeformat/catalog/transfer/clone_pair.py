@@ -116,8 +116,8 @@ class _PairClone:
     def is_compared(self) -> bool:
         """Return True if an earlier attempt has compared all rows.
 
-        Such an attempt has already removed the mark of the change store. Stores that any other
-        attempt of this clone has left are dropped.
+        Such an attempt has already removed the mark of the change store. If an earlier attempt has
+        not compared all rows, return False and drop its stores.
         """
         left = self.require_free()
         if len(left) > 1 and CLONING not in self.handle(self.change).load().metadata.properties:

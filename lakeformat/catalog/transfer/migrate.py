@@ -92,9 +92,9 @@ def migrate_directory(
     into the table.
 
     To resume an interrupted migration, repeat the call. If another table has the name,
-    ``AlreadyExistsError`` is raised. Buckets in ``options`` raise ``InvalidRequestError``; without
-    ``copy``, so do files that belong to another table. ``dry_run`` only lists the files, and what
-    would be done with each.
+    ``AlreadyExistsError`` is raised. ``InvalidRequestError`` is raised if ``options`` set buckets,
+    and, without ``copy``, if files belong to another table. ``dry_run`` only lists the files, and
+    what would be done with each.
     """
     storage, root = open_storage(source, storage_options)
     directory = find_plain_files(storage, root)

@@ -69,7 +69,7 @@ def find_plain_files(storage: Storage, root: str) -> PlainDirectory:
     """Return all Parquet and ORC files below a directory, with their partitions.
 
     ``InvalidRequestError`` is raised if a table is in the directory, below or above it. The same
-    error is raised for files with different partition columns, and without a data file.
+    error is raised for files with different partition columns, and if there is no data file.
     ``NotFoundError`` is raised for a missing directory, and ``UnsupportedError`` for a file of
     another format.
     """
@@ -190,9 +190,9 @@ def _names(name: str, uri: str, found: FileFormat) -> bool:
 
 
 def _plain(field: pa.Field) -> pa.Field:
-    """Return the column as nullable, not as dictionary, and not as large string or binary.
+    """Return the column as nullable, with a plain type for a dictionary, large string or large binary.
 
-    Footers do not guarantee NOT NULL, and tables lack the other types.
+    Footers do not guarantee NOT NULL, and tables have none of these types.
     """
     kind = field.type
     if pa.types.is_dictionary(kind):

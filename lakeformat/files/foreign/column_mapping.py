@@ -100,7 +100,7 @@ class ColumnMapping:
         """Return ``batch`` with the column names of the table, and with the casts done.
 
         Raise ``InvalidRequestError``, with row and column, for a value that cannot be cast.
-        ``first_row`` is the number in the file of the first row.
+        ``first_row`` is the number that the first row of the batch has in the file.
         """
         if not self.sources and not self.casts:
             return batch

@@ -80,7 +80,7 @@ class TextDialect:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> TextDialect:
-        """Return the dialect with the given values, by attribute name; a None is the default."""
+        """Return the dialect with the given values, by attribute name; None means the default."""
         said = {name: given.get(name) for name in DIALECT_NAMES}
         return cls(**{name: value for name, value in said.items() if value is not None})
 

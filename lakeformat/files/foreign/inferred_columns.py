@@ -248,8 +248,8 @@ def _holds_doubles(kind: pa.DataType) -> bool:
 
 
 def rounded_numbers(values: pa.Array, name: str) -> Iterator[tuple[str, float]]:
-    """Yield the path of each part of a column that has a number that a DOUBLE may have rounded, and
-    the first such number.
+    """Yield each part of a column in which a DOUBLE may have rounded a number: its path, and the
+    first such number.
     """
     if pa.types.is_list(values.type):
         yield from rounded_numbers(values.flatten(), f"{name}.element")
