@@ -108,10 +108,10 @@ ExternalRootOption = Annotated[
 
 
 def named_warehouse(context: typer.Context) -> str:
-    """Return the warehouse typed after the command, else before the command, else in the
-    environment.
+    """Return the warehouse typed after the command, before the command, or in the environment.
 
-    Default: ``DEFAULT_WAREHOUSE``. An empty one raises ``InvalidRequestError``.
+    The first of these that is given counts; default: ``DEFAULT_WAREHOUSE``. An empty text raises
+    ``InvalidRequestError``.
     """
     given: dict[str, str] = {}
     for place in (context.find_root(), context):  # the later one wins

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens files of tables whose addresses come from a catalog.
+"""Opens files of tables at addresses that a catalog names.
 
 Any program with write access to the catalog can make the catalog name any file. So only files
 below the warehouse, or below a directory that the caller allows, are read.

@@ -94,8 +94,8 @@ def _loaded(store: TableHandle, *, is_required: bool) -> LoadedMetadata | None:
 def files_to_drop(metastore: Metastore, loaded: LoadedMetadata) -> ExclusiveFiles:
     """Return the files of a table that ``drop_stores`` deletes with ``purge``.
 
-    A metastore of directories deletes nothing outside of the table's directory; those files are
-    only counted. Raise ``UnsupportedError`` if the property ``gc.enabled`` is false.
+    A metastore of directories does not delete files outside of the table's directory, and only
+    counts them. Raise ``UnsupportedError`` if the property ``gc.enabled`` is false.
     """
     found = files_to_purge(loaded)
     if not metastore.is_directory:

@@ -37,9 +37,9 @@ def clone_database(
 ) -> Iterator[TableOutcome[CloneReport]]:
     """Clone tables of a database into database ``to``, and yield the outcome of each.
 
-    ``to`` is created if it does not exist, but ``dry_run`` requires that it exists; default: the
-    same name. The regular expression ``including`` must match the whole name of a table; tables
-    whose whole name ``excluding`` matches are left out.
+    The default of ``to`` is the same name. The database is created if it does not exist, but
+    ``dry_run`` requires that it exists. The regular expression ``including`` must match the whole
+    name of a table; tables whose whole name ``excluding`` matches are left out.
 
     An error, such as a table that already exists, is part of the outcome of its table, and does not
     stop the tables after it. Repeat the call to clone the tables that are missing.

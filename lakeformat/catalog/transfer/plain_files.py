@@ -190,9 +190,9 @@ def _names(name: str, uri: str, found: FileFormat) -> bool:
 
 
 def _plain(field: pa.Field) -> pa.Field:
-    """Return the column as nullable, with a plain type for a dictionary, large string or large binary.
+    """Return the column as nullable, and not as dictionary, large string or large binary.
 
-    Footers do not guarantee NOT NULL, and tables have none of these types.
+    Footers do not guarantee NOT NULL, and tables have none of these three types.
     """
     kind = field.type
     if pa.types.is_dictionary(kind):

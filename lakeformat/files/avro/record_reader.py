@@ -223,7 +223,7 @@ class RecordReader:
     def _number_lists(
         self, shape: ListShape, counts: Numbers, keys: Collection[int] | None
     ) -> Lists:
-        """Read one list of every record, whose items are numbers or pairs of numbers.
+        """Read one list of numbers, or of pairs of numbers, of every record.
 
         Only pairs with a key in ``keys`` are returned; None returns all.
         """

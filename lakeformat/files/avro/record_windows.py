@@ -4,8 +4,8 @@
 The start of a record is known only after the record before it has been read. So each occurrence of
 the text, such as ``PARQUET``, is treated as a value of the text field. From there all records are
 read at once to their ends: the end of a record is the start of the next one. Then the fields before
-the text are read from these starts. They must end exactly at the occurrences of the text, which
-proves that all records are correct. The general decoder reads files of any other structure.
+the text are read from these starts. These fields must end exactly at the occurrences of the text,
+which proves that all records are correct. The general decoder reads files of any other structure.
 """
 
 from __future__ import annotations
