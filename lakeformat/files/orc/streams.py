@@ -88,7 +88,7 @@ class _Stripe:
         self._places = _places(streams, stripe)
 
     def check(self, number: int) -> None:
-        """Check the streams of the type with this number, without those of types inside of it."""
+        """Check the streams of the type with this number, not those of the types inside of it."""
         kind = self._tail.types[number].kind
         if kind in _TEXTS:
             self._check_texts(number)

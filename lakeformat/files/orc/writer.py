@@ -90,7 +90,7 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 def _refuse_fractions_before_1970(rows: pa.Table) -> None:
     """Raise ``InvalidRequestError`` for a timestamp before 1970 with a fraction of a millisecond.
 
-    Arrow's writer stores it with the next second, which Java cannot read.
+    Arrow's writer stores such a timestamp with the next second, and Java cannot read the file.
     """
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         if any(_has_fraction_before_1970(chunk) for chunk in column.chunks):

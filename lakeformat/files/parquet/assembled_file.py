@@ -103,8 +103,9 @@ class AssembledFile:
         self._rows += rows.num_rows
 
     def close(self) -> pq.FileMetaData:
-        """Write the footer; return it without the changes of ``change_footer``, with INT96 columns
-        as 12 bytes.
+        """Write the footer; return it as it was before ``ParquetLayout.change_footer``.
+
+        In the returned footer, INT96 columns have the type of 12 bytes.
         """
         empty = footer_of(_file_of(pa.Table.from_batches([], self._layout.schema), self._layout))
         rows_at, _ = find_member(empty, 0, _ROWS)

@@ -2,7 +2,7 @@
 """Alters the columns and the properties of a table in one commit of metadata.
 
 No data file changes. Readers find columns by their ids. For a column that a file lacks, they return
-its initial default or else nulls, and they convert values that are stored in a narrower type.
+its initial default, or nulls. They convert values that are stored in a narrower type.
 """
 
 from __future__ import annotations

@@ -257,7 +257,7 @@ def _require_no_partition(metadata: TableMetadata, columns: StructType, path: Pa
 
 
 def _edited(kind: Type, path: Path, edit: Callable[[Type], Type], whole: Path) -> Type:
-    """Return the type after ``edit`` of the part that ``path`` names; errors name the path
+    """Return the type with ``edit`` applied to the part that ``path`` names; errors name the path
     ``whole``.
     """
     if not path:

@@ -76,7 +76,7 @@ class _FileGroupCompaction:
     _times: Times = field(default_factory=Times)
 
     def until_done(self) -> CompactReport:
-        """Compact until the groups of a plan are published, or no file is due.
+        """Compact until the groups of a plan are published, or no file needs to be rewritten.
 
         If the compaction fails after some commits, the attribute ``report`` of the error describes
         these commits.

@@ -95,7 +95,7 @@ def copy_choice(plan: CompactPlan) -> CopyChoice:
 
 
 def _may_copy(file: PlannedFile, plan: CompactPlan) -> bool:
-    """Return True for a large Parquet file of the current partition spec without deletes."""
+    """Return True for a large Parquet file without deletes and with the current partition spec."""
     split = file.split
     return (
         split.file.format is FileFormat.PARQUET

@@ -131,8 +131,9 @@ def _file_order(metadata: TableMetadata, rows: RowOrder, order_id: int, text: st
 
 
 def _of_table(metadata: TableMetadata, order: SortOrder) -> SortOrder:
-    """Return the table's sort order with the keys of ``order``; if the table has none, ``order``
-    with the id 0.
+    """Return the sort order of the table that has the same keys as ``order``.
+
+    If there is none, return ``order`` with the id 0.
     """
     for known in metadata.sort_orders:
         if known.fields == order.fields:

@@ -85,8 +85,9 @@ class CompactOptions:
 
     @property
     def most_commits(self) -> int | None:
-        """The largest number of commits without a conflict; None without partial progress, for a
-        single commit.
+        """The largest number of commits, to which conflicts can add more.
+
+        None without partial progress: then there is a single commit.
         """
         if self.max_commits is None:
             return _MOST_COMMITS if self.partial_progress else None

@@ -43,7 +43,7 @@ class CompactSettings:
 
 
 def compact_settings(metadata: TableMetadata, options: CompactOptions) -> CompactSettings:
-    """Return the settings from options, or else from table properties or defaults.
+    """Return the settings, each from the options, a table property or the default, in this order.
 
     Raise ``InvalidRequestError`` for a number out of range, or if the sizes do not ascend.
     """

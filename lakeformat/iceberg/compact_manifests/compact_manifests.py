@@ -50,8 +50,8 @@ def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactM
 
 @dataclass(slots=True)
 class _Merge:
-    """The change that replaces manifests by merged manifests, which all attempts of the commit
-    share.
+    """The change that replaces manifests by merged ones; all attempts of a commit use the same
+    merged manifests.
     """
 
     groups: list[ManifestGroup] | None = None

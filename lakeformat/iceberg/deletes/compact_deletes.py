@@ -85,7 +85,7 @@ class _DeleteCompaction:
         )
 
     def until_done(self) -> PublishedChange | None:
-        """Plan and commit until a plan is published; return None if no delete file is due."""
+        """Plan and commit until a plan is published; return None if no delete file must change."""
         carry_out(
             Steps(
                 name=f"compaction of delete files of {self.handle.uri}",

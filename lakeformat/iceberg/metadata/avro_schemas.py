@@ -162,8 +162,8 @@ def _partition_field(field: Field, named: set[str]) -> dict[str, Any]:
 
 
 def _value_type(field: str, kind: PrimitiveType, named: set[str]) -> Any:
-    """Return the schema of a partition value; a fixed type that was declared before is only
-    named.
+    """Return the schema of a partition value; for a fixed type that was declared before, return
+    only its name.
     """
     declared = _TYPES.get(kind.name) or _fixed_type(field, kind)
     name = declared.get("name") if isinstance(declared, dict) else None

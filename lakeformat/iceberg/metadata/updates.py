@@ -48,7 +48,7 @@ def next_sequence_number(metadata: TableMetadata) -> int:
 def next_timestamp(metadata: TableMetadata, now_millis: int) -> int:
     """Return the time of the next snapshot in epoch milliseconds.
 
-    It is now, or the time of the newest snapshot or of the metadata if that is later.
+    It is the latest of three times: now, the newest snapshot, and the last update of the metadata.
     """
     newest = max((each.timestamp_ms for each in metadata.snapshots), default=0)
     return max(now_millis, metadata.last_updated_ms, newest)
@@ -173,10 +173,10 @@ def remove_snapshots(metadata: TableMetadata, snapshot_ids: Iterable[int]) -> Ta
 def following(
     metadata: TableMetadata, base: TableMetadata, base_file: str, now_millis: int
 ) -> TableMetadata:
-    """Return ``metadata``, which was changed from ``base``, with a new time, and with ``base_file``
-    added to the metadata log.
+    """Return ``metadata`` with a new time, and with ``base_file`` added to the metadata log.
 
-    Raise ``InvalidRequestError`` if the property for the length of the log is not a number.
+    ``metadata`` was changed from ``base``, the content of ``base_file``. Raise
+    ``InvalidRequestError`` if the property for the length of the log is not a number.
     """
     limit = int_property(metadata.properties, _PREVIOUS_FILES, _DEFAULT_PREVIOUS_FILES)
     log = (*metadata.metadata_log, MetadataLogEntry(base.last_updated_ms, base_file))

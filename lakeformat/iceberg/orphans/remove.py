@@ -220,7 +220,7 @@ def _kind(below: str) -> FileClass:
 
 
 def _objection(search: OrphanSearch, max_share: float) -> str | None:
-    """Return the reason to refuse so large a removal; None if it is allowed."""
+    """Return the reason to refuse the removal; None if it is allowed."""
     orphans, files = search.orphans, search.listing.files
     if not orphans or max_share == 1:
         return None

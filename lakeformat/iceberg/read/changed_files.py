@@ -53,7 +53,7 @@ class ChangedFile:
 def changed_files(
     before: TableState, after: TableState, conditions: Conjunction = ()
 ) -> list[ChangedFile]:
-    """Return the data files with changes that may meet the conditions; files of the earlier
+    """Return the changed data files that may have rows for the conditions; files of the earlier
     snapshot first.
     """
     mine, theirs = _manifests(before), _manifests(after)
@@ -92,7 +92,7 @@ def _has_new_deletes(mine: pa.Table, theirs: pa.Table) -> bool:
 
 
 def _without_shared(manifests: pa.Table, others: pa.Table) -> pa.Table:
-    """Leave out manifests of data files that the other snapshot has, too."""
+    """Return ``manifests`` without those manifests of data files that are also in ``others``."""
     is_shared = pc.is_in(manifests.column("manifest_path"), others.column("manifest_path"))
     return manifests.filter(pc.or_(pc.invert(is_shared), _is_deletes(manifests)))
 

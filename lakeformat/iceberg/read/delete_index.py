@@ -56,12 +56,12 @@ class _DeletesBySequence:
         self.ranges = [self.ranges[at] for at in order]
 
     def from_number(self, number: int) -> list[DeleteFile]:
-        """Return the delete files with at least this sequence number."""
+        """Return the delete files whose sequence number is at least ``number``."""
         return self.files[bisect_left(self.files, number, key=_number) :]
 
     def after(self, number: int, rows: KeyRanges) -> list[DeleteFile]:
-        """Return the delete files that have a higher sequence number and may have a key of
-        ``rows``.
+        """Return the delete files whose sequence number is higher than ``number``, and which may
+        have a key within ``rows``.
         """
         first = bisect_right(self.files, number, key=_number)
         pairs = zip(self.files[first:], self.ranges[first:], strict=True)

@@ -82,7 +82,7 @@ class EqualityDeletes:
 
 
 def read_fields(wanted: Iterable[Field], deletes: Iterable[EqualityDeletes]) -> dict[int, Field]:
-    """Return the columns to read by id: the wanted columns, then those that keys need."""
+    """Return the columns to read, by their ids: the wanted columns, then those that keys need."""
     fields = {each.id: each for each in wanted}
     keys = [each for delete in deletes for each in delete.fields.items()]
     # Another column may now have the name of a key column, so the key gets a name of its own.
@@ -223,8 +223,9 @@ class DeletedRows:
 
 
 def _kept(known: OrderedDict[_K, _V], key: _K, read: Callable[[_K], _V], most: int) -> _V:
-    """Return the cached value of a key, or read it; the cache keeps the ``most`` values used
-    last.
+    """Return the value of a key from the cache ``known``, or read it.
+
+    The cache keeps only the ``most`` values that were used last.
     """
     if key not in known:
         known[key] = read(key)

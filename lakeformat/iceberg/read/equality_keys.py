@@ -51,7 +51,7 @@ class EqualityKeys:
     """
 
     def __init__(self, columns: Sequence[pa.Array], sequence_numbers: _Positions) -> None:
-        """Build the index from the columns of all keys, and the sequence number of each key, 0 or
+        """Build the index from the columns of all keys; each key has a sequence number of 0 or
         more.
         """
         keys = [_comparable(column) for column in columns]
@@ -266,8 +266,9 @@ def _is_exact(columns: Sequence[pa.Array]) -> bool:
 
 
 def _comparable(column: pa.Array) -> pa.Array:
-    """Return floating-point numbers as their bits, with a single form of NaN; else the column
-    itself.
+    """Return a column of floating-point numbers as their bits, with a single form of NaN.
+
+    Return any other column unchanged.
     """
     if not pa.types.is_floating(column.type):
         return column

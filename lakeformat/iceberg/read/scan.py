@@ -97,8 +97,7 @@ class Scan(Results):
 
     @property
     def split_sizes(self) -> tuple[int, int]:
-        """The bytes that one task should read, and the least number of bytes that each file counts
-        as.
+        """The bytes that one task should read, and the bytes as which a smaller file counts.
 
         These are the properties ``read.split.target-size`` and ``read.split.open-file-cost``. A
         property that is not a number raises ``InvalidRequestError``.
@@ -141,7 +140,7 @@ class Scan(Results):
     def read_fields(self, split: FileSplit, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
         """Stream the columns ``fields`` of the rows that the scan selects in a split.
 
-        The fields need not be columns of the scan: the position of a row, for example.
+        They may be fields that are not columns of the scan, such as the position of a row.
         """
         return self._read(split, fields)
 

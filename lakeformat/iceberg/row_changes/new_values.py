@@ -30,8 +30,8 @@ class Update:
     def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows with new values.
 
-        A row keeps its row id. The sequence number of its last update is null, which stands for
-        that of this commit.
+        A row keeps its row id. The sequence number of its last update becomes null, which stands
+        for the sequence number of this commit.
         """
         own = rows.select(range(self.columns))
         found = self.assignments(own)

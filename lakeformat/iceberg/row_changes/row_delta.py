@@ -155,9 +155,9 @@ class RowDelta:
         """Raise ``CommitConflictError`` if another commit deleted rows of the planned files.
 
         If this change only adds deletes, most deletes of other commits are allowed. Deletion
-        vectors and position deletes for a single file are not: the new deletes would replace them
-        without their positions. If this change adds data files, it allows no delete of another
-        commit.
+        vectors and position deletes for a single file are not allowed: the new deletes would
+        replace them, and their positions would be lost. If this change adds data files, it allows
+        no delete of another commit.
         """
         metadata = base.loaded.metadata
         by_spec = ((metadata.spec_of(each.column("spec_id")[0].as_py()), each) for each in added)

@@ -62,7 +62,8 @@ def upsert(
 ) -> UpsertReport:
     """Add the given rows in place of the stored rows with the same keys.
 
-    With ``kinds`` a key whose last change is a delete only loses its stored rows. A repeated call
+    With ``kinds``, if the last change of a key is a delete, its stored rows are deleted and no row
+    is added. A repeated call
     with the same ``commit`` publishes nothing again. Ten conflicts in a row raise
     ``CommitConflictError``. Raise ``InvalidRequestError`` for rows that do not fit the table, for
     null keys, and, without ``kinds``, for repeated keys. With ``commit.replaces`` raise it also if

@@ -66,7 +66,7 @@ class TableUpkeep(TableHistory):
         executor: str | Executor | None = None,
         on_progress: OnProgress | None = None,
     ) -> MaintainReport:
-        """Maintain the table: compact deletes, files and manifests, expire, remove orphan files.
+        """Maintain the table: compact its files, expire snapshots, remove orphan files.
 
         Each step does only work that is due by ``health()`` and the table properties. After a
         failed step the next step runs; the report has the error. The steps are:

@@ -43,8 +43,9 @@ _INSERTED = pa.scalar("+I", pa.string())
 
 @dataclass(frozen=True, slots=True)
 class _SnapshotRange:
-    """The ids of the snapshot before a window and of its last snapshot; an id of None means before
-    the first snapshot.
+    """The ids of the snapshot before a window (``after``) and of its last snapshot (``upto``).
+
+    None means the time before the first snapshot.
     """
 
     loaded: LoadedMetadata

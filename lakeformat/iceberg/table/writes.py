@@ -41,8 +41,8 @@ class TableWrites(TableHistory):
 
         ``data`` is a pyarrow, pandas or polars object, or an iterable of these; a missing column
         gets its default or nulls. ``properties`` are added to the summary of the snapshot. A
-        repeated call with the same ``commit`` publishes nothing again: then no row is written, and
-        the rows are not compared.
+        repeated call with the same ``commit`` publishes nothing again, even if ``data`` has
+        changed.
 
         ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` the rows of matching
         partitions, ``col("ts") < "2024-01-02"`` the rows that meet a condition, and
@@ -72,9 +72,9 @@ class TableWrites(TableHistory):
 
         For a commit with ``overwrite``, pass the same ``overwrite`` here. ``upsert_by`` names the
         columns of a key: the commit then replaces the stored rows with the same key, and ``write``
-        takes ``kinds``, so that rows are also deleted. Rows with kinds are in memory until
-        ``prepare``, and one writer must get all rows of a key. Raise ``InvalidRequestError`` for a
-        wrong ``overwrite`` or key, or if both are given.
+        of the writer takes ``kinds``, which can delete rows, too. Rows with kinds are in memory
+        until ``prepare``, and one writer must get all rows of a key. Raise ``InvalidRequestError``
+        for a wrong ``overwrite`` or key, or if both are given.
         """
         from lakeformat.iceberg.write.overwrite import check_overwritten
         from lakeformat.iceberg.write.prepared_writer import PreparedWriter
