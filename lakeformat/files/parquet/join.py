@@ -77,8 +77,8 @@ class RowGroups:
 
     @property
     def frame(self) -> dict[int, tuple[ThriftKind, Value]]:
-        """The members of the footer that must be equal in all joined files: schema, writer, column
-        orders.
+        """The members of the footer that must be equal in all joined files: all except the number
+        of rows and the row groups.
         """
         return {n: each for n, each in self.footer.items() if n not in (_ROWS, _ROW_GROUPS)}
 

@@ -106,8 +106,8 @@ class SoundStatistics:
 
 
 def read_footer(stream: IO[bytes]) -> tuple[pq.FileMetaData, bytes]:
-    """Return the metadata and the bytes of a footer, with as many reads as Arrow needs for the
-    metadata.
+    """Return the metadata and the bytes of a footer; Arrow needs as many reads for the metadata
+    alone.
     """
     size = stream.seek(0, io.SEEK_END)
     stream.seek(max(size - _TAIL, 0))

@@ -52,10 +52,10 @@ def upsert_messages(
 ) -> UpsertReport:
     """Publish prepared files: their rows replace the stored rows with the same keys.
 
-    Stored rows with the deleted keys of the messages are deleted. Raise ``InvalidRequestError`` if
-    a key is null or repeated, or if the partition spec was changed since the files were written.
-    With ``commit.replaces`` raise it also if a later commit may have changed rows with the same
-    keys.
+    Stored rows with keys in ``deleted_keys`` of the messages are deleted. Raise
+    ``InvalidRequestError`` if a key is null or repeated, or if the partition spec was changed since
+    the files were written. With ``commit.replaces`` raise it also if a later commit may have
+    changed rows with the same keys.
     """
     request = ChangeRequest(
         operation=RowOperation.UPSERT,
