@@ -161,7 +161,8 @@ def value_from_json(value: Any, kind: Type) -> pa.Array:
             return pa.ListArray.from_arrays(pa.array([0, len(parts)]), elements).cast(arrow_type)
         case MapType():
             raise UnsupportedError(
-                "this version does not read defaults of map columns: use another engine"
+                f"this version does not read the default of a field of type {kind}: use another "
+                "engine"
             )
     return _primitive_value(value, kind)
 

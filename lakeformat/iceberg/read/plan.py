@@ -271,7 +271,10 @@ class _Planner:
         if not self.conditions:
             return mask
         specs = manifests.column("partition_spec_id").to_numpy()
+        known = {each.spec_id for each in self.state.metadata.partition_specs}
         for spec_id in np.unique(specs[mask]):
+            if spec_id not in known:
+                continue  # reading the manifest raises the error
             rows = np.flatnonzero(mask & (specs == spec_id))
             spec = self.state.metadata.spec_of(int(spec_id))
             summaries = _summaries(manifests.take(array_of(rows)), len(spec.fields))

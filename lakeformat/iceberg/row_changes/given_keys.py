@@ -59,8 +59,8 @@ def key_fields(schema: Schema, names: Sequence[str] | None) -> tuple[Field, ...]
         names = [schema.name_of(each) or "" for each in schema.identifier_field_ids]
         if not names:
             raise InvalidRequestError(
-                "the table has no identifier fields, so the key of its rows is not known: name its "
-                "columns, as in by=['id']"
+                "the table has no identifier fields, so the key of its rows is not known: name the "
+                "key columns, as in by=['id']"
             )
     if isinstance(names, str) or not names:
         raise InvalidRequestError(

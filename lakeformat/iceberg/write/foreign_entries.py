@@ -90,8 +90,8 @@ def require_present(loaded: LoadedMetadata, uri: str, entries: Iterable[pa.Table
         missing, count = paths[there.index(False)], there.count(False)
         raise InvalidRequestError(
             f"{count} of {len(paths)} files to commit to {uri} {'does' if count == 1 else 'do'} "
-            f"not exist, such as {missing}: an abort of the message or an orphan removal has "
-            "deleted it. Nothing was published: write the rows again"
+            f"not exist, such as {missing}: probably an abort of the message or an orphan removal "
+            "has deleted it. Nothing was published: write the rows again"
         )
 
 

@@ -261,7 +261,8 @@ def _require_own_files(pair: LoadedPair, name: str) -> None:
             f"{counted(len(shared), 'file')} of the change store, such as "
             f"{base[shared[0]].address}: run `lake --format iceberg compact {name} "
             f"--strategy full`, then `lake --format iceberg expire {name}`, until no snapshot "
-            "needs them"
+            "needs them. It keeps snapshots for 'snapshot.keep.duration'; --older-than shortens "
+            "that"
         )
 
 

@@ -48,7 +48,7 @@ def check_existing_keys(state: MixedState) -> int:
                 f"{state.base.places.uri} cannot be adopted with the key {', '.join(names)}: "
                 f"{counted(found.repeated_rows, 'row')}{_where(partition)} share their key with "
                 f"another row, such as {'; '.join(found.examples[:2])}. Nothing was changed: "
-                "delete all rows but one of each key, or choose another key"
+                "keep only one row of each key, or choose another key"
             )
     return rows
 

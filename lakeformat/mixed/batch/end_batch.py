@@ -74,8 +74,9 @@ def end_batch(pair: StorePair, *, dry_run: bool) -> EndedBatches:
             StoredLease(held.number + 1, environment.new_id(), 0)
         ):
             raise LockUnavailableError(
-                f"another batch on {pair.base.uri} took over the lease {place} at the same moment, "
-                "so no batch was ended: repeat the call to end that batch"
+                f"the lease {place} of {pair.base.uri} was taken over at the same moment, by a new "
+                "batch or another `lake end-batch`, so this call ended no batch. Look with dry_run "
+                "(--dry-run) which batches are open, and repeat the call only to end one of those"
             )
         end_dead_batches(pair)
         if transactions:

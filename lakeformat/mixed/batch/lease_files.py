@@ -101,8 +101,9 @@ class LeaseFiles:
             return create_once(storage, path, _content(lease))
         except CommitOutcomeUnknownError:
             raise LockUnavailableError(
-                f"the storage did not confirm the lease {storage.uri(path)}, so no batch began: "
-                f"retry. If the lease was written, it ends in {self._lifetime_millis // 1000} s"
+                f"the storage did not confirm that it wrote the lease {storage.uri(path)}. Nothing "
+                "was published: retry. If the lease was written, it ends in at most "
+                f"{self._lifetime_millis // 1000} s"
             ) from None
         except UnsupportedError as error:
             raise UnsupportedError(

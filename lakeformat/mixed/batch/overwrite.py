@@ -101,9 +101,9 @@ class Replaced:
             named = " and ".join(sorted(choice.condition.columns))
             raise UnsupportedError(
                 f"an overwrite of {metadata.location} replaces whole partitions, but partition "
-                f"values do not decide a condition on {named}. Pass 'partitions' to replace the "
-                "partitions of the new rows, or delete the old rows with delete(where) and write "
-                "the new ones"
+                f"values do not decide a condition on {named}. Delete the old rows with "
+                "delete(where) and write the new ones. In a table with partitions you can instead "
+                "overwrite 'partitions', all partitions that have new rows"
             )
 
     def files(self, metadata: TableMetadata, entries: pa.Table) -> ChangedFiles:

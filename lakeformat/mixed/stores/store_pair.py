@@ -51,11 +51,11 @@ class LoadedPair:
         names = _key_names(self.base)
         found = {each.name: each for each in schema.fields}
         if not names or (unknown := [name for name in names if name not in found]):
+            wrong = f"names {unknown[0]!r}, which is not a column" if names else "names no column"
             raise CorruptTableError(
-                f"the property {PRIMARY_KEY!r} of {self.base.places.uri} is "
-                f"{self.base.metadata.properties.get(PRIMARY_KEY)!r}, but the columns are "
-                f"{', '.join(found)}: with the program that changed it, correct the property"
-                + (f", which names {unknown[0]!r}" if names else "")
+                f"the property {PRIMARY_KEY!r} of {self.base.places.uri} {wrong}. The columns are "
+                f"{', '.join(found)}: with the program that changed the property or renamed the "
+                "column, undo that in both stores"
             )
         return tuple(found[name] for name in names)
 

@@ -16,7 +16,7 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.executor import Executor
 from lakeformat.paimon.commit.redo import files_taken_out
 from lakeformat.paimon.expiry_race import again_if_overtaken
-from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.handle import TableHandle, crosses_partitions, has_hash_index
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
@@ -78,11 +78,13 @@ class _Check:
         for name in self.checks.not_null:
             self._require_whole_rows(name)
         keys = [field for field in schema.fields if field.name in schema.primary_keys]
+        # Here a search of the writer puts a key into one place. Two writers may have failed to.
+        is_searched = crosses_partitions(self.handle) or has_hash_index(self.handle)
         rows = CheckedRows(
             location=self.handle.uri,
             fields=schema.fields,
             identifying=tuple(keys) or schema.fields[:1],
-            keys=frozenset(schema.primary_keys),
+            keys=frozenset(() if is_searched else schema.primary_keys),
             scan=self._scan,
             scan_all=partial(self._scan, with_published=True),
             memory=self.handle.options,

@@ -129,8 +129,8 @@ def _require_files(handle: TableHandle, messages: Sequence[CommitMessage]) -> No
         if not exists:
             raise InvalidRequestError(
                 f"{storage.uri(path)} does not exist: the message{_origin(message)} belongs to "
-                f"another table than {handle.uri}, or its writer removed its files; write the rows "
-                "again"
+                f"another table than {handle.uri}, or its files were deleted, for example by an "
+                "abort or an orphan removal. Write the rows again"
             )
 
 

@@ -100,4 +100,6 @@ class NewFileCheck:
         mask = there.to_numpy(zero_copy_only=False)
         if mask.any():
             [name] = columns.filter(mask).file_name.texts()[:1]
-            raise InvalidRequestError(f"{name} is in the table already, by {where}: {self.advice}")
+            raise InvalidRequestError(
+                f"{where} of {self.handle.uri} already has the file {name}: {self.advice}"
+            )

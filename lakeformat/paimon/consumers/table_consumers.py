@@ -91,8 +91,8 @@ class TableConsumers(AnyTableConsumers[int]):
             )
         if number > following:
             raise InvalidRequestError(
-                f"consumer {consumer_id!r} cannot read snapshot {number} of {self._handle.uri} "
-                f"next: the next commit makes snapshot {following}; set the consumer to snapshot "
+                f"consumer {consumer_id!r} of {self._handle.uri} cannot be set to snapshot "
+                f"{number}: the next commit makes snapshot {following}. Set it to snapshot "
                 f"{following} or an earlier one"
             )
 

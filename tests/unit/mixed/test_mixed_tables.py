@@ -69,7 +69,7 @@ def test_a_key_that_is_no_column_is_refused(pair):
     for store in ("t", "t_change_"):
         edit(pair.root / store, properties={"mixed-format.primary-key-fields": "id,no"})
     table = lake.open_table(pair.location)
-    with pytest.raises(lake.CorruptTableError, match="correct the property, which names 'no'"):
+    with pytest.raises(lake.CorruptTableError, match="names 'no', which is not a column"):
         table.scan()
 
 

@@ -213,8 +213,11 @@ def test_a_key_that_is_there_twice_already_is_said_to_be(catalog, monkeypatch):
         patch.setattr("lakeformat.paimon.existing_keys.find_keys", find_nothing)
         for day in ("mon", "tue"):
             table.write(rows((day, 1, 1, day)))
-    with pytest.raises(CorruptTableError, match="two rows with one key, in dt=mon and in dt=tue"):
+    with pytest.raises(CorruptTableError, match="in dt=mon and in dt=tue") as refused:
         table.write(rows(("wed", 1, 2, "c")))
+    assert "find the key with check(unique=[['id']])" in str(refused.value)
+    [found] = table.check(unique=[["id"]]).failed
+    assert found.examples == ("id=1",)
 
 
 def find_nothing(handle: Any, snapshot: Any, keys: pa.Array) -> Any:
