@@ -66,6 +66,14 @@ def test_a_list_that_counts_other_files_is_damage(tmp_path, listed, error):
         made.commit().scan().count()
 
 
+@pytest.mark.parametrize("where", [None, "id = 1"])
+def test_a_manifest_of_an_unknown_spec_is_named_with_the_way_out(tmp_path, where):
+    made = MadeTable(tmp_path / "t", ID)
+    made.manifest(one_file(made, 1), partition_spec_id=4)
+    with pytest.raises(CorruptTableError, match=r"m0\.avro .*, only 0\. Roll back to an earlier"):
+        made.commit().scan(where=where).to_arrow()
+
+
 @pytest.mark.parametrize("content", [0, 1])
 def test_a_list_that_takes_data_for_deletes_or_deletes_for_data_is_damage(tmp_path, content):
     """Otherwise a table whose manifests are all listed as deletes would be empty."""
