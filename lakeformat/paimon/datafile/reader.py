@@ -182,8 +182,9 @@ class _ColumnSource:
             raise
         except InvalidRequestError as reason:
             raise InvalidRequestError(
-                f"{reason}. Change the column back to {type_to_sql(self.source.type)}, correct the "
-                "value, then change the type again"
+                f"{reason}. Change the column back to {type_to_sql(self.source.type)} and correct "
+                "the value; if the table has a primary key, also compact it. Then change the type "
+                "again"
             ) from None
 
 

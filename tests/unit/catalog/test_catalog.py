@@ -157,6 +157,22 @@ def test_a_time_too_far_for_the_new_type_is_named_and_the_type_can_go_back(catal
     assert back.scan().to_arrow() == rows
 
 
+def test_a_text_that_is_no_number_is_corrected_as_the_message_advises(catalog):
+    catalog.create_database("shop")
+    columns = [("id", "BIGINT"), ("size", "STRING")]
+    orders = catalog.create_table("shop.orders", columns, primary_key=["id"])
+    orders.write(pa.table({"id": [1, 2], "size": ["5", "big"]}))
+    numbers = catalog.alter_table("shop.orders", lake.update_column_type("size", "INT"))
+    advice = "back to STRING and correct the value; if the table has a primary key, also compact"
+    with pytest.raises(lake.InvalidRequestError, match=advice):
+        numbers.scan().to_arrow()
+    texts = catalog.alter_table("shop.orders", lake.update_column_type("size", "STRING"))
+    texts.update("id = 2", {"size": "7"})
+    texts.compact()
+    numbers = catalog.alter_table("shop.orders", lake.update_column_type("size", "INT"))
+    assert sorted(numbers.scan().to_arrow()["size"].to_pylist()) == [5, 7]
+
+
 def test_an_alteration_that_is_refused_changes_nothing(catalog):
     catalog.create_database("shop")
     before = catalog.create_table("shop.orders", COLUMNS).schema
