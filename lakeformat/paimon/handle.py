@@ -214,7 +214,8 @@ def require_allowed(handle: TableHandle, operation: Operation) -> None:
     except InvalidRequestError as wrong:
         raise InvalidRequestError(
             f"{handle.uri} cannot be {_DONE[operation]}: {wrong}. Set the option to a valid "
-            "value, or remove it. Nothing was changed"
+            "value, or remove it; if that is refused, use the engine that set it. Nothing was "
+            "changed"
         ) from None
 
 
@@ -296,7 +297,8 @@ def require_writable(handle: TableHandle) -> None:
         key = next(key for key in (option.key, *option.older_keys) if key in given)
         raise UnsupportedError(
             f"{handle.uri} sets {key!r}, so a row that moves to another partition is not deleted "
-            "in the old one: its key would appear twice. Remove the option. Nothing was written"
+            "in the old one: its key would appear twice. Nothing was written. Remove the option; "
+            "once the table has a snapshot, copy its rows to a new table without the option"
         )
     require_allowed(handle, Operation.WRITE)
 

@@ -112,7 +112,7 @@ def _check_immutable(key: str) -> None:
 
 
 def _check_bucket(old: str, new: str) -> None:
-    before, after = int(old), int(new)
+    before, after = int(TableOptions({"bucket": old}).bucket), int(new)
     if (before > 0) != (after > 0) or (before < 0 and before != after):
         raise InvalidRequestError(
             f"option 'bucket' cannot change from {before} to {after} once a table has a snapshot: "

@@ -300,6 +300,12 @@ def test_a_number_of_buckets_that_no_table_has_is_refused_as_such(wanted):
         altered(lake.set_option("bucket", wanted), schema=schema)
 
 
+def test_a_stored_number_of_buckets_that_cannot_be_read_is_named():
+    damaged = replace(KEYED, options={**KEYED.options, "bucket": "four"})
+    with pytest.raises(lake.InvalidRequestError, match="'bucket' is 'four', but must be"):
+        altered(lake.set_option("bucket", "4"), schema=damaged)
+
+
 def test_setting_a_foreign_option_to_what_it_is_changes_nothing():
     schema = replace(START, options={"merge-engine": "aggregation"})
     assert altered(lake.set_option("merge-engine", "aggregation"), schema=schema) is schema
