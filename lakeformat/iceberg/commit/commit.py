@@ -8,6 +8,7 @@ the metadata of that writer.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -68,21 +69,23 @@ def commit_metadata(
     """
     handle.pointer.require_writable()
     first = planned or handle.load()
-    retries, started = _retries(first.metadata), handle.environment.now_millis()
-    for attempt in range(1, retries.number + 2):
+    started = handle.environment.now_millis()
+    for attempt in itertools.count(1):
         with handle.pointer.turn():
             base = handle.load()
             _require_same_table(handle, first, base)
             if (result := _try_on(handle, base, change, attempt)) is not None:
                 return result
-        if handle.environment.now_millis() - started > retries.total_millis:
+        # Read only after a lost attempt, so that an alteration can correct a wrong property.
+        retries = _retries(first.metadata)
+        elapsed = handle.environment.now_millis() - started
+        if attempt > retries.number or elapsed > retries.total_millis:
             break
-        if attempt <= retries.number:
-            handle.environment.back_off(
-                attempt,
-                least_millis=retries.least_millis,
-                longest_millis=retries.longest_millis,
-            )
+        handle.environment.back_off(
+            attempt,
+            least_millis=retries.least_millis,
+            longest_millis=retries.longest_millis,
+        )
     limit = "num-retries" if attempt > retries.number else "total-timeout-ms"
     raise CommitConflictError(
         f"other writers of {handle.uri} published first in each of {counted(attempt, 'attempt')}; "

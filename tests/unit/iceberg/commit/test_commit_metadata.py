@@ -13,6 +13,7 @@ from lakeformat.environment import Environment
 from lakeformat.errors import (
     CommitConflictError,
     CommitOutcomeUnknownError,
+    InvalidRequestError,
     UnavailableError,
     UnsupportedError,
 )
@@ -106,6 +107,19 @@ def test_a_lost_commit_names_the_property_that_ended_it(property, value):
 
     with pytest.raises(CommitConflictError, match=rf"in each of 1 attempt; .*'{property}'"):
         commit_metadata(handle_on(storage, world), lose)
+
+
+def test_a_commit_corrects_a_wrong_number_of_retries():
+    storage, retries = MemoryStorage("t"), "commit.retry.num-retries"
+    handle = path_table(storage, properties={retries: "many"})
+
+    def another_commit():
+        commit_metadata(handle_on(storage), append("b"))
+
+    with pytest.raises(InvalidRequestError, match=f"{retries}' is 'many', not a whole number"):
+        commit_metadata(handle, append("a", meanwhile=another_commit))
+    commit_metadata(handle, lambda loaded: set_properties(loaded.metadata, {retries: "9"}))
+    assert handle.load().metadata.properties[retries] == "9"
 
 
 def test_old_metadata_files_are_deleted_if_the_table_asks_so():
