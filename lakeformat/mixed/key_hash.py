@@ -70,11 +70,11 @@ def _hash_of(field: Field) -> _Hash:
     shown = str(kind)
     instead = _INSTEAD.get(shown, "STRING")
     raise UnsupportedError(
-        f"the key column {field.name!r} has the type {shown}, for which Amoro defines no hash. Use "
-        f"key columns of the types decimal, {', '.join(sorted(_HASHES))}: create a table with "
-        f"another column as primary_key, or with this one as ({field.name!r}, {instead!r}). If "
-        "the table exists already, its rows can be read: convert the key column of "
-        "table.scan().to_arrow(), and write the rows to the new table"
+        f"the key column {field.name!r} has the type {shown}, for which Amoro defines no hash. "
+        "Create a table with another primary_key, of numbers, texts, bytes, dates or times, or "
+        f"with this column as ({field.name!r}, {instead!r}). If the table exists already, its rows "
+        "can be read: convert the key column of table.scan().to_arrow(), and write the rows to "
+        "the new table"
     )
 
 
