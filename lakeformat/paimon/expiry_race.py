@@ -87,9 +87,9 @@ def rewriting_if_overtaken(handle: TableHandle, base: Snapshot) -> Iterator[None
         if not is_overtaken(handle, base.id):
             raise
         raise BucketsChangedError(
-            f"snapshot {base.id} of {handle.uri}, which assigns keys to buckets, could not be "
-            "read, and a newer one exists. Nothing was published: write the rows again. "
-            f"First error: {missing}"
+            f"the writer could not read snapshot {base.id} of {handle.uri}, from which it takes "
+            "the bucket of each key; a newer snapshot exists. Nothing was published: write the "
+            f"rows again. First error: {missing}"
         ) from missing
 
 
