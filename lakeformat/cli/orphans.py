@@ -234,7 +234,8 @@ def _refuse_shared_paths(catalog: lake.Catalog | IcebergCatalog, name: str) -> N
     try:
         catalog.plan_drop_table(name.partition("$")[0])
     except InvalidRequestError as reason:
-        why = re.split(r", so dropping |\. To drop ", str(reason))[0]
+        why = re.split(r", so (?:dropping|the drop) |: dropping or |\. To drop ", str(reason))[0]
+        why = re.sub(r"^cannot drop .*?: its ", "the ", why)
         raise InvalidRequestError(
             f"--external-paths is refused: {why}. To search only the directory of the table, leave "
             "out --external-paths"

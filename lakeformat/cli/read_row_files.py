@@ -36,9 +36,10 @@ def read_rows(
     format by the ending of each name. A missing file, and a row that does not fit the columns,
     raise ``InvalidRequestError``.
     """
+    for path in inputs:
+        _require_file(path)
     forms = [_format(path, form) for path in inputs]  # before anything is read
     for path, each in zip(inputs, forms, strict=True):
-        _require_file(path)
         dialect.require_fits(path, each)
     for path, each in zip(inputs, forms, strict=True):
         shown = with_shown_types(mapping, [path], each, dialect)

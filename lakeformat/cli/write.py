@@ -23,6 +23,7 @@ from lakeformat.cli.warehouse import (
 )
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.types.count_text import counted
+from lakeformat.types.sentence import sentence
 
 if TYPE_CHECKING:
     from lakeformat.files.foreign.column_mapping import ColumnMapping
@@ -197,7 +198,7 @@ def _opened(context: typer.Context, table: str) -> Any:
     except NotFoundError as reason:
         if (made := _made_first(context, table)) is None:
             raise
-        raise NotFoundError(f"{reason}; {made}") from None
+        raise NotFoundError(f"{sentence(reason)} {made}") from None
 
 
 def _written(
@@ -245,7 +246,7 @@ def _made_first(context: typer.Context, missing: str) -> str | None:
             named_table_of_any_format(context, table)
             name = branch.removeprefix(BRANCH_PREFIX)
             words = shlex.join(["lake", "branch", "create", table, name])
-            return f"create the branch first: {copyable(context, words)}"
+            return f"Create the branch first: {copyable(context, words)}"
     if "/" in missing:
         return None
     try:
@@ -254,7 +255,8 @@ def _made_first(context: typer.Context, missing: str) -> str | None:
     except NotFoundError:  # its error names the next step
         return None
     words = f"lake create-table {shlex.quote(table)} --column 'id BIGINT' --column 'dt STRING'"
-    return f"create the table first, with the columns of your rows: {copyable(context, words)}"
+    made = copyable(context, words)
+    return f"If the table is new, create it first, with the columns of your rows: {made}"
 
 
 def _what(overwrite: str) -> Any:

@@ -107,12 +107,13 @@ def naming_file(uri: str) -> Iterator[None]:
         raise UnsupportedError(f"{uri}: {reason}") from reason
     except NotFoundError:
         raise CorruptTableError(
-            f"data file {uri} is missing although a manifest lists it; if its "
-            "snapshot has just expired, scan again; else restore the file from a backup"
+            f"data file {uri} is missing although a manifest lists it. If its snapshot has just "
+            "expired, scan again; otherwise restore the file from a backup"
         ) from None
     except (pa.ArrowException, OSError, KeyError, ValueError, MemoryError) as reason:
-        small = "if the process has memory for it, " if isinstance(reason, MemoryError) else ""
+        memory = "give the process more memory; if it has enough, the file is damaged: "
         raise CorruptTableError(
-            f"data file {uri} cannot be read: {reason}; {small}"
+            f"data file {uri} cannot be read: {reason}; "
+            f"{memory if isinstance(reason, MemoryError) else ''}"
             "restore it from a backup or roll the table back to an earlier snapshot"
         ) from reason

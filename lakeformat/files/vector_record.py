@@ -90,7 +90,7 @@ def decode_deletion_vector(
     ``found``.
     """
     cursor = ByteCursor(record, source, remedy=remedy, base=found.offset)
-    length = cursor.count("bytes of vector")
+    length = cursor.count("bytes of the vector")
     body = cursor.take(length)
     checksum = cursor.little_uint32().to_bytes(4, "little")
     if zlib.crc32(body).to_bytes(4, "big") != checksum:

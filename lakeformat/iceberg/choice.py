@@ -98,8 +98,8 @@ def _require_one_meaning(loaded: LoadedMetadata, history: BranchHistory, chosen:
             assert other is not None
             raise InvalidRequestError(
                 f"{chosen} names two snapshots of {loaded.places.uri}: {snapshot_text(other)} by "
-                f"its id, and {snapshot_text(each.snapshot)} by its sequence number. Give a "
-                f"position: table.position('{each.position}') is the latter"
+                f"its id, and {snapshot_text(each.snapshot)} by its sequence number. To "
+                f"choose the second one, pass table.position('{each.position}')"
             )
 
 

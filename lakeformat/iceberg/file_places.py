@@ -60,10 +60,10 @@ class FilePlaces:
         """
         try:
             found = location_of(address)
-        except InvalidRequestError as reason:
+        except InvalidRequestError:
             raise CorruptTableError(
-                f"{self.uri} names a file by {address!r}: {reason}; restore the metadata files "
-                "from a backup"
+                f"{self.uri} names the file {address!r}, which is neither an absolute path nor a "
+                "valid URI: restore the metadata files from a backup"
             ) from None
         if not self.location.holds(found) or found == self.location:
             return None
@@ -94,10 +94,10 @@ def places_of(storage: Storage, root: str, location: str, roots: ExternalRoots) 
     here = location_of(storage.uri(root), is_literal=False)
     try:
         named = location_of(location)
-    except InvalidRequestError as reason:
+    except InvalidRequestError:
         raise CorruptTableError(
-            f"the metadata of {storage.uri(root)} has the location {location!r}: {reason}; "
-            "restore the metadata file from a backup"
+            f"the metadata of {storage.uri(root)} has the location {location!r}, which is neither "
+            "an absolute path nor a valid URI: restore the metadata file from a backup"
         ) from None
     if named != here and named.real() != here.real():
         raise InvalidRequestError(

@@ -313,9 +313,9 @@ class IcebergCatalog(IcebergDatabases):
         if abandon_changes:
             if merge:
                 raise InvalidRequestError(
-                    f"table '{parsed}': changes of a missing change store cannot be merged. Pass "
-                    "abandon_changes without merge if the change store is lost; otherwise pass "
-                    "merge without abandon_changes"
+                    f"table '{parsed}': changes of a missing change store cannot be merged. If the "
+                    "store is lost, leave out merge=True (--merge); otherwise leave out "
+                    "abandon_changes (--abandon-changes)"
                 )
             return detach_base(self._metastore, parsed, self._handle, dry_run=dry_run)
         self._open_any(parsed)  # raises for half a pair, and for an unfinished clone

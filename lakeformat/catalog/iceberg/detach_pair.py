@@ -111,7 +111,7 @@ def detach_base(
         raise InvalidRequestError(
             f"the changes of '{name}' are not abandoned, because its change store '{change}' "
             "exists: leave out abandon_changes (--abandon-changes), and pass merge=True (--merge) "
-            "if changes are not merged. If the change store is damaged, first move its files away"
+            "if it has unmerged changes. If the change store is damaged, first move its files away"
         )
     require_no_rename(loaded.metadata, str(name))
     if not dry_run:

@@ -62,7 +62,7 @@ def required_keys(columns: pa.Schema, key: Sequence[str]) -> pa.Schema:
         )
     if len({*key}) < len(key):
         raise InvalidRequestError(
-            f"primary_key is {[*key]}, but a key has different columns: name each column once"
+            f"primary_key is {[*key]}, which names a column twice: name each column once"
         )
     if unknown := [name for name in key if name not in columns.names]:
         raise InvalidRequestError(

@@ -52,7 +52,7 @@ def client_settings(options: TableOptions, kind: str, given: Mapping[str, str]) 
         theirs = {key: value for key, value in theirs.items() if key == WAREHOUSE}
     merged = {**theirs, **ours, "metastore": metastore}
     if not merged.get(_URI):
-        where = "the connection" if metastore == SQL else "the table or the connection"
+        where = f"{'' if metastore == SQL else 'the table, '}the catalog or the connection"
         raise UnsupportedError(
             f"the table is published in a {metastore.upper()} catalog, whose address is missing: "
             f"give the option '{client_prefix(metastore)}{_URI}' to {where}"
@@ -90,15 +90,16 @@ def _require_same_address(before: str, theirs: Mapping[str, str], ours: Mapping[
         return
     if _URI not in ours:
         raise UnsupportedError(
-            f"the connection has options that begin with {before!r}, but not {before + _URI!r}, "
-            "the address of the catalog. Only the table names an address, and any program that "
-            "writes the table can change it, so the credentials of the connection are not sent "
-            f"there: give {before + _URI!r} to the connection, too"
+            f"the catalog or connection has options that begin with {before!r}, but not "
+            f"{before + _URI!r}, the address of the Iceberg catalog. Only the table names an "
+            "address, and any program that writes the table can change it, so no credentials are "
+            f"sent there: give {before + _URI!r} to the catalog or connection, too"
         )
     if ours[_URI].rstrip("/") != theirs[_URI].rstrip("/"):
         raise UnsupportedError(
-            f"the option {before + _URI!r} of the table is {theirs[_URI]!r}, and the connection "
-            "names another address, to which its credentials belong: correct one of the addresses"
+            f"the option {before + _URI!r} of the table is {theirs[_URI]!r}, and the catalog or "
+            "connection names another address, to which its credentials belong: correct one of the "
+            "addresses"
         )
 
 
@@ -115,5 +116,5 @@ def _require_no_secret(options: Mapping[str, str]) -> None:
             raise UnsupportedError(
                 f"the option {key!r} of the table has a credential, which every reader of its "
                 f"schema finds. Remove it with alter_table and lake.remove_option({key!r}), "
-                "get another credential, and give it to the connection"
+                "get another credential, and give it to the catalog or connection"
             )

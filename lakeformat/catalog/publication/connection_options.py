@@ -11,6 +11,7 @@ from lakeformat.catalog.iceberg.options import HIVE, REST, SQL, client_options
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.options.commit import PUBLISHED_PREFIX
 from lakeformat.types.closest import closest
+from lakeformat.types.sentence import sentence
 
 CONF_DIR = "hive-conf-dir"
 """The key of the directory with a hive-site.xml, which has the address of the metastore."""
@@ -45,8 +46,9 @@ def check_published(key: str) -> None:
         for metastore in _GROUPS
         for each in ("uri", *sorted(client_options(metastore)))
     ]
+    near = sentence(f"catalog and the connection{closest(key, known)}")
     raise InvalidRequestError(
         f"option {key!r} is not an option of a catalog of Iceberg tables: leave it out of the "
-        "catalog and the connection. Options of a table, such as metadata.iceberg.storage, are set "
-        f"with alter_table and lake.set_option{closest(key, known)}"
+        f"{near} Options of a table, such as metadata.iceberg.storage, are set with alter_table "
+        "and lake.set_option"
     )

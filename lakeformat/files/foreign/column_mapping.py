@@ -85,8 +85,8 @@ class ColumnMapping:
             if names.count(name) > 1:
                 raise InvalidRequestError(
                     f"columns={{{name!r}: {source!r}}} and the source's own column {name!r} are "
-                    f"both column {name!r} of the table: give the own column another name, as in "
-                    f"columns={{{name!r}: {source!r}, 'other': {name!r}}}"
+                    f"both column {name!r} of the table: write the source's {name!r} to another "
+                    f"column, as in columns={{{name!r}: {source!r}, 'other': {name!r}}}"
                 )
         for name in self.casts:
             if name not in names:

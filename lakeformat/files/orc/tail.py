@@ -100,11 +100,15 @@ def read_tail(stream: IO[bytes]) -> OrcTail:
     postscript = parse_message(tail[-1 - tail[-1] : -1])
     codec, block = single(postscript, _COMPRESSION), single(postscript, _BLOCK_SIZE)
     if block > MAX_CHUNK:
-        raise ValueError(f"its postscript announces blocks of {block} bytes")
+        raise ValueError(
+            f"its postscript announces blocks of {block} bytes, but at most {MAX_CHUNK} are allowed"
+        )
     footer_size = single(postscript, _FOOTER_LENGTH)
     start = size - 1 - tail[-1] - footer_size
     if start < 0:
-        raise ValueError(f"its postscript announces a footer of {footer_size} bytes")
+        raise ValueError(
+            f"its postscript announces a footer of {footer_size} bytes, but the file has {size}"
+        )
     stream.seek(start)
     footer = parse_message(unpack(stream.read(footer_size), codec))
     types = tuple(_column_type(parse_message(part)) for part in parts(footer, _TYPES))
@@ -233,7 +237,7 @@ def _check_order(types: Sequence[ColumnType]) -> None:
     while waiting:
         number = waiting.pop()
         if number != expected or number >= len(types):
-            raise ValueError(f"type {number} was found instead of type {expected}")
+            raise ValueError(f"its footer has type {number} in the place of type {expected}")
         expected += 1
         waiting.extend(reversed(types[number].children))
     if expected != len(types):

@@ -114,9 +114,9 @@ class DirectoryPointer:
             self._storage.delete(published.path)
         except LakeError as error:
             raise CommitOutcomeUnknownError(
-                f"{self._storage.uri(published.path)} was written, but the check that "
-                f"readers find it failed: {sentence(error)} Look for the change in the table "
-                "before you retry. With a CommitId, just retry: the change is published once"
+                f"{self._storage.uri(published.path)} was written, but it could not be checked if "
+                f"readers find it: {sentence(error)} Look for the change in the table before you "
+                "retry. With a CommitId, just retry: the change is published once"
             ) from error
         self._known = None
         return False

@@ -140,7 +140,7 @@ def test_changes_of_a_change_store_that_exists_are_not_abandoned(catalog):
     table.write(pa.table({"id": [1], "name": ["a"]}))
     with pytest.raises(lake.InvalidRequestError, match=r"'db\.t_change_' exists: leave out"):
         catalog.detach_table("db.t", abandon_changes=True)
-    with pytest.raises(lake.InvalidRequestError, match="abandon_changes without merge"):
+    with pytest.raises(lake.InvalidRequestError, match="lost, leave out merge=True"):
         catalog.detach_table("db.t", merge=True, abandon_changes=True)
     assert catalog.table("db.t").scan().count() == 1
     catalog.detach_table("db.t", merge=True)

@@ -90,7 +90,7 @@ def test_a_pair_of_which_only_the_change_store_was_created_is_completed(catalog,
         ([], "needs key columns: name them.* Iceberg table: for that, leave out format='mixed'"),
         (5, "primary_key is 5, but a Mixed table needs key columns: name them in a list"),
         ("k", "primary_key is 'k', but a Mixed table needs key columns: name them in a list"),
-        (["k", "k"], r"primary_key is \['k', 'k'\], but a key has different columns"),
+        (["k", "k"], r"primary_key is \['k', 'k'\], which names a column twice"),
         (["k", "q"], "primary_key names 'q', but the columns are k, p, v"),
     ],
 )

@@ -67,7 +67,11 @@ def test_a_credential_in_the_schema_is_refused_by_its_name(tmp_path, key, value)
             {},
             r"give the option 'metadata\.iceberg\.rest\.uri' to the table or the connection",
         ),
-        ("http://b", {"token": "t"}, r"give 'metadata\.iceberg\.rest\.uri' to the connection, too"),
+        (
+            "http://b",
+            {"token": "t"},
+            r"give 'metadata\.iceberg\.rest\.uri' to the catalog or connection, too",
+        ),
         ("http://b", {"uri": "http://a", "token": "t"}, "names another address"),
     ],
 )
