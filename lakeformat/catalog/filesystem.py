@@ -136,11 +136,7 @@ class FileSystemCatalog(Catalog):
         if is_link(storage, directory):
             return []  # a link: only the link is deleted
         plans = super()._plans(name, cascade=cascade)
-        strangers = self._strangers(name) if cascade else []
-        for info in strangers:
-            if info.is_directory:
-                _refuse_another_kind(storage, info.path, name)
-        if strangers:
+        if cascade and (strangers := self._strangers(name)):
             _log.warning(
                 "The drop of database %r also deletes what is in no table of it: %s",
                 name,
@@ -151,21 +147,26 @@ class FileSystemCatalog(Catalog):
     def _strangers(self, name: str) -> list[FileInfo]:
         """Return the files and directories of a database that are in no table.
 
-        A link counts as a file, even if it is broken.
+        A link counts as a file, even if it is broken. Raise ``InvalidRequestError`` for a directory
+        that has a table of another format.
         """
         storage, directory = self._database_place(name)
-        return [
+        found = [
             info
             for info in within(storage, directory).list(directory)
             if not (info.is_directory and table_exists(storage, TableLayout(info.path)))
         ]
+        for info in found:
+            if info.is_directory:
+                _refuse_another_kind(storage, info.path, name)
+        return found
 
     def _check_remove_database(self, name: str, *, cascade: bool) -> None:
         storage, directory = self._database_place(name)
         if cascade or is_link(storage, directory):
             return
         remove_dropped(storage, directory)
-        if strangers := storage.list(directory):
+        if strangers := self._strangers(name):
             raise InvalidRequestError(
                 f"database {name!r} has no table, but other files: {_some_names(strangers)}. "
                 "Delete them, or pass cascade=True"

@@ -112,8 +112,9 @@ def naming_file(uri: str) -> Iterator[None]:
         ) from None
     except (pa.ArrowException, OSError, KeyError, ValueError, MemoryError) as reason:
         memory = "give the process more memory; if it has enough, the file is damaged: "
+        said = " ".join(str(reason).split()).rstrip(".")  # Arrow's may end with a line break
         raise CorruptTableError(
-            f"data file {uri} cannot be read: {reason}; "
+            f"data file {uri} cannot be read: {said}; "
             f"{memory if isinstance(reason, MemoryError) else ''}"
             "restore it from a backup or roll the table back to an earlier snapshot"
         ) from reason

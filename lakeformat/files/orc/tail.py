@@ -236,8 +236,10 @@ def _check_order(types: Sequence[ColumnType]) -> None:
     expected, waiting = 0, [0]
     while waiting:
         number = waiting.pop()
-        if number != expected or number >= len(types):
+        if number != expected:
             raise ValueError(f"its footer has type {number} in the place of type {expected}")
+        if number >= len(types):
+            raise ValueError(f"its footer lists {len(types)} types, but type {number} is needed")
         expected += 1
         waiting.extend(reversed(types[number].children))
     if expected != len(types):

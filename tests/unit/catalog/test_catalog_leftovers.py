@@ -316,6 +316,9 @@ def test_a_table_of_another_kind_does_not_go_with_its_database(catalog, shop):
             with pytest.raises(lake.InvalidRequestError, match="a table of another format"):
                 drops("shop", cascade=True)
         assert catalog.list_tables("shop") == ["orders"]
+        catalog.drop_table("shop.orders")
+        with pytest.raises(lake.InvalidRequestError, match="a table of another format"):
+            catalog.drop_database("shop")
     else:  # which removes what it lists, and leaves the rest
         catalog.drop_database("shop", cascade=True)
     assert sign.exists()

@@ -187,7 +187,12 @@ def test_rows_are_put_in_place_of_others(warehouse, what):
             "changes of snapshot 1, so",
         ),
         (["changes", "shop.orders", "--after", "v1"], lake.NotFoundError, "no tag 'v1'"),
-        (["write", "shop.orders", "x.txt"], lake.InvalidRequestError, "use a name that ends in"),
+        (
+            ["write", "shop.orders", "/dev/null"],
+            lake.InvalidRequestError,
+            "use a name that ends in",
+        ),
+        (["write", "shop.orders", "/"], lake.InvalidRequestError, "/ is a directory"),
         (
             ["write", "shop.orders", "in.json", "--overwrite", "dt"],
             lake.InvalidRequestError,

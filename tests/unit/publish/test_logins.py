@@ -65,7 +65,7 @@ def test_a_credential_in_the_schema_is_refused_by_its_name(tmp_path, key, value)
         (
             None,
             {},
-            r"give the option 'metadata\.iceberg\.rest\.uri' to the table or the connection",
+            r"option 'metadata\.iceberg\.rest\.uri' to the table, the catalog or the conn",
         ),
         (
             "http://b",
@@ -169,7 +169,10 @@ def test_the_configuration_of_hive_names_the_metastore(tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({}, r"give the option 'metadata\.iceberg\.uri' to the table or the connection"),
+        (
+            {},
+            r"give the option 'metadata\.iceberg\.uri' to the table, the catalog or the connection",
+        ),
         ({"metadata.iceberg.hive-conf-dir": "/nowhere"}, r"/nowhere/hive-site\.xml"),
         (
             {
