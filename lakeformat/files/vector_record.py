@@ -155,7 +155,8 @@ def _encode_64(vector: DeletionVector) -> bytes:
     content = _serialize(vector)
     if count * _MAP_HEADER_BYTES + len(content) > _LARGEST_INT32:
         raise InvalidRequestError(
-            f"row {vector.positions.max()} is beyond any deletion vector: write smaller data files"
+            f"row {vector.positions.max()} does not fit into a 64-bit deletion vector: write "
+            "smaller data files"
         )
     empty = BitMap().serialize()
     parts = [_MAGIC_64, _map_header(count)[:8]]

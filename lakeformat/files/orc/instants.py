@@ -67,8 +67,8 @@ def offsets_of(
         return None
     if len(zones) > 1:
         raise UnsupportedError(
-            f"its stripes were written in several time zones, {', '.join(sorted(zones))}; "
-            "rewrite the file with the engine that wrote it"
+            f"its stripes were written in several time zones, {', '.join(sorted(zones))}, which "
+            "this version cannot read; rewrite the table with the engine that wrote it"
         )
     (named,) = zones or {""}
     offsets = _find_offsets(named or rule.unnamed_zone)

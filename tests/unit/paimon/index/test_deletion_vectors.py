@@ -128,7 +128,7 @@ def test_a_row_beyond_the_32_bit_form_is_refused_with_what_to_set():
 
 
 def test_a_row_beyond_every_form_is_refused_before_it_fills_the_memory():
-    with pytest.raises(InvalidRequestError, match="beyond any deletion vector"):
+    with pytest.raises(InvalidRequestError, match="does not fit into a 64-bit deletion vector"):
         encode_deletion_vectors({"f": DeletionVector.of([2**62])}, VectorForm.BITMAP64)
 
 
