@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.commit.handle import TableHandle
@@ -23,6 +23,7 @@ from lakeformat.mixed.read.store_files import has_foreign_files
 from lakeformat.mixed.stores.properties import BASE, CHANGE
 
 if TYPE_CHECKING:
+    from lakeformat.iceberg.table.change_stream import ChangeStream
     from lakeformat.tables.reference_reports import RollbackReport
     from lakeformat.tables.rollback_request import RollbackRequest
 
@@ -45,10 +46,7 @@ class _StorePointer:
 
     def require_writable(self) -> NoReturn:
         """Raise ``UnsupportedError``, because only a writer of Mixed tables can change a store."""
-        raise UnsupportedError(
-            f"{self.uri} is the {self._store} store of a Mixed table, which plain Iceberg commits "
-            "would damage, so it is read-only: write to the Mixed table itself"
-        )
+        raise _unwritable_error(self.uri, self._store)
 
     def turn(self) -> AbstractContextManager[None]:
         """Return a context manager that takes no lock."""
@@ -56,6 +54,34 @@ class _StorePointer:
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> NoReturn:
         self.require_writable()
+
+
+class _BaseStore(IcebergTable):
+    """The base store: read-only. The consumers in its directory are those of the Mixed table."""
+
+    @property
+    def consumers(self) -> NoReturn:
+        """Raise ``UnsupportedError``: a consumer of the store would be taken for one of the Mixed
+        table, and the reverse.
+        """
+        raise UnsupportedError(
+            f"{self.location} is the base store of a Mixed table, and a store has no consumers: "
+            "read changes of the Mixed table itself, or read the store without a consumer"
+        )
+
+    def stream(self, *args: Any, consumer: str | None = None, **options: Any) -> ChangeStream:
+        """Stream changes, as of an Iceberg table; refuse a consumer with ``UnsupportedError``."""
+        if consumer is not None:
+            return self.consumers
+        return super().stream(*args, **options)
+
+    def expire_snapshots(self, *args: Any, **options: Any) -> NoReturn:
+        """Raise ``UnsupportedError``, also for a dry run."""
+        raise _unwritable_error(self.location, BASE)
+
+    def maintain(self, *args: Any, **options: Any) -> NoReturn:
+        """Raise ``UnsupportedError``, also for a dry run."""
+        raise _unwritable_error(self.location, BASE)
 
 
 class _ChangeStore(IcebergTable):
@@ -85,8 +111,15 @@ def read_only_store(handle: TableHandle, store: str) -> IcebergTable:
 
     The change store can be rolled back while it has files of other programs.
     """
-    return IcebergTable(_unwritable(handle, BASE)) if store == BASE else _ChangeStore(handle)
+    return _BaseStore(_unwritable(handle, BASE)) if store == BASE else _ChangeStore(handle)
 
 
 def _unwritable(handle: TableHandle, store: str) -> TableHandle:
     return replace(handle, pointer=_StorePointer(handle.pointer, store))
+
+
+def _unwritable_error(uri: str, store: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"{uri} is the {store} store of a Mixed table, which plain Iceberg commits would damage, "
+        "so it is read-only: write to the Mixed table itself"
+    )

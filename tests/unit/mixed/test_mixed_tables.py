@@ -200,6 +200,23 @@ def test_stores_are_read_alone_and_never_written():
         change.expire_snapshots()
 
 
+def test_the_base_store_has_no_consumers_because_those_of_the_table_are_in_its_directory(pair):
+    table = lake.open_table(pair.location)
+    table.consumers.set("mirror", after=table.position())
+    for way in (
+        lambda: lake.open_table(pair.location).base.consumers,
+        lambda: table.base.stream(consumer="mirror"),
+        lambda: table.base.expire_snapshots(dry_run=True),
+        lambda: table.base.maintain(dry_run=True),
+    ):
+        with pytest.raises(lake.UnsupportedError, match="is the base store of a Mixed table"):
+            way()
+    listed = runner.invoke(app, ["consumer", "list", f"{pair.location}$base"])
+    assert "a store has no consumers" in str(listed.exception)
+    assert table.base.stream("latest") is not None
+    assert [each.id for each in table.consumers.list()] == ["mirror"]
+
+
 def test_each_store_is_a_view_of_the_table_by_name(pair):
     catalog = lake.open_catalog(str(pair.root.parent), format="iceberg")
     table = catalog.table("db.t")
