@@ -50,9 +50,7 @@ def catalog_options_page() -> str:
     lines += [
         "Give options to `open_catalog(..., options={...})`, or before the command of `lake`, as",
         "in `lake --catalog-option KEY=VALUE tables`. Any other option than the following is",
-        "refused. The first three options of the table below apply to each catalog of Paimon",
-        "tables; all further ones need the jdbc metastore. Besides the options in that table, a",
-        "catalog takes:",
+        "refused. Besides the options in the table below, a catalog of Paimon tables takes:",
         "",
         "- `format`: `paimon` (the default) or `iceberg`, which has [options of its",
         "  own](#catalogs-of-iceberg-tables)",
@@ -63,16 +61,16 @@ def catalog_options_page() -> str:
         "  [published](../publish.md)",
         "- the options of the [storage](../storage.md), such as `s3.endpoint`",
         "",
-        "| option | takes | default | meaning |",
-        "|---|---|---|---|",
+        "| option | metastore | takes | default | meaning |",
+        "|---|---|---|---|---|",
     ]
-    options = sorted(
-        declared_catalog_options(),
-        key=lambda o: (o.key not in ("metastore", "case-sensitive", "external-roots"), o.key),
-    )
-    lines += [
-        f"| `{o.key}` | {o.kind.name} | {_code(o.default)} | {o.description} |" for o in options
-    ]
+    shared = ("metastore", "case-sensitive", "external-roots")
+    options = sorted(declared_catalog_options(), key=lambda o: (o.key not in shared, o.key))
+    for o in options:
+        where = "every" if o.key in shared else "`jdbc`"
+        lines.append(
+            f"| `{o.key}` | {where} | {o.kind.name} | {_code(o.default)} | {o.description} |"
+        )
     lines += [
         "",
         "## Catalogs of Iceberg tables",

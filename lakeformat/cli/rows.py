@@ -102,7 +102,7 @@ def scan(
     ] = None,
     newest: Annotated[
         bool,
-        typer.Option("--newest", help="The newest rows, also if the table has options scan.*."),
+        typer.Option("--newest", help="The newest rows, even if the table has options scan.*."),
     ] = False,
     limit: LimitOption = None,
     form: FormatOption = None,
