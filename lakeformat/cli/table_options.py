@@ -60,7 +60,7 @@ def set_option(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set options of a table (properties of an Iceberg or Mixed table). If one is refused, none is set.
+    """Set options (of an Iceberg or Mixed table: properties). If one is refused, none is set.
 
     `lake options` lists the options that are set. Existing files do not change. In a Mixed table
     both stores get the properties.
