@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from lakeformat.errors import UnsupportedError
@@ -21,6 +22,7 @@ from lakeformat.iceberg.read.plan import TableState
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.mixed.read.store_files import has_foreign_files
 from lakeformat.mixed.stores.properties import BASE, CHANGE
+from lakeformat.tables.table import refuse_operation
 
 if TYPE_CHECKING:
     from lakeformat.iceberg.table.change_stream import ChangeStream
@@ -46,7 +48,10 @@ class _StorePointer:
 
     def require_writable(self) -> NoReturn:
         """Raise ``UnsupportedError``, because only a writer of Mixed tables can change a store."""
-        raise _unwritable_error(self.uri, self._store)
+        raise UnsupportedError(
+            f"{self.uri} is the {self._store} store of a Mixed table, which plain Iceberg commits "
+            "would damage, so it is read-only: write to the Mixed table itself"
+        )
 
     def turn(self) -> AbstractContextManager[None]:
         """Return a context manager that takes no lock."""
@@ -59,29 +64,41 @@ class _StorePointer:
 class _BaseStore(IcebergTable):
     """The base store: read-only. The consumers in its directory are those of the Mixed table."""
 
+    instead = MappingProxyType(
+        {
+            **IcebergTable.instead,
+            "consumers": "read changes of the Mixed table itself, or read the store without a "
+            "consumer",
+            "expire_snapshots": "expire snapshots of the Mixed table itself",
+            "maintain": "maintain the Mixed table itself",
+        }
+    )
+
+    @property
+    def kind(self) -> str:
+        """The store, for messages."""
+        return "the base store of a Mixed table"
+
     @property
     def consumers(self) -> NoReturn:
         """Raise ``UnsupportedError``: a consumer of the store would be taken for one of the Mixed
         table, and the reverse.
         """
-        raise UnsupportedError(
-            f"{self.location} is the base store of a Mixed table, and a store has no consumers: "
-            "read changes of the Mixed table itself, or read the store without a consumer"
-        )
+        raise refuse_operation(self, "consumers")
 
     def stream(self, *args: Any, consumer: str | None = None, **options: Any) -> ChangeStream:
         """Stream changes, as of an Iceberg table; refuse a consumer with ``UnsupportedError``."""
         if consumer is not None:
-            return self.consumers
+            raise refuse_operation(self, "consumers")
         return super().stream(*args, **options)
 
     def expire_snapshots(self, *args: Any, **options: Any) -> NoReturn:
         """Raise ``UnsupportedError``, also for a dry run."""
-        raise _unwritable_error(self.location, BASE)
+        raise refuse_operation(self, "expire_snapshots")
 
     def maintain(self, *args: Any, **options: Any) -> NoReturn:
         """Raise ``UnsupportedError``, also for a dry run."""
-        raise _unwritable_error(self.location, BASE)
+        raise refuse_operation(self, "maintain")
 
 
 class _ChangeStore(IcebergTable):
@@ -116,10 +133,3 @@ def read_only_store(handle: TableHandle, store: str) -> IcebergTable:
 
 def _unwritable(handle: TableHandle, store: str) -> TableHandle:
     return replace(handle, pointer=_StorePointer(handle.pointer, store))
-
-
-def _unwritable_error(uri: str, store: str) -> UnsupportedError:
-    return UnsupportedError(
-        f"{uri} is the {store} store of a Mixed table, which plain Iceberg commits would damage, "
-        "so it is read-only: write to the Mixed table itself"
-    )

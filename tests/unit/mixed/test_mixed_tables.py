@@ -212,7 +212,7 @@ def test_the_base_store_has_no_consumers_because_those_of_the_table_are_in_its_d
         with pytest.raises(lake.UnsupportedError, match="is the base store of a Mixed table"):
             way()
     listed = runner.invoke(app, ["consumer", "list", f"{pair.location}$base"])
-    assert "a store has no consumers" in str(listed.exception)
+    assert "read the store without a consumer" in str(listed.exception)
     assert table.base.stream("latest") is not None
     assert [each.id for each in table.consumers.list()] == ["mirror"]
 
