@@ -120,8 +120,8 @@ def _alter_change_store(
 
 
 def _with_uses_of_both(loaded: LoadedPair) -> TableMetadata:
-    """Return the metadata of the base store, also with the partition specs and sort orders of the
-    change store.
+    """Return the metadata of the base store with the partition specs and sort orders of both
+    stores.
 
     A column that either store needs is then kept in both.
     """

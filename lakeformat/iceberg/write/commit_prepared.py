@@ -116,7 +116,7 @@ class PublishedOnce:
     """Makes a change; raises ``InvalidRequestError`` if one of its files is already in a snapshot.
 
     Only snapshots that were made after the writers of the files began are searched. If some of
-    these may have expired, the files of all snapshots are searched, too.
+    those snapshots may have expired, the files of all snapshots are searched.
     """
 
     uri: str
@@ -143,8 +143,8 @@ class PublishedOnce:
     def _newer(self, base: Base) -> tuple[list[Snapshot], bool]:
         """Return the snapshots made after the first writer began, and True if the list is complete.
 
-        False means that the history lacks a snapshot on which a writer began, so later ones may
-        have expired.
+        False means that the history lacks a snapshot on which a writer began, so later snapshots
+        may have expired.
         """
         found, waiting = list[Snapshot](), {*self.bases}
         head = None if base.parent is None else base.parent.snapshot_id

@@ -43,10 +43,11 @@ __all__ = [
 
 
 class FileChoice(Protocol):
-    """Decides which live files are chosen, data files and delete files."""
+    """Decides which live data files and delete files are chosen."""
 
     def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
-        """Return a mask of the chosen files among ``entries``, which are all of the spec ``spec``.
+        """Return a mask of the chosen files among ``entries``, which all have the partition spec
+        ``spec``.
 
         Raise ``UnsupportedError`` if partitions and statistics do not decide the choice.
         """
@@ -116,7 +117,7 @@ class FilesWhere:
         self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table
     ) -> tuple[pa.Array, pa.Array]:
         """Return a mask of the files that may have matching rows, and a mask of those with only
-        such rows.
+        matching rows.
         """
         if self.is_decided_by(metadata, spec):
             found = self._by_partition(metadata, spec, entries)
@@ -152,8 +153,8 @@ class FilesWhere:
     ) -> pa.Array:
         """Return a mask of the files whose rows all meet the condition.
 
-        No file is selected without ``opposite`` or for a nested column, and no file in which a
-        column of the condition has nulls or no null count.
+        The mask selects no file if ``opposite`` is None, or if the condition has a nested column.
+        It leaves out files in which a column of the condition has nulls or no null count.
         """
         names = self.condition.columns
         # Writers may not count all nulls of a field inside of a struct.

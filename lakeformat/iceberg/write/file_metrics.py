@@ -2,8 +2,8 @@
 """Collects the statistics of one data file.
 
 Sizes and counts are read from its footer, NaN counts from its rows, and bounds from both. For row
-groups copied from other files, manifest entries replace the rows. For a field inside of a list or a
-map only the size is stored, as in Java.
+groups copied from other files, the manifest entries of these files are read instead of the rows.
+For a field inside of a list or a map only the size is stored, as in Java.
 """
 
 from __future__ import annotations

@@ -36,9 +36,9 @@ class FollowedFiles:
     def through(self, later: Sequence[Snapshot]) -> Snapshot | None:
         """Update ``paths`` for the snapshots ``later``, given newest first.
 
-        Stop at the first snapshot that removed one of the files, and return it. A compaction counts
-        only if it left out deleted rows, or, unless ``may_mix`` is set, mixed the rows with other
-        rows. None means that there is no such snapshot.
+        Stop at the first snapshot that removed one of the files, and return it; return None if
+        there is none. A compaction is such a snapshot only if it left out deleted rows, or if it
+        mixed the rows with other rows and ``may_mix`` is False.
         """
         for snapshot in reversed(later):
             if snapshot.operation == _APPEND:

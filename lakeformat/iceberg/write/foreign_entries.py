@@ -101,7 +101,7 @@ def refuse_published(
     entries: Iterable[pa.Table],
     manifests: Iterable[pa.Table],
 ) -> None:
-    """Raise ``InvalidRequestError`` if one of the manifests lists a file of the entries.
+    """Raise ``InvalidRequestError`` if a file of the entries is live in one of the manifests.
 
     ``manifests`` are tables of one row of a manifest list.
     """
@@ -115,8 +115,8 @@ def refuse_published(
 def find_published(
     loaded: LoadedMetadata, entries: Iterable[pa.Table], manifests: Iterable[pa.Table]
 ) -> str | None:
-    """Return the URI of a file of the entries that one of the manifests lists; None if there is
-    none.
+    """Return the URI of a file of the entries that is live in one of the manifests; None if there
+    is none.
 
     ``manifests`` are tables of one row of a manifest list.
     """

@@ -48,7 +48,8 @@ class KeptEntries:
             del self._tables[uri]
 
     def of(self, manifest: pa.Table) -> pa.Table | None:
-        """Return the entries of a manifest, with inherited numbers; None if they are not kept.
+        """Return the entries of a manifest with the ids and numbers that they inherit; None if they
+        are not kept.
 
         ``manifest`` is one row of a manifest list.
         """

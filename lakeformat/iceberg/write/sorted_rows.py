@@ -20,7 +20,7 @@ __all__ = ["can_sort", "order_positions", "sort_keys", "sorted_rows"]
 
 
 def can_sort(order: SortOrder, schema: Schema) -> bool:
-    """Return True if the order has keys, each of one existing column and with a known transform."""
+    """Return True if the order has keys, each with one existing column and a known transform."""
     return bool(order.fields) and all(_is_known(each, schema) for each in order.fields)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public class of a batch: it reads the table as of its start, and makes one commit."""
+"""The public class of a batch: it reads the table as it was at its start, and makes one commit."""
 
 from __future__ import annotations
 

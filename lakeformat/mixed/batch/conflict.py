@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The argument ``conflict`` of a Mixed table: its batches always have the order of transactions."""
+"""Checks the argument ``conflict``: batches of Mixed tables have the order of transactions."""
 
 from __future__ import annotations
 

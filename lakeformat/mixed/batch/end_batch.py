@@ -51,7 +51,7 @@ class EndedBatches:
 
 
 def end_batch(pair: StorePair, *, dry_run: bool) -> EndedBatches:
-    """End all batches of this library on a table, also a batch that still runs: its commit is
+    """End all batches of this library on a table, even those that still run: their commits are
     refused. A dry run only reports the batches.
 
     An empty commit to each store ends a batch. If the batch has already checked its lease, its

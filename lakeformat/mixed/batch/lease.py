@@ -35,7 +35,9 @@ _DIRECTORY = "lease"
 
 
 def leases_of(pair: StorePair) -> Leases:
-    """Return the leases of a table: those of its catalog, else files in the base store."""
+    """Return the leases of a table: those of its catalog, or files in the base store if the catalog
+    keeps none.
+    """
     pointer, key = pair.base.pointer, pair.base.load().metadata.table_uuid
     if key is not None and isinstance(pointer, KeepsLeases):
         found = pointer.leases(key)

@@ -111,7 +111,7 @@ def change_data_millis(properties: Mapping[str, str]) -> int:
 
 
 def begun_transactions(state: MixedState, now_millis: int) -> set[int]:
-    """Return the transactions of all batches that have begun, also of those that have committed.
+    """Return the transactions of all batches that have begun, including those that have committed.
 
     Batches of Amoro that count as dead are left out.
     """

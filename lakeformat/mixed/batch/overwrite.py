@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overwrites partitions of the base store as of the transaction of a batch.
+"""Overwrites partitions of the base store, in the order of transactions.
 
-The commit records that the base store has the changes up to this transaction. So older changes of
-the partitions are replaced, and newer ones remain, whichever was committed first.
+The commit records that the base store has the changes up to the transaction of the batch. So older
+changes of the partitions are replaced, and newer ones remain, whichever was committed first.
 """
 
 from __future__ import annotations

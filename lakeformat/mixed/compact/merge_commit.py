@@ -2,8 +2,8 @@
 """Commits merged tasks to the base store, with the record of merged changes in the same commit.
 
 The commit conflicts if another one has merged changes of one of the partitions, added rows to it,
-or changed the files of a task, or if the change store was rolled back. A rollback between this
-check and the commit is not noticed, as the stores have no commit in common.
+or changed the files of a task, or if the change store was rolled back. A rollback between the check
+and the commit is not noticed, because no commit changes both stores.
 """
 
 from __future__ import annotations

@@ -150,8 +150,8 @@ class MixedCompactPlan:
 
     @property
     def recorded(self) -> str | None:
-        """A sentence about partitions whose only changes are deletes without a row to delete: these
-        are only recorded as merged. None if there are no such partitions.
+        """A sentence about partitions whose only changes are deletes without a row to delete: the
+        deletes are only recorded as merged. None if there are no such partitions.
         """
         if not self.merged_alone:
             return None
@@ -264,7 +264,7 @@ def _merged_alone(
     """Return the highest sequence number of lone deletes, which delete no row, by partition;
     partitions with other changes are left out.
 
-    A minor compaction records lone deletes as merged together with other work, or if there are
+    A minor compaction records lone deletes as merged only if it has other work, or if there are
     many. Without this record they would use up the number of files that one optimizing merges, and
     would never be removed.
     """

@@ -216,8 +216,8 @@ class _Rules:
         return self.settings.size_tolerance > 0 and not is_over
 
     def sizes_are_uneven(self, counts: _Counts) -> bool:
-        """Return True if undersized segments fill a file, and the root mean square of the bytes
-        that files lack to ``min_target_size`` reaches ``size_tolerance``.
+        """Return True if undersized segments fill a file, and the root mean square of the bytes by
+        which files are below ``min_target_size`` reaches ``size_tolerance``.
         """
         least = self.settings.min_target_size
         squares = sum(max(least - each, 0) ** 2 for each in counts.sizes)
@@ -295,7 +295,9 @@ class _Rules:
         return self.is_enough(counts) or counts.rewritten > 0
 
     def is_enough(self, counts: _Counts) -> bool:
-        """Return True if undersized segments fill a file, and the smallest two fit into one."""
+        """Return True if undersized segments fill a file, and the two smallest of them fit into one
+        file.
+        """
         target, sizes = self.settings.target_size, sorted(counts.undersized_sizes)
         return sum(sizes) >= target and len(sizes) > 1 and sum(sizes[:2]) <= target
 

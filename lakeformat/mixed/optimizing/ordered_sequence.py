@@ -26,12 +26,12 @@ class ChangeGroup:
 def ordered_sequence(
     groups: Iterable[ChangeGroup], most_files: int, before: int | None = None
 ) -> int | None:
-    """Return the highest sequence number up to which changes may be merged; None if no change may
-    be.
+    """Return the highest sequence number up to which changes may be merged; None if no changes may
+    be merged.
 
-    At most ``most_files`` files may have a number up to it, and all of them must have lower
-    transactions than all later files. With ``before`` the result is lower than ``before``; the
-    later files still count, because one of them may have a low transaction.
+    At most ``most_files`` files may have this number or a lower one, and all of them must have
+    lower transactions than all later files. With ``before`` the result is lower than ``before``;
+    the later files still count, because one of them may have a low transaction.
     """
     ordered = sorted(groups)
     found, files, highest = None, 0, -1

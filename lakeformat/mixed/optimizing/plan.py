@@ -139,7 +139,8 @@ def plan_optimizing(
 
 
 def _upto(most_files: int, before: int | None, changes: Sequence[StoreFile]) -> int | None:
-    """Return the sequence number up to which changes keep the order of transactions.
+    """Return the highest sequence number up to which changes may be merged in the order of
+    transactions.
 
     None if no change may be merged.
     """

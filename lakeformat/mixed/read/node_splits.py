@@ -145,7 +145,7 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
     """Plan each node that has rows, and the changes to merge into it: those that ``select`` chooses
     among the changes that are not merged yet.
 
-    A node has all of its deletes, also those that are too old to delete a row. Raise
+    A node has all of its deletes, even those that are too old to delete a row. Raise
     ``UnsupportedError`` if the table cannot be optimized, for example because a key column had
     several types.
     """

@@ -86,7 +86,7 @@ class AlterRecord:
 
 
 def altered_base(base: TableMetadata, change: TableMetadata) -> TableMetadata | None:
-    """Return the base store as it is after an alteration that only the change store has made.
+    """Return the base store with an alteration that so far only the change store has.
 
     None if there is no such alteration, or if another program has altered the base store in
     between.

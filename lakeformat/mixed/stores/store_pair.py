@@ -61,7 +61,8 @@ class LoadedPair:
 
     @property
     def version(self) -> Field | None:
-        """The column whose larger value makes a row of a key the newer one.
+        """The version field: of two rows with one key, the row with the larger value is the newer
+        one.
 
         None if transactions alone order the changes.
         """
@@ -99,7 +100,7 @@ class StorePair:
         return self.load()
 
     def complete_alter(self) -> None:
-        """Apply the newest alteration also to the store that lacks it."""
+        """Apply the newest alteration to the store that lacks it."""
         change = replace(self.base, pointer=self.change)
         commit_metadata(self.base, lambda base: altered_base(base.metadata, change.load().metadata))
         commit_metadata(

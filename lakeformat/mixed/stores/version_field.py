@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The version field of a Mixed table: a column whose larger value makes a row of a key the newer
-one.
+"""The version field of a Mixed table: of two rows with one key, the row with the larger value is
+the newer one.
 
 Changes of such a table are ordered by version, then by transaction, then by offset. Amoro has no
-such property: its readers know only the last two.
+such property: its readers order changes only by transaction and offset.
 """
 
 from __future__ import annotations

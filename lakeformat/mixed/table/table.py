@@ -241,9 +241,9 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
         With ``overwrite`` the rows replace the rows of whole partitions in the base store, by a
         batch of ``begin`` that takes no ``kinds``. Changes that are committed meanwhile remain.
-        With ``conflict="transaction-order"`` such a batch writes the rows, too: it begins before
-        ``data`` is read. With either argument raise ``LockUnavailableError`` while another batch
-        runs.
+        With ``conflict="transaction-order"`` the rows are also written by a batch, which begins
+        before ``data`` is read. With either argument raise ``LockUnavailableError`` while another
+        batch runs.
 
         A repeated call with the same ``commit`` publishes nothing again. If this raises a
         ``LakeError``, nothing was published and no file is left, except after
@@ -340,7 +340,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
     def __getattr__(self, name: str) -> Any:
         """Raise ``UnsupportedError``, with advice, for an operation that only tables of other
-        formats have, else ``AttributeError``.
+        formats have; ``AttributeError`` for any other name.
         """
         if not name.startswith("_") and (name in self.instead or hasattr(IcebergTable, name)):
             raise refuse_operation(self, name)

@@ -54,8 +54,8 @@ def analyze(
     ``columns`` lists names or is ``"all"``; ``columns=None`` counts only rows. A dry run reads the
     rows and publishes nothing. Raise InvalidRequestError for an unknown column. Raise
     UnsupportedError for a type without statistics or, unless it is a dry run, for a table that
-    cannot be committed to. Raise SnapshotExpiredError if the newest snapshot expires ten times
-    while its rows are read.
+    cannot be committed to. Raise SnapshotExpiredError if ten attempts to read the rows fail because
+    the newest snapshot expires.
     """
     is_empty = latest_snapshot(handle.storage, handle.layout) is None
     handle = with_newest_schema(handle)

@@ -6,9 +6,9 @@
     slots       8 bytes per field: the value, up to 7 bytes of text, or a reference
     items       what references point at, each padded with zeros to a multiple of 8 bytes
 
-A reference is ``offset << 32 | size``, its offset counted from the start of the row. That of a wide
-timestamp has nanoseconds instead of the size. Numbers are little endian; the bytes of a wide
-decimal and the arity (number of fields) in a frame are big endian.
+A reference is ``offset << 32 | size``, its offset counted from the start of the row. The reference
+of a wide timestamp has nanoseconds instead of the size. Numbers are little endian; the bytes of a
+wide decimal and the arity (number of fields) in a frame are big endian.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ def create(
 
     ``origin=None`` creates it without rows.
 
-    Raise AlreadyExistsError if the branch exists; with ``exist_ok`` it is kept and reported. Raise
-    AlreadyExistsError also if another call is creating or deleting the branch. Raise
+    Raise AlreadyExistsError if the branch exists, unless ``exist_ok``: then it is kept and
+    reported. Raise the same error if another call is creating or deleting the branch. Raise
     CommitConflictError if the snapshot is deleted meanwhile. After an interruption, repeat the call
     to finish the branch.
     """

@@ -28,7 +28,7 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
     cannot move directories copies the metadata files. If another program commits during the copy,
     raise CommitConflictError; the branch keeps its name. After a crash, repeat the call to finish.
     Raise NotFoundError if the branch does not exist, AlreadyExistsError if the new name exists, and
-    InvalidRequestError if another branch reads the rows of this branch.
+    InvalidRequestError if main or another branch reads the rows of this branch.
     """
     refuse_inside_branch(handle, "renamed")
     for each in (name, new_name):

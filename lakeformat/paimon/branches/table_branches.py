@@ -104,7 +104,7 @@ class TableBranches:
         """Rename a branch; a program that has it open under the old name fails at its next commit.
 
         Raise NotFoundError if the branch does not exist, AlreadyExistsError if the new name exists,
-        and InvalidRequestError if another branch reads the rows of this branch.
+        and InvalidRequestError if main or another branch reads the rows of this branch.
         """
         return rename(self._handle, name, new_name, dry_run=dry_run)
 
@@ -116,8 +116,8 @@ class TableBranches:
 
         ``on_progress`` is called with each file that is deleted, or that a dry run would delete,
         and the reason. After an interruption, repeat the call to delete the remaining files. Raise
-        NotFoundError if the branch does not exist, and InvalidRequestError if another branch reads
-        the rows of this branch.
+        NotFoundError if the branch does not exist, and InvalidRequestError if main or another
+        branch reads the rows of this branch.
         """
         return delete(self._handle, name, dry_run=dry_run, on_progress=on_progress)
 

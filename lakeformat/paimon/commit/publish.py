@@ -33,8 +33,9 @@ def check_place(
 
     A number becomes free again when its snapshot expires. So a writer that paused until then may
     publish a number below the newest snapshot, where no reader finds it. This snapshot is deleted
-    again, and the result is LOST; also after a rollback of ``head``, or if the path no longer has
-    the opened table. The result is UNKNOWN if the next snapshot may lack the changes.
+    again, and the result is LOST. The same happens if the path no longer has the opened table. It
+    also happens after a rollback of ``head``, unless the next snapshot was built on this one. The
+    result is UNKNOWN if the next snapshot may lack the changes.
 
     Snapshots expire oldest first, so if ``head`` still exists, the snapshot follows it.
     """

@@ -95,9 +95,10 @@ def run_plans(
 
     After ``_ROUNDS`` rounds, or too many conflicts, the compaction ends early. The first round
     plans all chosen buckets; ``plan`` gets None for them. Later rounds plan the buckets whose
-    commit was a conflict. Unless ``ends_at_once`` returns True, they also plan the buckets that
-    were just compacted. Raise InvalidRequestError if ``on_progress`` cannot be called, and the
-    first error of a unit at the end.
+    commit was a conflict, and buckets that have just received postponed rows. Unless
+    ``ends_at_once`` returns True, they also plan the buckets that were just compacted. Raise
+    InvalidRequestError if ``on_progress`` cannot be called, and the first error of a unit at the
+    end.
     """
     if on_progress is not None and not callable(on_progress):
         raise InvalidRequestError(
