@@ -60,7 +60,7 @@ def overwrite(
 
     A repeated call with the same ``commit`` publishes nothing again. Files that other commits
     published while the rows were written are replaced, too. Raise ``InvalidRequestError`` for rows
-    that do not fit, and ``UnsupportedError`` if a file also has other rows.
+    that do not fit, and ``UnsupportedError`` if a file also has rows to keep.
     """
     metadata = handle.load().metadata
     produce = partial(replacement, metadata, overwritten, is_recorded=commit is not None)
@@ -74,7 +74,7 @@ def delete_partitions(
     """Delete the rows of partitions in one commit; ``partitions=None`` deletes all rows.
 
     Raise ``InvalidRequestError`` for a column that is not an identity partition, and
-    ``UnsupportedError`` if a file also has other rows.
+    ``UnsupportedError`` if a file also has rows to keep.
     """
     found = delete_chosen(handle, lambda metadata: _chosen(metadata, partitions), commit=commit)
     return write_report(handle.uri, found)

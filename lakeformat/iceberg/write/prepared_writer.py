@@ -39,7 +39,7 @@ class PreparedWriter:
         self._is_finished = False
 
     def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
-        """Add rows: a pyarrow, pandas or polars object, or an iterable of these.
+        """Add rows: a pyarrow, pandas or polars object, or an iterable of such objects.
 
         ``checked`` has no effect, because this writer checks all rows. Raise
         ``InvalidRequestError`` for rows that do not fit the columns, and ``UnsupportedError`` for

@@ -2,9 +2,11 @@
 """Decides, by Amoro's rules, if a partition is to be optimized, and how.
 
 A *fragment* is a small file, and in a table with a key each insert. An *undersized segment* is
-larger, but still below the target size. A *minor* optimizing merges fragments and changes. A
-*major* one also merges undersized segments and rewrites files with many deleted rows. A *full* one
-rewrites the whole partition.
+larger, but still below the target size. A *minor* optimizing is due because of fragments and
+changes. A *major* one is due because undersized segments fill a file, or because files have many
+deleted rows. Both merge fragments, changes, and undersized segments of one node. A *full* one
+rewrites the whole partition, or only its changes, small files and files with deletes if
+``self-optimizing.full.rewrite-all-files`` is false.
 """
 
 from __future__ import annotations

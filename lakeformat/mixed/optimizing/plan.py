@@ -70,7 +70,7 @@ class PartitionPlan:
 
 @dataclass(frozen=True, slots=True)
 class OptimizingPlan:
-    """The plans of all partitions: first the partitions to optimize, the costliest first."""
+    """The plans of all partitions: first those to optimize, in order of falling cost."""
 
     table: str
     position: str

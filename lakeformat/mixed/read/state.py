@@ -26,8 +26,9 @@ class MixedState:
     """The changes that are merged into the base store at its snapshot."""
     position: Position
     version: Field | None = None
-    """The column whose larger value makes a row of a key the newer one; None if transactions alone
-    order the changes."""
+    """The version field: of two rows with one key, the row with the larger value is the newer one;
+    None if transactions alone order the changes.
+    """
 
     @property
     def schema(self) -> Schema:

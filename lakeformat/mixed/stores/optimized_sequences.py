@@ -36,7 +36,9 @@ SEQUENCES, TIMES = "optimized-sequence", "base-optimized-time"
 MARK = ".exist"
 """The suffix of the marks in summaries, after the type of a blob."""
 OPTIMIZED = {"snapshot.producer": "OPTIMIZE"}
-"""The members of the summary of a base snapshot that changes no merged row, as in Amoro."""
+"""The members of the summary of a base snapshot that changes no row of the Mixed table, as in
+Amoro.
+"""
 _EARLIER_FORM = "table.partition-properties"
 """The table property in which old versions of Amoro kept the record."""
 
@@ -77,7 +79,7 @@ def optimized_sequences(base: LoadedMetadata, snapshot: Snapshot | None) -> Opti
 
 
 def is_optimizing(summary: Mapping[str, str]) -> bool:
-    """Return True for the summary of a base snapshot that changes no merged row."""
+    """Return True if a base snapshot with this summary changes no row of the Mixed table."""
     return OPTIMIZED.items() <= summary.items()
 
 

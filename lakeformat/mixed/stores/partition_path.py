@@ -18,7 +18,7 @@ __all__ = ["partition_paths", "partition_values"]
 
 
 def partition_paths(metadata: TableMetadata, entries: pa.Table) -> list[str]:
-    """Return the partition of each entry as a path; empty in a table without partitions.
+    """Return the partition of each entry as a path; the path is "" in a table without partitions.
 
     All entries have the same partition spec. Each distinct partition is formatted once.
     """
@@ -34,7 +34,7 @@ def partition_paths(metadata: TableMetadata, entries: pa.Table) -> list[str]:
 
 
 def partition_values(entries: pa.Table) -> list[str]:
-    """Return a text for each entry that is equal only for equal partitions.
+    """Return a text for each entry; two texts are equal only if the partitions are equal.
 
     A path does not distinguish a null from the text ``null``.
     """

@@ -43,8 +43,9 @@ UPSERT = "write.upsert.enabled"
 """With false, a written row does not delete older rows of its key; default: true (false in
 Amoro)."""
 VERSION_FIELD = "lake.version-field"
-"""The column whose larger value makes a row of a key the newer one; a property of this library,
-which Amoro does not know."""
+"""The name of the version field: of two rows with one key, the row with the larger value is the
+newer one. Amoro does not know this property.
+"""
 FORMAT_MARK = {TABLE_FORMAT: "MIXED_ICEBERG"}
 OPTIONAL_KEYS = "lake.optional-key-field-ids"
 """The ids, separated by commas, of the key columns that were optional before the table was adopted.

@@ -107,7 +107,9 @@ def is_wider_version(kind: pa.DataType) -> bool:
 
 
 def version_numbers(column: pa.Array) -> NDArray[np.int64]:
-    """Return versions as numbers in their order; a null is the smallest one."""
+    """Return a number for each version, in the order of the versions; a null gets the smallest
+    number.
+    """
     found = numbers(column)
     if found.ndim > 1:  # decimals, whose low half has all of their digits
         found = found[:, 0].view(np.int64)

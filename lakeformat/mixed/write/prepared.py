@@ -88,8 +88,9 @@ def publish_prepared(
     """Publish the files of messages in one commit of a store.
 
     If ``earlier`` is given, the commit is published already, and nothing is published again.
-    ``publish`` commits. It gets the manifest entries of the files, and a function that adds a check
-    to a change: no file may be published already. After an error the files are kept.
+    ``publish`` makes the commit. It gets the manifest entries of the files, and a function that
+    adds a check to a change: the check refuses files that are published already. After an error the
+    files are kept.
     """
     entries = checked_entries(store, table, messages)
     if earlier is not None:

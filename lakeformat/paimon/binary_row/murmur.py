@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hash of rows: Murmur3 x86-32 with seed 42 over their bytes without the frame.
 
-All rows are hashed together: first the first word of each, then the second words, and so on.
+All rows are hashed together: the first word of each row, then the second word of each, and so on.
 """
 
 from __future__ import annotations
