@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the partitions and buckets in which a snapshot has given keys, by one scan of all its
-files.
+"""Finds the partition and bucket of each of many keys in a snapshot, by one scan of all files.
 
 Only the key columns, and the columns that the merge needs, are read. The hashes of the wanted keys,
 sorted, select candidate rows. Only these candidates are kept and compared with the keys.
@@ -31,10 +30,11 @@ __all__ = ["find_keys"]
 
 
 def find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) -> FoundKeys:
-    """Return the partition and bucket that each of ``keys`` has in ``snapshot``.
+    """Return the partition and bucket of each of ``keys`` in ``snapshot``.
 
     ``keys`` are distinct framed binary rows of the primary key. ``snapshot=None`` stands for an
-    empty table. Raise CorruptTableError if one of ``keys`` has two rows.
+    empty table. A key without a row gets ``NOWHERE``. Raise CorruptTableError if one of ``keys``
+    has two rows.
     """
     by_name = {field.name: field for field in handle.schema.fields}
     types = [by_name[name].type for name in handle.schema.primary_keys]

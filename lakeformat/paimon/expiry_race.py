@@ -149,7 +149,7 @@ def _expired_soon(handle: TableHandle, read: Sequence[Snapshot], changes: bool) 
 
 
 def _is_of_a_missing_file(error: BaseException | None) -> bool:
-    """Return True if NotFoundError is the error or one of its causes; a damaged file does not
+    """Return True if the error or one of its causes is a NotFoundError; a damaged file does not
     count.
     """
     while error is not None and not isinstance(error, NotFoundError):

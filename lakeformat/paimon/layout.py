@@ -13,8 +13,9 @@
   statistics/stat-<uuid>-<n>   index/index-<uuid>-<n>
   [<key>=<value>/…]bucket-<n>/data-<uuid>-<n>.<format>   bucket-postpone/…
 
-Manifests, statistics, index and data files of all branches lie below the table. By options, data
-files are in a directory below the table or in external directories, and index files beside them.
+Manifests, statistics, index and data files of all branches lie below the table. Options can
+put data files into a directory below the table or into external directories, and index files beside
+data files.
 The marks ``.fence-``, ``.expire-``, ``.unfinished-`` and ``.deleted-`` are defined below. A name
 that only one operation uses is in its module, such as ``.cloning`` and ``_SUCCESS``.
 """

@@ -42,8 +42,8 @@ def pick_universal(levels: Levels, settings: PickSettings) -> Pick | None:
 def pick_level_0(levels: Levels, settings: PickSettings) -> Pick | None:
     """Pick like ``pick_universal``; if no run is due, pick at least all of level 0.
 
-    Return None if level 0 is empty, too. This is for tables that look up old rows, or that have
-    ``compaction.force-up-level-0``.
+    Return None if no run is due and level 0 is empty. This is for tables that look up old rows, or
+    that have ``compaction.force-up-level-0``.
     """
     if picked := pick_universal(levels, settings):
         return picked

@@ -54,7 +54,7 @@ class OtherCompactor:
 
     @property
     def advice(self) -> str:
-        """A command, and the restart after which the other program no longer compacts."""
+        """The command that sets ``write-only``, and the restart that makes the writer read it."""
         return (
             f"lake set-option {shlex.quote(self.table)} write-only=true, then restart that writer"
         )

@@ -71,7 +71,7 @@ WHOLE_TABLE = Chosen()
 
 
 class ChosenFiles:
-    """Reads the live files of a snapshot that the choice selects.
+    """Reads those live files of a snapshot that the choice selects.
 
     The constructor raises InvalidRequestError for a wrong choice, even if the table is empty.
     """
@@ -146,7 +146,7 @@ def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[byte
 def _bucket_numbers(buckets: object) -> frozenset[int] | None:
     """Return the bucket numbers as ints; None if ``buckets`` is None.
 
-    Raise InvalidRequestError for anything else than a collection of whole numbers.
+    Raise InvalidRequestError for anything but a collection of whole numbers.
     """
     if buckets is None:
         return None

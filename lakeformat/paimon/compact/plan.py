@@ -158,8 +158,10 @@ def _written_since(
 
 @dataclass(slots=True)
 class _CompactionPlanner:
-    """Plans the compaction of one bucket at a time, and counts files for
-    ``compaction.file-num-limit``.
+    """Plans the compaction of one bucket at a time.
+
+    After ``compaction.file-num-limit`` files of an append table are planned, further buckets are
+    left out.
     """
 
     handle: TableHandle

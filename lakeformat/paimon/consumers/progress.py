@@ -19,8 +19,9 @@ FORWARDING = "fast-forward-of-main"
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A consumer, with the id of the first snapshot that it has not read; later snapshots are kept,
-    too.
+    """A consumer, and the id of the first snapshot that it has not read.
+
+    This snapshot and all later ones are kept.
     """
 
     what: str

@@ -32,8 +32,8 @@ _LONG = 7 * _DAY
 
 
 class Rules(Protocol):
-    """The numbers and times by which an expiry keeps snapshots or changelogs, apart from
-    consumers.
+    """The numbers and times by which an expiry keeps snapshots or changelogs if no consumer needs
+    them.
     """
 
     @property

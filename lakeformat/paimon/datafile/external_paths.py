@@ -31,7 +31,7 @@ class FilePlace:
 
 @dataclass(frozen=True, slots=True)
 class TablePlace:
-    """The storage and address of a table, and the directories outside of it that the caller
+    """The storage and address of a table, and the directories outside of the table that the caller
     allows.
     """
 

@@ -2,8 +2,8 @@
 """Writes Parquet in place of ORC for TIMESTAMP_LTZ if JVMs outside UTC write a table's ORC files.
 
 Such a JVM shifts every TIMESTAMP_LTZ that it reads from an ORC file by the offset of its zone. This
-version writes ORC files like a JVM in UTC, from which such a JVM would read wrong instants. Parquet
-files do not have this problem.
+version writes ORC files like a JVM in UTC: a JVM outside UTC would read wrong instants from them.
+Parquet files do not have this problem.
 """
 
 from __future__ import annotations

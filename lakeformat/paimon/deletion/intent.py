@@ -50,8 +50,8 @@ class Intent:
     def is_over(self, deleted: Sequence[Snapshot]) -> bool:
         """Return True if the last snapshot of the intent is deleted.
 
-        ``deleted`` are the deleted snapshots of the intent, oldest first. Older ones may be
-        missing, because a rollback has restored them, so only the last one counts.
+        ``deleted`` are the deleted snapshots of the intent, oldest first. It may lack older ones,
+        because a rollback has restored them, so only the last one counts.
         """
         return bool(deleted) and deleted[-1] == self.snapshots[-1]
 
@@ -90,8 +90,8 @@ def announce(
     """Write the file of an intent to expire ``snapshots``, and return the intent.
 
     Search only after this call for tags, branches and consumers that need the snapshots. ``end`` is
-    the id of the first snapshot that is kept. With ``changelogs`` the snapshots have expired
-    before, their changelogs expire now, and ``end`` is the first id after them.
+    the id of the first snapshot that is kept. With ``changelogs`` the snapshots expired
+    earlier, their changelogs expire now, and ``end`` is the first id after them.
     """
     environment, layout = handle.environment, handle.layout
     directory = layout.changelog_directory if changelogs else layout.snapshot_directory

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the files to delete that tags, branches or kept snapshots still need."""
+"""Finds, among the files to delete, those that tags, branches or kept snapshots still need."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ STATE = (BASE, ListKind.DELTA)
 
 @dataclass(slots=True)
 class Protection:
-    """The snapshots, tags and changelogs of all branches that are kept, and so protect their
-    files.
-    """
+    """The kept snapshots, tags and changelogs of all branches; their files must not be deleted."""
 
     handle: TableHandle
     tags: list[Snapshot] = field(default_factory=list)

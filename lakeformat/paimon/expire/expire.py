@@ -214,7 +214,10 @@ class _Expiry:
         return expire_changelogs(handle, self.account, numbers)
 
     def _expire(self, progress: Progress) -> Selection:
-        """Select the snapshots once, then expire them round by round."""
+        """Select the snapshots once, then expire them round by round.
+
+        Return the number of expired snapshots, and the reason why no more expired.
+        """
         ids = self._ids()
         if not ids:
             return Selection(0, _NOTHING)

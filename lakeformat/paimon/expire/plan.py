@@ -134,7 +134,7 @@ def plan_snapshots(
 def plan_changelogs(
     handle: TableHandle, changelogs: Sequence[Snapshot], protection: Protection
 ) -> Plan:
-    """Return the plan to delete changelogs, whose snapshots expired before."""
+    """Return the plan to delete changelogs, whose snapshots expired earlier."""
     plan, candidates = Plan(), Candidates(handle)
     for changelog in changelogs:
         with _noting(plan, f"changelog {changelog.id}"):

@@ -12,10 +12,10 @@ __all__ = ["find_notes"]
 
 
 def find_notes(handle: TableHandle) -> tuple[str, ...]:
-    """Return the notes: options that forbid an operation, are ignored or unknown, and a missing
-    zone.
+    """Return notes about options that forbid an operation, are ignored or are unknown.
 
-    The zone is that of the JVM that writes the table's ORC files; without it, times may be misread.
+    Another note reports that the time zone of the JVM that writes the table's ORC files is missing:
+    without it, times may be misread.
     """
     options = handle.options
     notes = [*_refusing(handle)]

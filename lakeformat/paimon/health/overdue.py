@@ -143,7 +143,7 @@ def forgotten_consumers(handle: TableHandle) -> list[str]:
 
 
 def _progress(handle: TableHandle) -> Progress | None:
-    """Return the progress of the consumers; None if a consumer file is damaged, so that nothing
+    """Return the progress of the consumers; None if a consumer file is damaged: then nothing
     expires.
     """
     try:

@@ -225,8 +225,8 @@ def _require_same_table(
     """Delete the schema file of ``published``, and raise CommitConflictError, if the first schema
     is no longer ``first``.
 
-    Then the table was renamed or dropped meanwhile. No storage can create a file on the condition
-    that another one exists, so this check follows the creation.
+    A different first schema means that the table was renamed or dropped meanwhile. No storage can
+    create a file on the condition that another one exists, so this check follows the creation.
     """
     path = layout.schema(published.id)
     try:

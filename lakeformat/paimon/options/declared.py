@@ -56,8 +56,8 @@ def declared_options() -> tuple[Option[Any], ...]:
 
 @lru_cache(maxsize=4096)
 def find_option(key: str) -> Option[Any] | None:
-    """Return the declaration of the option with this key, or with this older name; None if there
-    is none.
+    """Return the declaration of the option whose key or older name is ``key``; None if there is
+    none.
     """
     return next((option for option in declared_options() if option.sets(key)), None)
 
@@ -66,7 +66,8 @@ def find_option(key: str) -> Option[Any] | None:
 def used_by(operation: Operation | None) -> frozenset[Option[Any]]:
     """Return the options that are checked before an operation; all for ``operation=None``.
 
-    The operation may read these options only in a later step, when an error would be too late.
+    They are checked first because the operation may read them in a later step, when an error would
+    be too late.
     """
     if operation is None:
         return frozenset(declared_options())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options that choose the snapshot for scans whose call chooses none.
+"""The options that choose the snapshot of a scan if the caller chooses none.
 
 Declared like all options of a table, and read as part of ``TableOptions``.
 """

@@ -134,7 +134,7 @@ def scan_table(
 
 
 def scan_observed(scan: OrphanScan, observed: ObservedFiles, floor_millis: int) -> None:
-    """Add to ``scan`` each published file that is not needed, if older than ``floor_millis``."""
+    """Add the unneeded files of Iceberg metadata to ``scan``, if older than ``floor_millis``."""
     storage, directory = observed.storage, observed.directory
     files = [info for info in storage.list(directory) if not info.is_directory]
     listing = DirectoryListing(Area.OBSERVED, storage, directory, files)

@@ -2,8 +2,8 @@
 """Rewrites partitions with another number of buckets, each by one OVERWRITE.
 
 The merged rows of a partition are written with the new number of buckets and replace the partition.
-If another commit changes the partition meanwhile, it is planned again. Older snapshots are not
-changed.
+If another commit changes the partition meanwhile, the partition is planned again. Older snapshots
+are not changed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sort compaction: writes the rows of an append table in an order by which queries skip files."""
+"""Sort compaction: writes the rows of an append table in an order that lets queries skip files."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class BitSlices:
     def _compare(self, number: int) -> tuple[BitMap, BitMap, BitMap]:
         """Return the rows with a number lower than, equal to and higher than ``number``.
 
-        It is the algorithm of O'Neil and Quass, from the highest bit down.
+        This is the algorithm of O'Neil and Quass, from the highest bit down.
         """
         if number < 0:
             return BitMap(), BitMap(), BitMap(self.existing)

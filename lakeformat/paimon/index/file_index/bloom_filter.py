@@ -139,7 +139,7 @@ class BloomFilter:
 
 
 def _size(items: int, false_positives: float) -> tuple[int, int]:
-    """Return the number of bits and of hash functions, by exactly Java's arithmetic.
+    """Return the number of bits and of hash functions, computed exactly as in Java.
 
     Raise InvalidRequestError for numbers from which no filter can be made.
     """

@@ -14,7 +14,7 @@ __all__ = ["ForeignClass", "ForeignOption", "Trait", "by_key"]
 
 
 class ForeignClass(StrEnum):
-    """The treatment in this library of an option that only other engines implement."""
+    """The way this library treats an option that only other engines implement."""
 
     THEIRS = "theirs"
     """Ignored: the option concerns only the jobs of another engine."""
@@ -66,7 +66,7 @@ class ForeignOption:
         return not self.refuses or value.strip().lower() in self.harmless
 
     def likely_value(self, value: str) -> str:
-        """Return the end of an error message about an unknown value: known values and the nearest.
+        """Return the end of an error message about an unknown value: known and nearest values.
 
         Return an empty text if the value is known, or if all values are allowed.
         """
@@ -90,7 +90,8 @@ def by_key(
 ) -> dict[str, ForeignOption]:
     """Return declarations of options that forbid no operation, by key.
 
-    ``by_reason`` maps a description, such as "settings of a Hive catalog", to keys that have it.
+    ``by_reason`` maps a description, such as "settings of a Hive catalog", to the keys
+    that it describes.
     """
     return {
         key: ForeignOption(kind=kind, says=reason)
