@@ -242,8 +242,9 @@ def _chain_branches(options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def read_through(options: Mapping[str, str], branch: str) -> str | None:
-    """Return the key of the option by which reads of ``branch`` include rows of other branches, or
-    None.
+    """Return the key of the option by which reads of ``branch`` include rows of other branches.
+
+    Return None if there is no such option.
     """
     chained = _chain_branches(options)
     if chained:

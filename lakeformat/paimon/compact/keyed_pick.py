@@ -19,7 +19,7 @@ __all__ = ["Pick", "pick_all", "pick_level_0", "pick_universal"]
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The sorted runs that a compaction merges to one run of ``output_level``, and the reason."""
+    """The sorted runs that a compaction merges into one run of ``output_level``, and the reason."""
 
     runs: tuple[SortedRun, ...]
     output_level: int

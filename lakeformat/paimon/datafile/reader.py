@@ -64,8 +64,8 @@ def read_batches(
 
     Text columns named in ``encoded`` remain dictionary-encoded if the file stores them so. Columns
     of a Parquet file are decoded in threads if ``in_threads``. ``instants`` is the rule for
-    TIMESTAMP_LTZ in ORC files. ``section`` is the part of the file that holds these rows; None for
-    the whole file.
+    TIMESTAMP_LTZ in ORC files. ``section`` is the part of a packed file to read; None for the
+    whole file.
 
     Raise CorruptTableError for a missing or damaged file, and for a file with another number of
     rows than ``row_count``.

@@ -283,9 +283,7 @@ class _Sightings:
         self._seen: dict[str, dict[str, tuple[int, bool]]] = {}
 
     def live(self, manifests: Iterable[ManifestMeta]) -> set[str]:
-        """Return the keys of candidates that are live in the state that all ``manifests`` make
-        together.
-        """
+        """Return the keys of candidates that are live after all ``manifests``, taken together."""
         net: dict[str, int] = {}
         for manifest in manifests:
             for key, (change, _) in self._of(manifest).items():

@@ -103,9 +103,9 @@ def plan_snapshots(
     """Return the plan to delete expired snapshots; ``oldest`` is the first kept snapshot after
     them.
 
-    A file is needed until the snapshot that deletes it. The plan reads only what each snapshot
-    changed, so its cost depends on what is removed, not on what is kept. With ``keeps_changelogs``
-    the changes of the snapshots remain readable.
+    A file is needed by the snapshots before the one that deletes it. The plan reads only what each
+    snapshot changed, so its cost depends on what is removed, not on what is kept. With
+    ``keeps_changelogs`` the changes of the snapshots remain readable.
     """
     plan, candidates = Plan(), Candidates(handle)
     has_producer = handle.options.changelog_producer != NO_PRODUCER

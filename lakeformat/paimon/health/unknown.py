@@ -26,7 +26,7 @@ def list_files(handle: TableHandle) -> pa.Table:
     """Return the columns ``number``, ``size``, ``modified`` and ``removable`` of the table's files.
 
     ``number`` stands for the name, see ``numbers_of``. ``removable`` is True for files that an
-    orphan removal may delete: writers give such names, and the time of the file is known. Call this
+    orphan removal may delete: the form of their names is known, and so is their time. Call this
     before the references are read: then files that are committed in between are referenced.
     """
     schema = pa.schema([(name, pa.int64()) for name in ("number", "size", "modified")])

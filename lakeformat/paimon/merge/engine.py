@@ -31,8 +31,8 @@ class MergeEngine(Protocol):
         """Return one row per key, in key order, with the columns of ``rows``.
 
         A merged row may be a retract: reads drop it, writers keep it. Its sequence number is that
-        of the last row that was not ignored, or with ``first-row`` of the first. A key whose rows
-        were all ignored because of ``ignore-delete`` has no row in the result. Raise
+        of the last row that was not ignored, or, with ``first-row``, of the first row. A key whose
+        rows were all ignored because of ``ignore-delete`` has no row in the result. Raise
         InvalidRequestError for a row that the engine cannot merge.
         """
         ...

@@ -98,7 +98,7 @@ def local_wall_clock(epoch_millis: int) -> datetime:
 def written_millis(file: DataFileMeta) -> int | None:
     """Return the time when a file was written, in epoch milliseconds; None if it is not recorded.
 
-    The time is right if the writer had the time zone of this machine.
+    The time is right only if the writer had the time zone of this machine.
     """
     created = file.creation_time
     return None if created is None else (created.astimezone(UTC) - _EPOCH) // _MILLI

@@ -95,7 +95,7 @@ def remove_missing_files(
 
     The rows of these files are lost already; afterwards the table can be read again. Raise
     InvalidRequestError if these files exceed ``max_share`` of all files, and UnsupportedError if
-    the table has row ids and such files; a dry run reports these errors instead. If another commit
+    any are found in a table with row ids; a dry run reports these errors instead. If another commit
     changes the files meanwhile, the search is repeated.
     """
     share: object = max_share

@@ -31,7 +31,7 @@ class JoiningFunction(AggregateFunction, Protocol):
 
     @property
     def swaps_late(self) -> bool:
-        """True if a value older than the key's state is joined in front of the state; False: behind
+        """True if a value older than the key's state is joined in front of the state, not behind
         it.
         """
         ...

@@ -79,7 +79,7 @@ class Accumulator(Protocol):
 
 
 class AggregateFunction(Protocol):
-    """Combines the values that one column has in all rows of a key to one value."""
+    """Combines the values that one column has in all rows of a key into one value."""
 
     @property
     def name(self) -> str:

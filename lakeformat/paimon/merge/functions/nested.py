@@ -29,9 +29,10 @@ class NestedKey:
         return codes_of(pa.StructArray.from_arrays(self._members(rows), names=self.members))
 
     def accepted(self, rows: pa.Array, found: Elements, groups: KeyGroups) -> Elements:
-        """Return the elements without those that have a null in their nested key.
+        """Return the elements that ``null_strategy`` accepts.
 
-        The strategy ``merge`` keeps these elements; the strategy ``error`` raises RefusedRow.
+        The strategy ``ignore`` drops elements with a null in their nested key, ``merge`` keeps
+        them, and ``error`` raises RefusedRow.
         """
         if self.null_strategy == "merge":
             return found

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nested_update``: a nested table; a new element is added, and replaces an element with the same
-key.
+"""``nested_update``: a nested table; a new element is added, or replaces the element with the same
+nested key.
 """
 
 from __future__ import annotations
