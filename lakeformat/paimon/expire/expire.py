@@ -216,7 +216,7 @@ class _Expiry:
     def _expire(self, progress: Progress) -> Selection:
         """Select the snapshots once, then expire them round by round.
 
-        Return the number of expired snapshots, and the reason why no more expired.
+        The result has the reason why no more snapshots expired.
         """
         ids = self._ids()
         if not ids:
