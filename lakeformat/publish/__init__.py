@@ -55,7 +55,8 @@ class IcebergPublication:
         change.
 
         If ``iceberg.on-unpublishable`` is ``rewrite``, new timestamp columns of at most 3 digits
-        get 6 digits, because some Iceberg readers refuse files with milliseconds.
+        get 6 digits, because some Iceberg readers refuse files with milliseconds. Otherwise return
+        ``schema`` itself.
         """
         options = schema.table_options
         if not options.publishes_iceberg or options.iceberg_on_unpublishable != REWRITE:
@@ -152,7 +153,8 @@ class IcebergPublication:
         dropped or renamed.
 
         Return None for a branch and for a table that is not published, and if there is nothing to
-        remove. If the options, the catalogs or the metadata cannot be used, return the reason.
+        remove. If the options, the catalogs or the metadata cannot be used, return ``NoWithdrawal``
+        with the reason.
         """
         if handle.layout.branch != MAIN_BRANCH or not handle.options.publishes_iceberg:
             return None

@@ -71,7 +71,7 @@ def _is_shown_alike(
     """Return True if readers read files of the same levels in ``snapshot`` as in the newest
     snapshot.
 
-    Also return False if a rollback has removed the schema of ``snapshot`` from the table.
+    Return False, too, if a rollback has removed the schema of ``snapshot`` from the table.
     """
     newest = handle.schema
     return snapshot.schema_id <= newest.id and marks_of(schema_of(snapshot.schema_id)) == marks_of(

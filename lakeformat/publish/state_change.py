@@ -92,7 +92,9 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True)
 class _LeavingFiles:
-    """Chooses data files by their URIs, and delete files by the URI of their data file."""
+    """Chooses the files to remove: data files by their URIs, delete files by that of their data
+    file.
+    """
 
     paths: pa.Array
     changed: pa.Array

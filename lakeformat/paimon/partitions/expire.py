@@ -46,7 +46,7 @@ _Batch: TypeAlias = Sequence[ExpiredPartition]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpireRequest:
-    """The arguments of one call; each that is not None replaces a table option."""
+    """The arguments of one call; an argument that is not None replaces a table option."""
 
     expiration_time: PastTime | None = None
     strategy: str | None = None

@@ -96,7 +96,10 @@ def properties_of(
 
 @dataclass(frozen=True, slots=True)
 class StartedCut:
-    """The progress of earlier attempts of a rollback that deletes newer snapshots."""
+    """The progress of earlier attempts of a rollback that deletes newer snapshots.
+
+    It is stored in fences: files that name the snapshots to be deleted.
+    """
 
     handle: TableHandle
     commit: CommitId

@@ -76,7 +76,7 @@ def _live(handle: TableHandle, origin: Origin) -> Origin:
 
 
 def _at_watermark(handle: TableHandle, watermark: int) -> Origin:
-    """Return the last snapshot whose watermark is not above ``watermark``.
+    """Return the last snapshot whose watermark is at most ``watermark``.
 
     A snapshot without a watermark has the watermark of the snapshot before it. Raise NotFoundError
     without such a snapshot.

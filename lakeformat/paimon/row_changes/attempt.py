@@ -191,15 +191,16 @@ class ChangeAttempt:
 
     @property
     def _is_recorded(self) -> bool:
-        """True if a change that meets no row is committed, too, as an empty snapshot.
+        """True if a change that finds no row is committed, too, as an empty snapshot.
 
         Without this snapshot, a retry of the same commit would change rows that were added since.
         """
         return self.request.commit is not None and not self.request.dry_run
 
     def _record(self) -> CommitReport | None:
-        """Commit an empty snapshot for a change that meets no row; return None unless
-        ``_is_recorded``.
+        """Commit an empty snapshot if no row was found and ``_is_recorded`` is True.
+
+        Otherwise return None.
         """
         if not self._is_recorded or self._found:
             return None

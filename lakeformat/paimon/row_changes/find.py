@@ -86,9 +86,9 @@ def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[
 
 
 def positioned_rows(handle: TableHandle, unit: ChangeUnit) -> PositionedRows:
-    """Return a reader of the unit's deletion vectors.
+    """Return the deletion vectors of the unit, with which ``DataFiles`` reads its files.
 
-    Its ``last`` has the positions of the rows in the batch that was read last.
+    ``last`` of the result has the positions of the rows in the batch that was read last.
     """
     manifest = unit.snapshot.index_manifest
     source = "" if manifest is None else handle.storage.uri(handle.layout.manifest(manifest))

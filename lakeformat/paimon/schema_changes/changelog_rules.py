@@ -71,9 +71,9 @@ def check_without_changelog(schema: TableSchema) -> None:
 def check_change_of_lookups(before: TableSchema, after: TableSchema) -> None:
     """Raise InvalidRequestError if existing rows would be merged differently with the new options.
 
-    With lookups, the lowest level that has a key contains the whole value of the key. Without
-    lookups, each level contains a part of the value. A change of ``deletion-vectors.enabled`` is
-    checked elsewhere.
+    With ``changelog-producer`` = ``lookup``, compactions look up older rows. Then the lowest level
+    that has a key contains the whole value of the key. Without lookups, each level contains a part
+    of the value. A change of ``deletion-vectors.enabled`` is checked elsewhere.
     """
     old, new = before.table_options, after.table_options
     if old.looks_up == new.looks_up or new.merge_engine not in _BY_COLUMN:

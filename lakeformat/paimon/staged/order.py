@@ -67,7 +67,7 @@ def _owners(
     """Return, for each bucket, the address of the result that has it.
 
     Raise InvalidRequestError if two results have the same bucket. In the error, ``content`` names
-    what both have for the bucket, and ``reason`` why they exclude each other.
+    what both have for the bucket, and ``reason`` explains why only one may be published.
     """
     owners: dict[_Bucket, str] = {}
     for result in results:

@@ -92,8 +92,9 @@ class _SnapshotFiles(LiveFiles):
         return [_format(name.partition(".")[2]) for name in self.texts("file_name")]
 
     def sources(self) -> list[str | None]:
-        """Return ``APPEND`` or ``COMPACT`` for each file, the work that wrote it; None if not
-        recorded.
+        """Return the kind of work that wrote each file: ``APPEND`` or ``COMPACT``.
+
+        The kind is None if the manifest does not have it.
         """
         names = {int(source): source.name for source in FileSource}
         return [

@@ -27,8 +27,8 @@ __all__ = ["begin", "stream_table"]
 
 @contextmanager
 def begin(handle: TableHandle) -> Iterator[Position]:
-    """Yield the position of the newest snapshot; a with block keeps this snapshot and all later
-    ones.
+    """Yield the position of the newest snapshot; while the with block runs, this snapshot and all
+    later ones are kept.
 
     Raise InvalidRequestError if ``consumer.changelog-only`` lets consumers keep changelogs only.
     """

@@ -47,16 +47,16 @@ class TableRowChanges(TableReads):
         deletion vectors mark the rows if the table has ``deletion-vectors.enabled``; otherwise the
         files with such rows are rewritten.
 
-        Rows that other writers add meanwhile are kept, unless the rows are searched again. That
-        happens if another commit changes the same files first, or the same partitions of a table
-        with a primary key. ``dry_run`` only counts the rows. Earlier snapshots keep deleted rows
+        Rows that other writers add meanwhile are kept, unless the search is repeated. That happens
+        if another commit changes the same files first, or the same partitions of a table with a
+        primary key. ``dry_run`` only counts the rows. Earlier snapshots keep deleted rows
         until these snapshots expire. With ``commit``, a delete that finds no row is published, too,
         so that a retry finds this commit. ``conflict="transaction-order"`` searches the rows in
         ``read_snapshot`` and keeps those whose key other commits have changed since; see ``write``.
 
-        Raise InvalidRequestError if ``where`` is None, or for only one of ``read_snapshot`` and
-        transaction order. Raise UnsupportedError for a table that numbers its rows
-        (``row-tracking.enabled``).
+        Raise InvalidRequestError if ``where`` is None, if ``read_snapshot`` is given without
+        transaction order, or transaction order without ``read_snapshot``. Raise UnsupportedError
+        for a table that numbers its rows (``row-tracking.enabled``).
         """
         from lakeformat.paimon.row_changes.change import delete_rows
 
@@ -108,7 +108,8 @@ def _read(
 ) -> tuple[int, str | None] | None:
     """Return the snapshot in which rows are searched, with its identity; None for the newest.
 
-    Raise InvalidRequestError for only one of ``read_snapshot`` and transaction order.
+    Raise InvalidRequestError if ``read_snapshot`` is given without transaction order, or
+    transaction order without ``read_snapshot``.
     """
     if read_snapshot is None and conflict is None:
         return None

@@ -80,7 +80,7 @@ def create_due(
 def _batch(handle: TableHandle, dry_run: bool) -> list[DueTag]:
     """Create the batch tag on the newest snapshot, or move it there, and return it in a list.
 
-    Its name is ``tag.batch.customized-name`` or, by default, contains the date of today. A dry run
+    Its name is ``tag.batch.customized-name`` or, by default, contains today's date. A dry run
     changes nothing. Return an empty list without a snapshot, or if the tag already has the newest
     one.
     """

@@ -89,8 +89,7 @@ def _missing(handle: TableHandle, names: Sequence[str]) -> set[str]:
 
 
 def _chosen(handle: TableHandle, name: str, gone: Collection[str], *, force: bool) -> Tag | None:
-    """Return the tag to delete; None if the tag is missing, and the caller allows that for its
-    name.
+    """Return the tag to delete; None if the tag is missing, and its name is in ``gone``.
 
     Raise NotFoundError for any other missing tag. Raise InvalidRequestError without ``force`` for a
     tag in use, and always for a tag that the expiry needs to protect a rollback.

@@ -43,8 +43,8 @@ class Timeline:
     def due(self, snapshots: Iterable[Timed], taken: Iterable[str] = ()) -> list[DueTag]:
         """Return the tags to create for ``snapshots``, which are ascending.
 
-        A tag names a snapshot whose time is not before the end of the tag's period. ``taken`` are
-        names of existing tags.
+        The time of a tag's snapshot is at or after the end of the tag's period. ``taken`` are names
+        of existing tags.
         """
         found, names, upcoming = [], set(taken), self.next_start
         for each in snapshots:

@@ -73,7 +73,8 @@ class ChangesSince:
     def require_no_batch(
         self, touches: Touches, commit: CommitId | None = None, *, replaces: bool = False
     ) -> None:
-        """Raise CommitConflictError if another batch or overwrite changed the same partitions.
+        """Raise CommitConflictError if a batch or overwrite changed a partition that ``touches``
+        selects.
 
         With ``replaces``, an earlier batch of the same user is allowed if it was computed from the
         same snapshot: this batch replaces its rows.

@@ -73,8 +73,8 @@ NO_FILES = NewerFiles(frozenset(), ())
 def newer_files(
     changes: ChangesSince, replaced: PartitionFilter, hidden: Set[str] = frozenset()
 ) -> NewerFiles:
-    """Return the files that other commits added to the partitions ``replaced``, kept or to write
-    again.
+    """Return the files that other commits added to the partitions ``replaced``, divided into files
+    to keep and files to write again.
 
     ``hidden`` are names of level-0 files that may be kept although some readers skip level 0 until
     a compaction. If no reader skips level 0, other files of level 0 may be kept, too.

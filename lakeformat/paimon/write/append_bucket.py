@@ -76,7 +76,9 @@ class AppendBuckets:
             self._empty_buffer()
 
     def finish(self) -> list[NewFiles]:
-        """Write the remaining rows; return the files of each bucket, in the order of its number."""
+        """Write the remaining rows; return the files of each bucket, in the order of place
+        numbers.
+        """
         if self._is_buffered:
             self._flush()
         return [

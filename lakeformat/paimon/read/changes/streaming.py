@@ -63,7 +63,7 @@ class ChangeStream(TableStream[Snapshot, int]):
         return self._place
 
     def starts_at(self) -> StreamBegin:
-        """Return the position at which a reader in another process starts; read no rows."""
+        """Return the position at which a reader in another process starts; no rows are read."""
         if self._place is None:
             self._begin()
         full = None if self._full is None else self._full.id
