@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds and writes the deletes that a published snapshot adds.
+"""Finds and writes the Iceberg deletes that a published snapshot adds: deleted rows of data files.
 
 The module also finds the data files whose earlier deletes must be removed.
 """

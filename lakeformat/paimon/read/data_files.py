@@ -200,7 +200,7 @@ class DataFiles:
                 raise CorruptTableError(str(reason)) from reason
 
     def has_fields_of_table(self, file: DataFileMeta) -> bool:
-        """Return True if a file was written with the current columns of the table."""
+        """Return True if the schema of a file has the current columns of the table."""
         return self._fields(file.schema_id) == self._handle.schema.fields
 
     def stored_ids(self, file: DataFileMeta) -> frozenset[int]:

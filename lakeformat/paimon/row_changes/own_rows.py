@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes rows that were read from the same table, without replacing nulls by default values."""
+"""Writes rows to the table from which they were read; nulls are not replaced by default values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["OwnRowsWriter"]
 
 
 class OwnRowsWriter(TableWriter):
-    """A writer for rows that were read from the same table, with all of their columns."""
+    """A writer for rows, with all of their columns, that were read from the table itself."""
 
     def __init__(self, handle: TableHandle, as_of: WrittenAsOf | None = None) -> None:
         super().__init__(handle, is_committed_here=True, find_keys=find_keys, as_of=as_of)

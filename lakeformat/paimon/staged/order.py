@@ -29,9 +29,9 @@ def require_order(
     """Raise InvalidRequestError if rows of one bucket may have the same sequence numbers.
 
     That happens if two results, or a result and a later commit, wrote to the same bucket. In a
-    table with ``sequence.field`` its columns decide, so only two results with new keys of one
-    dynamic bucket are refused. A table without buckets needs no order. ``address_of`` returns the
-    address of a result by its name.
+    table with ``sequence.field``, the columns of this option show which row is newer. So only two
+    results with new keys of one dynamic bucket are refused. A table without buckets needs no order.
+    ``address_of`` returns the address of a result by its name.
     """
     if is_unaware(handle):
         return

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """System tables show a table's own metadata or rows, such as ``shop.orders$files``.
 
-``registry.py`` lists those of metadata, each in a module of its name; ``row_tables.py`` has those
-of rows. Times are in UTC, except the creation times of files, and of tags by other engines: these
-are in the local time of the writer.
+``registry.py`` lists the system tables with metadata, each in a module of the same name;
+``row_tables.py`` has the system tables with rows. Times are in UTC. Only the creation times of
+files, and of tags that other engines created, are in the local time of the writer.
 """
 
 from __future__ import annotations

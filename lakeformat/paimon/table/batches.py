@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two uses of the consumers of a Paimon table: they keep snapshots from expiring.
+"""Two uses of consumers, which keep the snapshots of a Paimon table from expiring.
 
 ``begin`` keeps the snapshots that a batch job reads (``table.begin()``). The log of stream batches,
 in the directory ``stream/``, keeps those that a stream still needs.

@@ -134,7 +134,7 @@ class TableCommits(TableReads):
 
         Compacted files become a separate snapshot after the snapshot of new rows. An ``overwrite``
         also deletes rows added after the messages were prepared. To get CommitConflictError in that
-        case, pass the snapshot from which the rows were computed as ``read_snapshot``. With
+        case, pass as ``read_snapshot`` the snapshot from which the rows were computed. With
         ``conflict="transaction-order"``, rows that are newer than this snapshot are kept, as by
         ``write``. If a key of the messages was changed since, this process writes the rows of the
         messages again.
@@ -167,7 +167,7 @@ class TableCommits(TableReads):
     def read_message(self, content: bytes) -> CommitMessage:
         """Return the message that ``CommitMessage.to_bytes`` has encoded.
 
-        Raise InvalidRequestError if ``content`` is something else or damaged.
+        Raise InvalidRequestError if ``content`` is damaged, or is not a message.
         """
         from lakeformat.paimon.metadata.commit_message import CommitMessage
 

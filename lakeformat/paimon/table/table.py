@@ -213,9 +213,9 @@ class SystemTable(ReadOnlyTable):
         """Return a scan of the metadata of the table.
 
         If the system table shows one snapshot, such as ``$files``, the arguments choose the
-        snapshot. Without them the table options ``scan.*`` may choose it, else it is the newest;
-        ``newest`` ignores these options. Raise NotFoundError if the chosen snapshot does not exist.
-        Other system tables raise InvalidRequestError if a snapshot is chosen.
+        snapshot. Without them, the table options ``scan.*`` may choose it; by default it is the
+        newest. ``newest`` ignores these options. Raise NotFoundError if the chosen snapshot does
+        not exist. Other system tables raise InvalidRequestError if a snapshot is chosen.
         """
         from lakeformat.paimon.read.shown_state import find_shown_state
         from lakeformat.paimon.read.time_travel import find_snapshot

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a batch as of the snapshot from which it was computed; newer rows of its keys are kept.
+"""Writes a batch whose rows count as written right after the snapshot from which it was computed.
 
-The keys that other commits have changed since that snapshot are left out of the batch. If another
-commit changes a key of the batch before the batch is published, the files of the batch are written
-again without this key.
+The keys that other commits have changed since that snapshot are left out of the batch, so that
+their newer rows are kept. If another commit changes a key of the batch before the batch is
+published, the files of the batch are written again without this key.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ def _stored_rows(
     """Stream the rows of prepared files with their kinds.
 
     If a message has changelog files, only these are read: with ``changelog-producer=input`` they
-    have all rows, but data files only the newest row of each key.
+    have all rows, but data files have only the newest row of each key.
     """
     files = DataFiles(handle, None, DeletedRows(handle, ()))
     names = [field.name for field in handle.schema.fields]

@@ -83,7 +83,7 @@ class KeyPlaces:
         return places
 
     def leave(self, places: Places) -> None:
-        """Count one key less in the bucket of each of ``places``, because keys have moved away."""
+        """Count one key fewer in the bucket of each of ``places``, because keys have moved away."""
         for number, keys in zip(*np.unique(places, return_counts=True), strict=True):
             partition, bucket = self._places[int(number)]
             self._counts[partition][bucket] -= int(keys)

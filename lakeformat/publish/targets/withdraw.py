@@ -44,8 +44,8 @@ class Withdrawal:
     def run(self) -> None:
         """Remove the entries, then the metadata.
 
-        After a failure the other parts are removed, and a warning names what must be removed by
-        hand.
+        If the removal of one part fails, the other parts are still removed, and a warning names
+        what must be removed by hand.
         """
         for entry in self.entries:
             try:
@@ -78,7 +78,7 @@ class Withdrawal:
 
 @dataclass(frozen=True, slots=True)
 class NoWithdrawal:
-    """The metadata of a dropped or renamed table that cannot be removed, with the reason."""
+    """Metadata that cannot be removed when its table is dropped or renamed, with the reason."""
 
     kept: str
     names = ()
