@@ -99,7 +99,7 @@ def _connect(url: str, options: dict[str, str]) -> Any:
         raise lake.InvalidRequestError(
             f"key 'jdbc_url' needs the Python module {reason.name!r}, which is not installed: "
             "install the driver with this module, or name another driver in the address, as in "
-            f"{address.get_backend_name()}+<driver>://host/db"
+            f"{url.partition(':')[0].partition('+')[0]}+<driver>://host/db"
         ) from None
     except sql.exc.ArgumentError:
         raise lake.InvalidRequestError(

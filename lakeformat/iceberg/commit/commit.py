@@ -8,7 +8,6 @@ the metadata of that writer.
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -70,7 +69,9 @@ def commit_metadata(
     handle.pointer.require_writable()
     first = planned or handle.load()
     started = handle.environment.now_millis()
-    for attempt in itertools.count(1):
+    attempt = 0
+    while True:
+        attempt += 1
         with handle.pointer.turn():
             base = handle.load()
             _require_same_table(handle, first, base)
@@ -80,15 +81,20 @@ def commit_metadata(
         retries = _retries(first.metadata)
         elapsed = handle.environment.now_millis() - started
         if attempt > retries.number or elapsed > retries.total_millis:
-            break
+            raise _others_were_first(handle, attempt, retries)
         handle.environment.back_off(
             attempt,
             least_millis=retries.least_millis,
             longest_millis=retries.longest_millis,
         )
-    limit = "num-retries" if attempt > retries.number else "total-timeout-ms"
-    raise CommitConflictError(
-        f"other writers of {handle.uri} published first in each of {counted(attempt, 'attempt')}; "
+
+
+def _others_were_first(
+    handle: TableHandle, attempts: int, retries: _Retries
+) -> CommitConflictError:
+    limit = "num-retries" if attempts > retries.number else "total-timeout-ms"
+    return CommitConflictError(
+        f"other writers of {handle.uri} published first in each of {counted(attempts, 'attempt')}; "
         "this commit was not published. Retry, or increase the table property "
         f"'commit.retry.{limit}' if many writers share the table"
     )

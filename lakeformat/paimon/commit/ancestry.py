@@ -38,7 +38,8 @@ def _decided_by_manifests(
     storage, layout = handle.storage, handle.layout
     try:
         successor = read_snapshot(storage, layout, later)
-        if changes.has_index_changes and successor.index_manifest == snapshot.index_manifest:
+        index = snapshot.index_manifest  # None if the snapshot removed the last index file
+        if changes.has_index_changes and index is not None and index == successor.index_manifest:
             return True
         manifests = manifests_of(storage, layout, successor)
         if _names(manifests) & _own_manifests(handle, snapshot):
