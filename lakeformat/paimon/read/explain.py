@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.read.plan import plan_columns
-from lakeformat.paimon.read.row_filter import RowFilter
 from lakeformat.paimon.read.splits import Split
-from lakeformat.rows.prune import on_columns
+from lakeformat.rows.prune import Conjunction, on_columns
 from lakeformat.tables.scan_plan import ScanPlan
 
 __all__ = ["explain_scan"]
@@ -19,17 +18,19 @@ __all__ = ["explain_scan"]
 def explain_scan(
     handle: TableHandle,
     snapshot: Snapshot | None,
-    filters: Sequence[RowFilter],
+    conditions: Conjunction,
     splits: Sequence[Split],
+    *,
+    unpublished: int,
 ) -> ScanPlan:
     """Return the number of files that each kind of condition skips, and what is left to read.
 
     The scan is planned three times: without conditions, with those on partition columns, and with
-    all.
+    all ``conditions`` by which the scan skips files. ``unpublished`` is the number of staged files
+    that the scan reads besides those of the snapshot.
     """
     if snapshot is None:
         return ScanPlan(None, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-    conditions = [each for part in filters for each in part.conditions()]
     on_partitions = on_columns(conditions, handle.schema.partition_keys)
     everything = plan_columns(handle, snapshot)
     by_partition = plan_columns(handle, snapshot, conditions=on_partitions)
@@ -44,7 +45,7 @@ def explain_scan(
         left_out_by_partition=len(everything.columns) - len(by_partition.columns),
         left_out_by_statistics=len(by_partition.columns) - with_statistics,
         left_out_by_index=planned.left_out_by_index,
-        left_out_otherwise=len(planned.columns) - found,
+        left_out_otherwise=len(planned.columns) + unpublished - found,
         files_to_read=found,
         bytes_to_read=sum(split.size_bytes for split in splits),
         splits=len(splits),

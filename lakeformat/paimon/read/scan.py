@@ -198,7 +198,13 @@ class Scan(Results):
 
         No data file is read.
         """
-        found = explain_scan(self._handle, self._snapshot, self._filters, self.splits())
+        found = explain_scan(
+            self._handle,
+            self._snapshot,
+            self._pruning(),
+            self.splits(),
+            unpublished=len(self._unpublished),
+        )
         return replace(found, decided_by=self._decided_by)
 
     def _plan(self) -> list[Split]:

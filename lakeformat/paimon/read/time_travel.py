@@ -39,12 +39,15 @@ def find_snapshot(
     tag: str | None = None,
     as_of: Moment | None = None,
     watermark: int | None = None,
+    newest: bool = False,
 ) -> Snapshot | None:
-    """Return the snapshot chosen by the one argument that is given; None if none is given.
+    """Return the snapshot chosen by the one argument that is given.
 
-    Raise InvalidRequestError if several are given, NotFoundError if there is no such snapshot.
+    Return None if none is given, or only ``newest``. Raise InvalidRequestError if several are
+    given, NotFoundError if there is no such snapshot.
     """
-    _require_one({"snapshot": snapshot, "tag": tag, "as_of": as_of, "watermark": watermark})
+    given = {"snapshot": snapshot, "tag": tag, "as_of": as_of, "watermark": watermark}
+    _require_one({**given, "newest": newest or None})
     if snapshot is not None:
         number = snapshot_number(handle, "snapshot must be a snapshot number", snapshot)
         return read_snapshot(handle.storage, handle.layout, number)

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -318,12 +317,9 @@ class TableReads:
         from lakeformat.paimon.read.time_travel import find_snapshot
 
         handle = self._handle
-        chosen = find_snapshot(handle, snapshot=snapshot, tag=tag, as_of=as_of, watermark=watermark)
-        if newest and chosen is not None:
-            raise InvalidRequestError(
-                "newest=True reads the newest snapshot, but another argument chooses a snapshot: "
-                "remove one of the two"
-            )
+        chosen = find_snapshot(
+            handle, snapshot=snapshot, tag=tag, as_of=as_of, watermark=watermark, newest=newest
+        )
         if chosen is not None:
             state: ShownState | None = ShownState(chosen, with_its_schema=True)
         else:

@@ -276,6 +276,9 @@ def test_a_merging_read_sees_rows_that_wait(catalog):
     assert table.scan(["id"], where="note = 'b'").to_arrow()["id"].to_pylist() == [1, 9]
     assert table.scan(["id"], where="note = 'a'").to_arrow()["id"].to_pylist() == [0, 3, 1]
     assert table.scan(where="dt = 'tue' AND id = 1").count() == 1
+    plan = table.scan(where="dt = 'mon' AND id = 9").explain()
+    assert plan.left_out_by_statistics == plan.left_out_otherwise == 0
+    assert plan.files_to_read == plan.files - plan.left_out_by_partition
     assert table.scan(where="id = 2").count() == 0
     assert table.system_table("ro").scan().to_arrow().num_rows == 4
 

@@ -113,8 +113,9 @@ def test_what_the_call_names_wins(shop):
     assert ids(table.scan(snapshot=1)) == [1]
     assert ids(table.scan(as_of=NOON)) == [1]
     assert ids(table.scan(newest=True)) == [1, 2, 3]
-    with pytest.raises(lake.InvalidRequestError, match="newest=True reads the newest"):
-        table.scan(snapshot=1, newest=True)
+    for scan in (table.scan, table.system_table("files").scan):
+        with pytest.raises(lake.InvalidRequestError, match="only one of snapshot=1, newest=True"):
+            scan(snapshot=1, newest=True)
 
 
 def test_the_plan_says_which_option_decided(shop):
