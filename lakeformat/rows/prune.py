@@ -101,8 +101,8 @@ def in_any(conditions: Conjunction, ask: Callable[[Sequence[ColumnTest]], Mask])
 def on_columns(conditions: Conjunction, names: Collection[str]) -> Conjunction:
     """Return the conditions that the columns ``names`` alone can check.
 
-    Comparisons of other columns are left out. ``Alternatives`` are left out if a branch would
-    become empty.
+    Comparisons of other columns are left out. ``Alternatives`` are left out if one of their groups
+    would become empty.
     """
     found: list[ColumnTest | Alternatives] = []
     for each in conditions:
@@ -116,8 +116,8 @@ def on_columns(conditions: Conjunction, names: Collection[str]) -> Conjunction:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The smallest and largest value of one column in each file, and its counts; null if
-    unknown.
+    """The smallest and largest value of one column in each file, and the counts of nulls, rows and
+    NaN; null if unknown.
     """
 
     least: pa.Array

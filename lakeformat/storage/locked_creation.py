@@ -103,9 +103,10 @@ class LockedCreation:
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Queue for a directory in a with block, if the inner storage has turns.
+        """Return a context manager that waits for this writer's turn; see ``TakesTurns``.
 
-        So fewer writers request the lock at once.
+        So fewer writers request the lock at once. If the inner storage has no turns, it does
+        nothing.
         """
         return turn(self.inner, directory, sleep_seconds)
 

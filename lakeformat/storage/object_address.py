@@ -44,7 +44,7 @@ class ObjectAddress:
         return self.host.partition(".")[0]
 
     def uri(self, path: str) -> str:
-        """Return the address of a path in the bucket. Like in other tools, no character is
+        """Return the address of a path in the bucket. As in other tools, no character is
         percent-encoded.
         """
         authority = f"{self.bucket}@{self.host}" if self.host else self.bucket

@@ -151,8 +151,8 @@ class RenameStorage:
                 self._system.delete_dir(workshop)
 
     def overwrite(self, path: str, content: bytes) -> None:
-        """Replace a file by a finished file; a reader may find no file meanwhile, but never a part
-        of it.
+        """Replace a file by a finished file. Meanwhile a reader may find no file, but never an
+        incomplete one.
 
         A directory at ``path`` raises ``AlreadyExistsError``. Where renaming is not safe, a writer
         that holds a lock publishes snapshots by this method.

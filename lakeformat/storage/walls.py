@@ -86,9 +86,9 @@ class ExternalRoots:
     ) -> None:
         """Raise ``InvalidRequestError`` if an external path is in the directory of a table.
 
-        ``below`` are the names of the directories between the path and its files, which are
-        checked, too. An allowed root may also contain tables. A directory without a table is not
-        checked again in this process.
+        An allowed root may contain tables, so each directory from the root down to the files is
+        checked. ``below`` are the names of the directories between the path and its files. A
+        directory without a table is not checked again in this process.
         """
         below = tuple(below)
         found = self.require(address, table).below(below)

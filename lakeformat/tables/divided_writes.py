@@ -36,7 +36,7 @@ class WriterBuckets(Protocol):
 
 
 class BegunBatch(AbstractContextManager["BegunBatch"], Protocol):
-    """A batch of a table. The batch ends with its commit, or at the latest with its with block."""
+    """A batch of a table. It ends with its commit, or at the latest with the with block."""
 
     @property
     def transaction(self) -> int:

@@ -56,9 +56,9 @@ class Round(Generic[U, R]):
 class Steps(Generic[U, R]):
     """The functions and limits of one operation.
 
-    ``take`` and ``finish`` commit. If a commit is refused, these functions delete the files of that
-    commit and raise its ``LakeError``. ``carry_out`` still calls ``take`` for the remaining
-    results.
+    The functions ``take`` and ``finish`` make commits. If a commit is refused, they delete the
+    files of that commit and raise its ``LakeError``. ``carry_out`` still calls ``take`` for the
+    remaining results.
     """
 
     name: str

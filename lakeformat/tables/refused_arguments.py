@@ -26,7 +26,8 @@ def refuse_arguments(
     """Raise ``UnsupportedError`` for the first argument in ``refused`` that is given and not None.
 
     The error names the table by its ``kind``, such as "an Iceberg table", and its ``location``.
-    With ``is_skipped`` the error has ``lacks``, so a run over many tables skips this table.
+    ``is_skipped`` sets the attribute ``lacks`` of the error, so a run over many tables skips this
+    table.
     """
     for name, advice in refused.get(operation, {}).items():
         if given.get(name) is None:

@@ -284,7 +284,7 @@ class Table(ABC):
 
         ``staged`` lists the addresses of staged results. Rows with the same key are merged before
         the check. ``unique`` also includes the published rows that remain after the commit of the
-        results. ``replaces`` is the number of the snapshot whose rows that commit will replace.
+        results. ``replaces`` is the number of the snapshot whose rows the results will replace.
         ``where`` limits the check to rows that meet a condition.
 
         ``not_null`` lists columns, and ``unique`` columns or lists of columns. ``accepted_values``

@@ -122,8 +122,8 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
 
     @abstractmethod
     def _next_changes(self, place: PlaceT) -> StreamedChanges | None:
-        """Return the changes of the next snapshot after ``place`` that has some; None if there is
-        none yet.
+        """Return the changes of the next snapshot with changes after ``place``; None if no such
+        snapshot exists yet.
 
         In both cases set the progress past the snapshots that were read.
         """

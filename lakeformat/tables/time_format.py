@@ -48,7 +48,7 @@ class TimeFormat:
     def parse(self, text: str) -> datetime | None:
         """Return the time in a text; None if the text does not match, or the time does not exist.
 
-        A text with only a day is midnight.
+        A text with only a day becomes midnight of that day.
         """
         found = self.shape.fullmatch(text)
         if found is None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints floating-point numbers as Java does, for directory names and casts.
 
-``Double.toString`` and ``Float.toString`` changed in JDK 19. This module prints as JDK 8 to 18,
+``Double.toString`` and ``Float.toString`` changed in JDK 19. This module prints like JDK 8 to 18,
 which engines run on: these do not always print the fewest digits (``9.999999999999999E22``,
 ``1.06317277E16``), nor the nearest number. From 10^-3 to 10^7 all versions, and Python, print the
 same.
@@ -99,7 +99,7 @@ def _shortest(numerator: int, denominator: int, exponent: int, bits: int) -> tup
 def _as_whole_numbers(
     numerator: int, denominator: int, half_step: int, power: int
 ) -> tuple[int, int, int]:
-    """Return numerator, denominator and error margin as the smallest whole numbers.
+    """Return numerator, denominator and error margin, scaled to the smallest whole numbers.
 
     ``2 ** half_step`` is half the distance to the next number.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds to errors about a row the number from which rows count."""
+"""Adds "(rows count from 0)", or another first number, to errors that name a row."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _NAMES_A_ROW = re.compile(r"\brow \d")
 
 @contextmanager
 def rows_count_from(first: int) -> Iterator[None]:
-    """If an ``InvalidRequestError`` of the with block names a row, add that rows count from
-    ``first``.
+    """If an ``InvalidRequestError`` of the with block names a row, add the text "(rows count from
+    ``first``)".
     """
     try:
         yield

@@ -189,7 +189,7 @@ class MessageFiles:
 
     def _require_whole_rows(self, table: lake.Table) -> None:
         """Raise ``InvalidRequestError`` or ``UnsupportedError`` if the table aggregates, but
-        updates lack the whole old row, which an aggregation subtracts.
+        updates do not contain the whole old row, which an aggregation subtracts.
         """
         if not _aggregates(table):
             return

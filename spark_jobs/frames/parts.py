@@ -95,7 +95,8 @@ def pack(
     """Group ``pieces``, each with its size in bytes, into parts, one for each task, the largest
     part first.
 
-    A part has about ``target_bytes``, or less if there would be fewer than ``at_once`` parts. A
+    A part has about ``target_bytes``, or less if there would otherwise be fewer than ``at_once``
+    parts. A
     piece counts as at least ``least_bytes``.
     """
     weighed = sorted(

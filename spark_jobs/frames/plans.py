@@ -77,7 +77,7 @@ def plan_splits(
 def pack_splits(scan: AnyScan, splits: Sequence[Any], at_once: int) -> list[list[Any]]:
     """Group splits into parts, one for each task.
 
-    Options of the table set the target size of a part, and the least size that a split counts with.
+    Options of the table set the target size of a part, and the size that a small split counts as.
     """
     if isinstance(scan, lake.Scan):
         options = scan.table_schema.table_options

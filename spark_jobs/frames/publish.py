@@ -35,7 +35,7 @@ def publish(
     executor: Executor | None = None,
     batch: BegunBatch | None = None,
 ) -> lake.CommitReport:
-    """Commit the files that tasks have written; delete files that are certainly not published.
+    """Commit the files that tasks have written; delete them if they are certainly not published.
 
     ``batch`` is a begun batch, which this call commits; without one, the commit is separate.
     ``upsert_by`` is the key by which rows replace stored rows; ``executor`` runs the search for the

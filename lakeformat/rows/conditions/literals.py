@@ -97,7 +97,7 @@ def literal_text(value: Any) -> str:
 
 
 def neighbours(value: Any, field: DataField) -> tuple[pa.Scalar | None, pa.Scalar | None] | None:
-    """Return the nearest values below and above a number that the column cannot have.
+    """Return the nearest storable values below and above a number that the column cannot store.
 
     The first or the second is None if the column has no value on that side. The whole result is
     None if ``value`` is not a number, or if the column's type is not an integer or decimal.
@@ -130,9 +130,9 @@ def _number(value: Decimal, data_type: AtomicType) -> pa.Scalar:
 
 
 def _largest_decimal(data_type: AtomicType) -> Decimal:
-    """Return the largest value that a decimal column may have.
+    """Return the largest value that a decimal column may contain.
 
-    A column may have sums of 64-bit decimals, with more digits than its precision.
+    A sum of 64-bit decimals may have more digits than the precision of its column.
     """
     is_compact = data_type.precision <= COMPACT_DECIMAL_PRECISION
     unscaled = (1 << 63) - 1 if is_compact else 10**data_type.precision - 1

@@ -66,7 +66,7 @@ class Predicate(ABC):
 
     @abstractmethod
     def to_text(self) -> str:
-        """Return the same condition as SQL text."""
+        """Return the condition as SQL text."""
 
     def _parts(self) -> Iterator[Predicate]:
         return iter(())

@@ -47,7 +47,8 @@ _ELSEWHERE = "Supported are sqlite and postgresql, as in postgresql+psycopg2://u
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """The address of a database, and its user. As text it has no user, password or parameters."""
+    """The address of a database, with its user. ``str`` and ``repr`` omit user, password and
+    parameters."""
 
     url: URL = field(repr=False)
     backend: str

@@ -114,7 +114,7 @@ class ConsumersOfTable:
 
 
 def read_all_rows(consumer_id: str, head: Position) -> str:
-    """Return the advice to read all rows at ``head`` once, and only the changes after it."""
+    """Return the advice to read all rows at ``head`` once, and from then on only later changes."""
     return (
         f"Read all rows once, and the changes after them: at = table.position('{head}'); "
         f"table.scan(snapshot=at); table.consumers.set({consumer_id!r}, after=at)"

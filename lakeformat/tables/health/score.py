@@ -14,8 +14,8 @@ as deleted. ``norm(a, b)`` is ``min(a, b) / b``.
 In Mixed tables an option sets the ratio 0.1, and 0.2 is twice that ratio. Each part is averaged
 over the partitions and rounded up. The sum of the parts is 100 if no file must be rewritten.
 
-Points are subtracted for history that should have been deleted. ``u`` is the largest of its shares:
-in all snapshots, in all changelogs, or in all bytes.
+Points are subtracted for history that should have been deleted. ``u`` is its largest
+share: of all snapshots, of all changelogs, or of all bytes.
 
     history = -ceil(20 * u)
 
