@@ -103,10 +103,9 @@ class LockedCreation:
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Return a context manager that waits for this writer's turn; see ``TakesTurns``.
+        """Return a context manager that waits for this writer's turn; see ``turns.py``.
 
-        So fewer writers request the lock at once. If the inner storage has no turns, it does
-        nothing.
+        So fewer writers request the lock at once.
         """
         return turn(self.inner, directory, sleep_seconds)
 

@@ -58,7 +58,7 @@ class AgeFloor:
         """Return a limit that is at least one day before the newest commit.
 
         ``number`` and ``millis`` are the number and the time of that commit's snapshot. Nothing in
-        the table shows if a write that began in this day, or later, has ended.
+        the table shows if a write that began within this day, or later, has ended.
         """
         if millis - _DAY_MILLIS >= self.millis:
             return self

@@ -36,7 +36,7 @@ class WriterBuckets(Protocol):
 
 
 class BegunBatch(AbstractContextManager["BegunBatch"], Protocol):
-    """A batch of a table. It ends with its commit, or at the latest with the with block."""
+    """A batch of a table. It ends with its commit, or at the latest when its with block ends."""
 
     @property
     def transaction(self) -> int:

@@ -73,8 +73,8 @@ def _shortest(numerator: int, denominator: int, exponent: int, bits: int) -> tup
     """Generate decimal digits until the rest is less than half the distance to the next
     floating-point number.
 
-    Below a power of two this distance is only half as large, but Java uses the larger distance
-    there, too.
+    Below a power of two this distance is only half as large, and Java uses the smaller distance
+    above it, too.
     """
     power = _estimated_power(numerator, denominator, exponent)
     rest, scale, margin = _as_whole_numbers(numerator, denominator, exponent - bits, power)

@@ -73,7 +73,7 @@ def exceeds_digits(low: Words, high: Words, digits: int) -> NDArray[np.bool_]:
 def exceeds_precision(low: Words, high: Words, precision: int) -> NDArray[np.bool_]:
     """Return a mask of the numbers that do not fit ``precision``.
 
-    With a precision that 64 bits hold, a number may have more digits, up to all 64 bits.
+    If ``precision`` is at most 18, a number may have more digits, as long as it fits 64 bits.
     """
     if precision <= COMPACT_DECIMAL_PRECISION:
         exceeds: NDArray[np.bool_] = high != _sign(low)

@@ -46,8 +46,8 @@ def changes_for(
     """Return the schema changes that a table needs before it can take the rows of messages.
 
     With ``texts_hold_all`` the messages give every value as text, so text fits every type. Raise
-    ``InvalidRequestError`` if the rows lack a column that is NOT NULL. Also raise it, with a list
-    of the columns, if no allowed change makes columns fit.
+    ``InvalidRequestError`` if the rows lack a column that is NOT NULL and has no default. Also
+    raise it, with a list of the columns, if no allowed change makes columns fit.
     """
     _require_needed(table, columns)
     fields = {field.name: field for field in row_schema(table).fields}
@@ -181,8 +181,8 @@ def _is_decimal(type: DataType) -> bool:
 def _by_values(
     column: MessageColumn, type: AtomicType, found: DataType, texts_hold_all: bool
 ) -> DataType | None:
-    """Return a wider type than ``type`` for the JSON values of a column without a declared type;
-    None to keep ``type``.
+    """Return a type that holds the values of ``type`` and the JSON values of a column without a
+    declared type; None to keep ``type``.
 
     Raise ``_Difference`` if the values do not fit. With ``texts_hold_all`` text fits every type.
     """

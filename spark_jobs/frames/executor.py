@@ -32,11 +32,12 @@ _LOOK_SECONDS = 0.2
 
 
 class SparkExecutor:
-    """Runs each unit of work in a Spark task: ``table.compact(executor=SparkExecutor(spark))``.
+    """Runs units of work in Spark tasks: ``table.compact(executor=SparkExecutor(spark))``.
 
-    ``table.rescale``, ``table.remove_orphans`` and ``table.check`` also take this executor. The
-    largest units run first, and each result is returned when its task ends. The table with its
-    storage options is pickled into the tasks, so that no plan and no web page shows the options.
+    ``table.rescale``, ``table.remove_orphans`` and ``table.check`` also take this executor. Small
+    units share a task. The largest tasks run first, and the results of a task are returned when it
+    ends. The table with its storage options is pickled into the tasks, so that no plan and no web
+    page shows the options.
     """
 
     def __init__(self, spark: SparkSession, *, at_once: int | None = None) -> None:
@@ -62,7 +63,7 @@ class SparkExecutor:
 
 
 class _TaggedJobs:
-    """Runs each part as a Spark job of its own, which has a single task.
+    """Runs each part, a list of units, as a separate Spark job, which has a single task.
 
     So the results of a part arrive when its task ends. All these jobs have the same tag, by which
     Spark stops them together.
@@ -127,8 +128,8 @@ class _TaggedJobs:
 
 
 def _inheriting(spark: SparkSession, target: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``target`` for another thread, with the job group and scheduler pool of this thread,
-    which Spark keeps for each thread.
+    """Return ``target`` for another thread, with the job group and scheduler pool of this thread:
+    Spark keeps both for each thread.
     """
     from pyspark.util import inheritable_thread_target
 

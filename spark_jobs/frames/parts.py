@@ -96,8 +96,7 @@ def pack(
     part first.
 
     A part has about ``target_bytes``, or less if there would otherwise be fewer than ``at_once``
-    parts. A
-    piece counts as at least ``least_bytes``.
+    parts. A piece counts as at least ``least_bytes``.
     """
     weighed = sorted(
         ((piece, max(size, least_bytes)) for piece, size in pieces), key=lambda each: -each[1]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a table as a DataFrame. Spark itself reads some files of Paimon tables, Python tasks
-read the rest.
+"""The rows of a table as a DataFrame. Spark itself reads some files of Paimon tables, and
+Python tasks read the rest.
 """
 
 from __future__ import annotations

@@ -48,7 +48,8 @@ _ELSEWHERE = "Supported are sqlite and postgresql, as in postgresql+psycopg2://u
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
     """The address of a database, with its user. ``str`` and ``repr`` omit user, password and
-    parameters."""
+    parameters.
+    """
 
     url: URL = field(repr=False)
     backend: str
