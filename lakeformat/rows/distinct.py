@@ -31,7 +31,7 @@ def number_distinct(columns: Sequence[pa.Array]) -> tuple[Positions, Positions]:
 
 
 def _renumbered(codes: Positions, bound: int) -> tuple[Positions, Positions]:
-    """Return the codes of all rows without gaps, and the first row with each code.
+    """Return new codes without gaps for all rows, and the first row with each new code.
 
     All ``codes`` are below ``bound``.
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""External roots of a table: the directories outside of its own directory in which its files may
-be.
+"""External roots: directories that may contain files of a table, outside of its own directory.
 
 Every program with write access can write a table's metadata, and name any file in it. So only the
 caller, never the metadata, allows files outside the table's directory to be read, written or

@@ -43,7 +43,7 @@ class AgeFloor:
         return moment_text(self.millis)
 
     def behind(self, lag_millis: int) -> AgeFloor:
-        """Return a limit that is earlier by ``lag_millis``, by which the storage's clock is behind.
+        """Return a limit that is earlier by ``lag_millis``, the lag of the storage's clock.
 
         The storage sets the time of each file, so a storage whose clock is behind makes new files
         look older. A lag of at most 5 minutes does not change the limit.

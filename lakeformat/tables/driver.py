@@ -39,8 +39,8 @@ _LONGEST_PAUSE_MILLIS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round(Generic[U, R]):
-    """One plan: the units of work for one state of the table, and the function that works on
-    each.
+    """One plan: the units of work for one state of the table, and the function that works on a
+    unit.
     """
 
     units: Sequence[U]

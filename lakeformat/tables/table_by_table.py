@@ -55,7 +55,7 @@ def table_by_table(
     *,
     began: Callable[[str], object] | None = None,
 ) -> Iterator[TableOutcome[R]]:
-    """Call ``act`` with the name of each table, and yield its report or error as outcome.
+    """Call ``act`` with the name of each table, and yield a ``TableOutcome`` with report or error.
 
     ``began`` is called with the name before ``act``. An unexpected error becomes a ``LakeError``. A
     table is skipped if ``act`` raises an ``UnsupportedError`` with ``lacks``.

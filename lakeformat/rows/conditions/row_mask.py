@@ -38,8 +38,9 @@ _COMPARE: dict[Op, Callable[[pa.Array, pa.Scalar], pa.BooleanArray]] = {
 
 
 def row_mask(part: Predicate, batch: pa.RecordBatch) -> pa.BooleanArray:
-    """Return, for each row: True if the row meets the bound condition, False if not, null if
-    unknown.
+    """Return, for each row: True if the row meets the condition, False if not, null if unknown.
+
+    The values in ``part`` are scalars of the column types, as ``bind_predicate`` makes them.
     """
     match part:
         case Compare(column, op, value):

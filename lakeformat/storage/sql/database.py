@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database that is used in short transactions, alike for SQLite and PostgreSQL."""
+"""A database, SQLite or PostgreSQL, that is used in short transactions."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def _engine(address: DatabaseAddress, **settings: Any) -> Engine:
 
 
 def _begin_ourselves(engine: Engine) -> None:
-    """Take SQLite's write lock at the start of a transaction that writes.
+    """Make each transaction that writes take SQLite's write lock at its start.
 
     Python's driver takes it late: two writers that both read first would then fail.
     """

@@ -100,8 +100,8 @@ class ConsumersOfTable:
         """Return the ids of the snapshots that consumers have not read yet.
 
         The snapshot at the position of a consumer is included, because the next changes are
-        computed as the difference to that snapshot. Stale consumers, and those in ``without``, are
-        ignored.
+        computed as the difference to that snapshot. Consumers whose next snapshot has expired,
+        and those in ``without``, are ignored.
         """
         unread: set[int] = set()
         for group in self.groups():

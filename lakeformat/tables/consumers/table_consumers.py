@@ -46,8 +46,8 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
         snapshot id, in Iceberg the sequence number. In Paimon that snapshot and all later ones are
         kept from now on.
 
-        ``InvalidRequestError`` is raised if that snapshot has expired, or is not in the history of
-        the branch. A dry run only checks this.
+        ``InvalidRequestError`` is raised if the snapshot to read next has expired, or is not in the
+        history of the branch. A dry run only checks this.
         """
         if (next_snapshot is None) is (after is None):
             raise InvalidRequestError(

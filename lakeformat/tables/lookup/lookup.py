@@ -279,7 +279,7 @@ def _as(column: pa.Array | pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.
 
 
 def _identities(columns: Sequence[pa.Array]) -> tuple[pa.Array, pa.Array]:
-    """Return the 16 byte id of the key of each row, and a mask of the keys without a null.
+    """Return the 16-byte id of the key of each row, and a mask of the keys without a null.
 
     Equal keys have equal ids.
     """
