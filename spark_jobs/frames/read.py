@@ -51,9 +51,10 @@ def read_table(
     or ``watermark`` those of an earlier one, as in ``Table.scan``.
 
     ``table`` is ``database.table``, the directory of a table, or an open table; ``warehouse`` and
-    ``catalog_options`` replace those of ``register``. If Spark can check all conditions, it reads
-    the files that need no merge, with filters and columns pushed down. Python tasks read all other
-    files. Spark pushes nothing down to these tasks, so ``columns`` and ``where`` save work there.
+    ``catalog_options`` replace those of ``register``. If Spark can check all conditions and
+    read all column types, it reads the files that need no merge, with filters and columns pushed
+    down. Python tasks read all other files. Spark pushes nothing down to these tasks, so
+    ``columns`` and ``where`` save work there.
 
     ``native=False`` reads everything in Python tasks. ``native=True`` lets Spark also read from
     object stores, for which Spark needs its own keys. By default Spark reads only from local disks
