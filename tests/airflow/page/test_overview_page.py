@@ -67,7 +67,7 @@ def test_a_table_that_hangs_costs_only_itself(ask, orders, milk, monkeypatch):
         is_read(self, catalog, name)
 
     monkeypatch.setattr(overview.Overview, "_read", read)
-    monkeypatch.setattr(bounded, "PATIENCE_SECONDS", 2)
+    monkeypatch.setattr(bounded, "PATIENCE_SECONDS", 6)
     try:
         answer = ask(LIST)
     finally:
