@@ -125,7 +125,7 @@ def is_resolved_later(value: object) -> bool:
 
 
 def has_teams() -> bool:
-    """Return True in Airflow's multi-team mode, which exists since Airflow 3.2."""
+    """Return True in Airflow's multi-team mode, which needs Airflow 3.2 or newer."""
     return bool(conf.getboolean("core", "multi_team", fallback=False))
 
 

@@ -5,7 +5,7 @@ Prerequisites: a table ``shop.orders``; the connection ``lake_default`` names th
 Change ``TABLE`` and ``KEPT`` here.
 
 The idea: a deletion that cannot be undone is shown first. The question contains the numbers of a
-dry run. "Approve", even if it comes late, deletes no more snapshots than these. "Reject", or no
+dry run. "Approve", even if it comes late, deletes no more snapshots than shown. "Reject", or no
 answer within a day, deletes nothing. Everything that a tag, a branch or a consumer needs is kept.
 """
 

@@ -136,7 +136,7 @@ def payload_of(extra: Any) -> dict[str, Any]:
 
 def _begin(payload: Mapping[str, Any]) -> str | int:
     """Return the position before the first snapshot of an event; 0 if there is no earlier
-    snapshot.
+    snapshot, or if the event is about all rows.
     """
     return payload.get("previous_position") or payload.get("previous_snapshot_id") or 0
 

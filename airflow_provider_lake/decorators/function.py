@@ -143,7 +143,7 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
         return {"table": self.table}
 
     def _may_come(self) -> bool:
-        """Return True once the table is open, because an object that the function did not find may
+        """Return True unless the table itself is missing: any other object that was not found may
         exist in a retry.
         """
         return self._is_open

@@ -27,9 +27,9 @@ class LakeDeleteOperator(LakeJobOperator):
         state, and a row whose key other commits have changed since is kept. Default: the newest
         snapshot
     :param conflict: required with ``read_snapshot``, unless the table option ``write.conflict`` is
-        ``transaction-order``. A Mixed table always uses this order and refuses ``read_snapshot``:
-        its rows are searched in the state at the start of the work. An Iceberg table refuses both
-        arguments
+        ``transaction-order``. A Mixed table always uses ``transaction-order`` and refuses
+        ``read_snapshot``: its rows are searched in the state at the start of the work. An Iceberg
+        table refuses both arguments
     :param dry_run: only count the rows, and the files that have these rows
     :param on_clear: if the task is cleared after a success: ``redo`` deletes again, also rows that
         arrived since; ``skip`` does nothing. Default: ``redo``

@@ -88,8 +88,8 @@ class LakeIngestOperator(LakeJobOperator):
         files
     :param poll: with ``checkpoint`` or ``source_table``: run as a stream that looks for new files
         or changes at this interval, such as ``"10 s"``, until the process ends
-    :param columns: for files and SQL tables: the source's names of columns that have another name
-        there, such as ``{"amount": "Amount (EUR)"}`` for the table's ``amount``
+    :param columns: for files and SQL tables: columns of the table that have another name in the
+        source, each with that name: ``{"amount": "Amount (EUR)"}``
     :param casts: for files and SQL tables: columns of the table whose values are cast, as in SQL,
         before they are written: ``{"amount": "DECIMAL(10, 2)"}``. A new column gets this type
     :param overwrite: replace rows in the same commit: ``partitions`` replaces all rows of the
@@ -106,7 +106,7 @@ class LakeIngestOperator(LakeJobOperator):
         which begins before the task reads the source
     :param upsert_by: for Iceberg and Mixed tables: the key columns, of a Mixed table its own key.
         Rows replace the stored rows with the same key, in the same commit. An Iceberg table
-        refuses two rows with the same key. For change messages, an Iceberg table needs
+        refuses two new rows with the same key. For change messages, an Iceberg table needs
         ``upsert_by`` only if it has no identifier fields
     :param on_schema_change: for files and SQL tables whose columns differ from the table's:
         ``fail`` refuses new columns and values that do not fit, ``add`` adds the new columns,

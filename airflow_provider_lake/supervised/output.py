@@ -30,7 +30,7 @@ class OutputLog:
 
     @property
     def tail(self) -> str:
-        """The text to add to an error message: an introduction and at most the 20 last lines; empty
+        """The text to add to an error message: an introduction and at most the last 20 lines; empty
         if there is no output.
         """
         return "\n".join([". The last lines of its output:", *self._last]) if self._last else ""

@@ -28,8 +28,8 @@ _log = logging.getLogger(__name__)
 
 
 class LakeProcessTrigger(BaseTrigger):
-    """Fires once: when a process has ended, whose result is in ``folder``, or at once if the
-    triggerer cannot see the process.
+    """Fires once: when a process has ended, or at once if the triggerer cannot see the process. The
+    result of the process is in ``folder``.
 
     The payload is ``{"status": …}``. The status is ``ended``; ``timed_out`` if the trigger has
     ended the process at ``ends_at``, in epoch seconds; or ``elsewhere`` if the process runs on

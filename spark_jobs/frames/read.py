@@ -197,8 +197,8 @@ def _native_frame(
 
 
 def _address(file: PlainFile) -> str:
-    """Return the path of a file for Spark, with the characters escaped that Spark would read as a
-    glob.
+    """Return the path of a file for Spark; characters that Spark would read as a glob are
+    escaped.
     """
     literal = re.sub(r"([\\{}\[\]*?])", r"\\\1", file.path)
     if file.storage.scheme == "file":

@@ -85,8 +85,8 @@ def by_bucket(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return the same rows, all rows of one bucket of one partition in the same task; for a Mixed
-    table all rows of one node (a hash bucket).
+    """Return the rows of ``frame``, distributed so that one task has all rows of a bucket of a
+    partition; for a Mixed table all rows of a node (a hash bucket).
 
     ``format("lake")`` writes a table with buckets only from such rows, as batch or as stream.
     ``write_table`` needs no such rows: it distributes them itself. The rows are shuffled, but not
@@ -100,7 +100,9 @@ def by_bucket(
 
 
 def has_ordered_rows(schema: TableSchema) -> bool:
-    """Return True if rows of the same key have an order, so that one task must write them."""
+    """Return True if the rows of a key or a bucket have an order, so that one task must write
+    them.
+    """
     return bool(schema.primary_keys) or schema.table_options.bucket != UNAWARE_BUCKET
 
 
@@ -131,8 +133,8 @@ def keyed_rows(table: lake.Table, columns: Collection[str], key: Sequence[str]) 
 def writers_of(schema: TableSchema, at_once: int) -> int:
     """Return the number of tasks that write a table whose rows have an order.
 
-    A table with partitions or postponed buckets has twice as many tasks as run at the same time.
-    Any other table has one task for each bucket, but not more than that number. One task writes all
+    A table with partitions or postponed buckets has the most tasks: twice as many as run at the
+    same time. Any other table has one task for each bucket, up to this limit. One task writes all
     rows if keys move between partitions, or if an index assigns the buckets of a table without
     partitions.
     """
@@ -158,10 +160,10 @@ def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
 
 
 def routed(frame: DataFrame, routing: Routing) -> DataFrame:
-    """Return the rows distributed to the tasks that write them: by bucket, or so that tasks write
-    few files. A stream whose rows have no order is returned unchanged. Raise
-    ``InvalidRequestError`` if a column that determines the bucket or partition is missing, or if a
-    cast may change its value.
+    """Return the rows distributed by bucket to the tasks that write them. A batch whose rows have
+    no order, or have postponed buckets, is distributed so that tasks write few files. A stream
+    whose rows have no order is returned unchanged. Raise ``InvalidRequestError`` if a column that
+    determines the bucket or partition is missing, or if a cast may change its value.
     """
     schema = routing.schema
     is_ordered = has_ordered_rows(schema)

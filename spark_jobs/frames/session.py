@@ -39,8 +39,8 @@ def register(
     """Register ``format("lake")`` and the warehouse in a classic or Spark Connect session; return
     the session.
 
-    The options, of which some are secrets, are sent to the tasks inside the registered class. They
-    appear neither in Spark's configuration nor in a plan.
+    The options, some of which may be secrets, are sent to the tasks inside the registered class.
+    They appear neither in Spark's configuration nor in a plan.
     """
     from spark_jobs.source.lake_source import source_in
 

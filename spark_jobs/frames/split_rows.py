@@ -156,8 +156,8 @@ class _Splitter:
             yield from self._pieces()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """Yield pieces of the rows that are still held, and close the file. Call it once, at the
-        end.
+        """Yield pieces of the rows that are still held, and close the writer of the pieces. Call it
+        once, at the end.
         """
         last = [*self._pieces()]
         self._writer.close()
@@ -199,8 +199,8 @@ class _Splitter:
         return sort_roughly(chain([lambda _: rank[places]], by_key), rows.num_rows)
 
     def _task_of(self, number: int) -> int:
-        """Return the writing task of a bucket of a partition, which is the same in every packing
-        task.
+        """Return the writing task of a bucket of a partition; every packing task chooses the same
+        one.
         """
         place: Place = self._assign.place(number)
         return (zlib.crc32(place.partition) + place.bucket) % self._tasks

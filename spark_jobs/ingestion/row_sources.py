@@ -91,8 +91,8 @@ class FileRows:
 
     @contextmanager
     def naming_file(self) -> Iterator[None]:
-        """In a with block that writes ``batches``, add the file to an error about a row, and count
-        the row in this file. The writer counts rows over all files.
+        """Name the file in an error about a row, and count the row within this file: the writer
+        counts rows over all files. The block must write ``batches``.
         """
         try:
             yield

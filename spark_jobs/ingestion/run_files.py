@@ -140,8 +140,8 @@ class RunFiles:
     def _require_files(
         self, own: Iterable[str], found: Collection[str], new: Collection[str]
     ) -> None:
-        """Raise ``InvalidRequestError`` if files whose rows a repeated run replaces are missing and
-        nothing is left to ingest; otherwise log the missing files.
+        """Log the missing files among ``own``, the files whose rows a repeated run replaces. Raise
+        ``InvalidRequestError`` if files are missing and nothing is left to ingest.
         """
         missing = sorted(set(own).difference(found))
         if not missing or self._commit.replaces is None:

@@ -5,9 +5,9 @@ A consumer of the source table stores the position of the reader. The consumer i
 commit. If the move fails, the snapshot of the commit still has the position at which the reading
 ended.
 
-The commit identity is the consumer and the end of the previous commit; it does not depend on the
-first snapshot of this run. So of two runs at the same time only one publishes, even if they skipped
-different snapshots without rows, or one has read further.
+The commit identity consists of the consumer and the position at which the previous commit ended; it
+does not depend on the first snapshot of this run. So of two runs at the same time only one
+publishes, even if they skipped different snapshots without rows, or one has read further.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def _commit(
 
 
 def _fitted(catalog: lake.Catalog, table: lake.Table, source: lake.Table, name: str) -> lake.Table:
-    """Return the table with all columns of the source, each with a type that holds the source's
-    values.
+    """Add the missing columns of the source to the table, widen types until they hold the source's
+    values, and return the table. Raise ``InvalidRequestError`` if a column cannot be made to fit.
     """
     columns = MessageColumns()
     columns.declare({each.name: Declared(each.type) for each in source.schema.fields})
@@ -195,7 +195,9 @@ def _move(table: lake.Table, source: lake.Table, consumer: str, report: lake.Com
 
 
 def _end_of(snapshot: lake.Snapshot) -> int:
-    """Return the number of the source snapshot to read next, which a commit has stored."""
+    """Return the number of the source snapshot to read next, as the commit of ``snapshot`` has
+    stored it.
+    """
     return int((snapshot.properties or {})[_NEXT])
 
 

@@ -173,8 +173,8 @@ class IngestRequest(BatchRequest):
     at this interval, until the process ends.
     """
     columns: ColumnSources | None = None
-    """For files and SQL tables: the source's names of columns that have another name there, such as
-    ``{"amount": "Amount (EUR)"}`` for the table's ``amount``.
+    """For files and SQL tables: columns of the table that have another name in the source, each
+    with that name: ``{"amount": "Amount (EUR)"}``.
     """
     casts: ColumnCasts | None = None
     """For files and SQL tables: columns of the table whose values are cast, as in SQL, before they

@@ -12,9 +12,10 @@ __all__ = ["PublishRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class PublishRequest(TableRequest):
-    """Publish the snapshots of a Paimon table as Iceberg metadata, up to the newest: after commits
-    of other engines, with ``iceberg.publish-mode`` = ``async``, or after a failed publication. The
-    table needs the option ``metadata.iceberg.storage``, such as ``table-location``.
+    """Publish the snapshots of a Paimon table, up to the newest, as Iceberg metadata. Use the job
+    after commits of other engines, with ``iceberg.publish-mode`` = ``async``, and after a failed
+    publication. The table needs the option ``metadata.iceberg.storage``, such as
+    ``table-location``.
     """
 
     check: bool = False

@@ -58,7 +58,7 @@ ten digits and epoch microseconds sixteen, so both are outside.
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule for the values of a key beyond their type, given as second argument of
+    """A rule for the values of a key beyond their type, given as the second argument of
     ``Annotated``.
     """
 
@@ -123,7 +123,7 @@ def _hints_of(kind: object) -> Mapping[str, Any]:
 
 
 def wanted_text(hint: Any) -> str:
-    """Return the words of a message for the values that a type hint allows."""
+    """Return the values that a type hint allows, as words of a message."""
     if get_origin(hint) is Annotated:
         wanted: str = get_args(hint)[1].wanted
         return wanted
@@ -140,7 +140,7 @@ def wanted_text(hint: Any) -> str:
 
 
 def shown(hint: Any, value: Any) -> str:
-    """Format a value that is not of the type ``hint`` for a message, without possible secrets.
+    """Format a wrong value for a message, without possible secrets; ``hint`` is its key's type.
 
     The values of a dict, a text in place of a dict, and a list of dicts may be secrets.
     """
@@ -301,7 +301,7 @@ def _rule_of(hint: Any, value: Any) -> Rule | None:
 
 
 def _broken(rule: Rule, value: Any) -> str | None:
-    """Return the reason why a value breaks a rule, which may be empty; None if the value is
+    """Return the reason why a value breaks a rule, as text that may be empty; None if the value is
     allowed.
     """
     from lakeformat.errors import LakeError

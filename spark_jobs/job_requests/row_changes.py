@@ -27,8 +27,9 @@ class RowChangeRequest(CommitRequest):
     """
     conflict: Literal["transaction-order"] | None = None
     """Required with ``read_snapshot``, unless the table option ``write.conflict`` is
-    ``transaction-order``. A Mixed table always uses this order and refuses ``read_snapshot``,
-    because each job on it is a [batch](mixed-batches.md). An Iceberg table refuses both keys.
+    ``transaction-order``. A Mixed table always uses ``transaction-order`` and refuses
+    ``read_snapshot``, because each job on it is a [batch](mixed-batches.md). An Iceberg table
+    refuses both keys.
     """
     dry_run: bool = False
     """Only count the rows, and the files that have these rows."""

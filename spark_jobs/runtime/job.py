@@ -225,7 +225,9 @@ def snapshot_before(table: Table, snapshot_id: int) -> int | None:
 
 
 def _published_by(report: CommitReport | RowChangeReport) -> list[int]:
-    """Return the ids of the snapshots that a commit has published, that of its compaction last."""
+    """Return the ids of the snapshots that a commit has published; if it compacted the table, the
+    snapshot of the compaction is last.
+    """
     compacted = getattr(report, "compact_snapshot_id", None)  # only Paimon's reports have it
     return [number for number in (report.snapshot_id, compacted) if number is not None]
 
