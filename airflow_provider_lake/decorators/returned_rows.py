@@ -52,9 +52,9 @@ def readable_rows(returned: Any, table: Table | None, kinds: str | None, functio
 
 
 def columns_of(rows: Any, kinds: str | None) -> tuple[pa.Schema, Any]:
-    """Return the columns of rows without the column ``kinds``, and the rows. Of an iterator the
-    first batch is read, and an iterator over all rows is returned. An empty iterator has no
-    columns.
+    """Return the columns of rows without the column ``kinds``, and the rows. If the rows are an
+    iterator, its first batch is read, and the returned iterator has all rows. An empty iterator has
+    no columns.
     """
     if _is_spark_frame(rows):
         from pyspark.sql.pandas.types import to_arrow_schema

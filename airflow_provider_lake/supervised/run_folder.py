@@ -13,8 +13,8 @@ file                content
 ``ended``           the exit code of the command; the reason if the supervisor has ended it
 ==================  ========================================================================
 
-All attempts of a task share the name of the directory. A lock keeps its creation and ``remove_of``
-apart, so that the end of one process does not delete the directory of the next process.
+All attempts of a task share the name of the directory. ``create`` and ``remove_of`` hold a lock, so
+that the end of one process does not delete the directory of the next process.
 
 Only the standard library is used, because the supervisor imports this module.
 """

@@ -90,7 +90,7 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         self.asset = asset
 
     def for_asset(self, uri: str) -> LakeSnapshotEventTrigger:
-        """Return the same trigger, for the asset with this URI."""
+        """Return a copy of this trigger for the asset with this URI."""
         return type(self)(**{**self.serialize()[1], "asset": uri})
 
     def serialize(self) -> tuple[str, dict[str, Any]]:

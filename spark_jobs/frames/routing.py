@@ -107,7 +107,7 @@ def has_ordered_rows(schema: TableSchema) -> bool:
 
 
 def keyed_rows(table: lake.Table, columns: Collection[str], key: Sequence[str]) -> Routing:
-    """Return the routing of rows to upsert: all rows with the same key to one task.
+    """Return the routing for upserted rows, which sends all rows with the same key to one task.
 
     Its schema has only the ``columns`` of the rows, because the writer adds all other columns.
     Raise ``InvalidRequestError`` if the table is a Mixed table with another key than ``key``.

@@ -28,8 +28,8 @@ def key_of_rows(table: Table, wanted: IngestRequest) -> list[str] | None:
 
 
 def new_writer(table: Any, upsert_by: Sequence[str] | None) -> Any:
-    """Return a writer of rows that are staged; ``upsert_by`` is the key of upserted rows, else
-    None.
+    """Return a writer whose files will be staged; ``upsert_by`` is the key if the rows are upserts,
+    else None.
     """
     return table.new_writer() if upsert_by is None else table.new_writer(upsert_by=upsert_by)
 

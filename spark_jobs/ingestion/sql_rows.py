@@ -120,9 +120,10 @@ def _chosen(column: Any, wanted: pa.DataType) -> Any:
 
 
 def _array(name: str, values: tuple[Any, ...], wanted: pa.DataType) -> pa.Array:
-    """Return the values of a SQL column as an array. Only FLOAT, DOUBLE and DECIMAL values get the
-    type ``wanted``. All other values keep the type that Arrow finds, because a cast by Arrow would
-    truncate fractions, times and zones. Raise ``InvalidRequestError`` for values that do not fit.
+    """Return the values of a SQL column as an array, with the type ``wanted`` if this is FLOAT,
+    DOUBLE or DECIMAL. Otherwise the values keep the type that Arrow finds, because a cast by Arrow
+    would truncate fractions, times and zones. Raise ``InvalidRequestError`` for values that do not
+    fit.
     """
     try:
         if pa.types.is_floating(wanted) or pa.types.is_decimal(wanted):

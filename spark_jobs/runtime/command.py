@@ -66,7 +66,7 @@ def run_command(job: Job[_Request], run: _RunJob[_Request], arguments: list[str]
 
 
 def help_example(job: Job[Any]) -> list[str]:
-    """Return the command of an example of a job, for its help."""
+    """Return the words of an example command, for the help of a job."""
     return ["python", "-m", f"spark_jobs.{job.name}", "--request", json.dumps(dict(job.example))]
 
 
@@ -103,7 +103,9 @@ def _run_request(
 
 
 def _kept(name: str, uri: str | None, result: JobResult, options: Mapping[str, str] | None) -> bool:
-    """Write the result to its URI. If that fails, print the error and return False."""
+    """Write the result to its URI, if there is one, and return True. If the write fails, print the
+    error and return False.
+    """
     if uri is None:
         return True
     try:
