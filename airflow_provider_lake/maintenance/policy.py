@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +111,8 @@ class LakePolicy:
         names: dict[str, list[TablePolicy]] = {}
         for (database, _), tables in sorted(found.items()):
             base = f"lake_{plain_id(database)}"
-            taken = sum(name == base or name.startswith(f"{base}__") for name in names)
-            names[base if not taken else f"{base}__{taken + 1}"] = tables
+            ids = chain([base], (f"{base}__{number}" for number in count(2)))
+            names[next(each for each in ids if each not in names)] = tables
         return names
 
 

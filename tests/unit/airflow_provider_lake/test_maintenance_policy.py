@@ -58,6 +58,19 @@ def test_tables_of_one_schedule_share_a_dag():
     assert found == {"lake_shop": ["shop.a", "shop.c"], "lake_shop__2": ["shop.b"]}
 
 
+def test_a_database_with_the_id_of_another_schedule_loses_no_table():
+    hourly = {"schedule": "@hourly"}
+    databases = {"!shop__2": {"tables": {"a": {}}}, "shop": {"tables": {"a": {}, "b": hourly}}}
+
+    found = read_policy({"defaults": DEFAULTS, "databases": databases}).by_dag()
+
+    assert sorted(table.table for tables in found.values() for table in tables) == [
+        "!shop__2.a",
+        "shop.a",
+        "shop.b",
+    ]
+
+
 def test_the_order_of_the_file_changes_nothing():
     forwards = policy({"a": {}, "b": {}})
     backwards = policy({"b": {}, "a": {}})
