@@ -191,9 +191,11 @@ def refuse_shortened(assets: Iterable[Any]) -> None:
 
 
 def _watching_alone(watcher: AssetWatcher, address: TableAddress, uri: str) -> AssetWatcher:
-    """Return the watcher with a trigger of this asset alone, so that Airflow stores the progress of
-    the trigger for this asset. A watcher with another kind of trigger is returned unchanged. Raise
-    ``ValueError`` if the trigger watches another table.
+    """Return the watcher with a copy of its trigger that belongs only to the asset ``uri``.
+
+    Airflow stores the progress of a trigger for each asset, so assets must not share one. A watcher
+    with another kind of trigger is returned unchanged. Raise ``ValueError`` if the trigger watches
+    another table.
     """
     trigger: Any = watcher.trigger
     if not hasattr(trigger, "for_asset"):

@@ -25,18 +25,20 @@ def check_steps(table: str, lake_conn_id: str, steps: Mapping[str, Mapping[str, 
     except NotFoundError:
         return
     lacking = [
-        f"{step} ({found.instead[step]})" for step in steps if step in getattr(found, "instead", ())
+        f"the step {step!r} ({found.instead[step]})"
+        for step in steps
+        if step in getattr(found, "instead", ())
     ]
     for step, arguments in steps.items():
         refused = getattr(found, "refused_arguments", {}).get(step, {})
         lacking += [
-            f"{name} of {step} ({refused[name]})"
+            f"the argument {name!r} of the step {step!r} ({refused[name]})"
             for name, value in arguments.items()
             if name in refused and value is not None
         ]
     if lacking:
         raise AirflowFailException(
-            f"{table} is {found.kind}, whose maintenance lacks "
-            f"{'; '.join(lacking)}: remove this from the steps of the table, in its policy or in "
-            "steps= of LakeMaintenanceTaskGroup. No step was run"
+            f"{table} is {found.kind}, whose maintenance does not have {'; '.join(lacking)}. "
+            "Remove this from the steps of the table, in its policy or in steps= of "
+            "LakeMaintenanceTaskGroup. No step was run"
         )

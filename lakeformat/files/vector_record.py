@@ -155,7 +155,7 @@ def _encode_64(vector: DeletionVector) -> bytes:
     content = _serialize(vector)
     if count * _MAP_HEADER_BYTES + len(content) > _LARGEST_INT32:
         raise InvalidRequestError(
-            f"row {vector.positions.max()} does not fit into a 64-bit deletion vector: write "
+            f"a deletion vector up to row {vector.positions.max()} has more than 2 GiB: write "
             "smaller data files"
         )
     empty = BitMap().serialize()

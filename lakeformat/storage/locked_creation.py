@@ -34,8 +34,8 @@ class BoundsWrites(Protocol):
 class LockedCreation:
     """A storage whose ``create`` runs under a lock. Other calls need no lock.
 
-    ``key`` is the name of the lock, such as a table's full name. If the storage can decide a race
-    alone, no commit depends on the lock.
+    ``key`` is the name of the lock, such as a table's full name. If the storage itself can
+    refuse a name that is taken, it decides a race even with a writer that ignores the lock.
 
     Code that already holds the lock calls ``inner.create``, because locks are not re-entrant.
     """

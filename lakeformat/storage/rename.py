@@ -69,7 +69,7 @@ class RenameStorage:
         return self._authority.partition(":")[0]
 
     def uri(self, path: str) -> str:
-        """Return ``<authority>/<path>`` with the path unchanged."""
+        """Return ``<authority>/<path>``, without slashes at the ends of the path."""
         return f"{self._authority}/{path.strip('/')}"
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:

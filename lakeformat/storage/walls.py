@@ -50,8 +50,8 @@ class ExternalRoots:
     def require(self, address: str, table: str, levels: int = 0) -> Location:
         """Return the location of an address in the metadata of ``table``, if it is allowed.
 
-        Otherwise raise ``InvalidRequestError``. The message proposes to allow a directory above the
-        address: ``levels`` is the number of segments to leave out.
+        Otherwise raise ``InvalidRequestError``. The message proposes to allow the address
+        without its last ``levels`` segments; by default, the address itself.
         """
         try:
             found = _location(address)

@@ -42,8 +42,10 @@ class History(Protocol[S]):
         """
 
     def since(self, after: AnyPosition, upto: AnyPosition | None) -> Since[S]:
-        """Return the snapshots as ``between`` does, with the two signs that a reader has missed
-        some; see ``Since``.
+        """Return the snapshots as ``between`` does, and two flags.
+
+        ``missed`` is True if snapshots after ``after`` have expired, ``rewound`` if the snapshot of
+        ``after`` is no longer in the history.
         """
 
 

@@ -242,7 +242,7 @@ class RunFiles:
     def _attempts(
         self, pending: Mapping[str, _Record]
     ) -> dict[tuple[str, int], dict[str, _Record]]:
-        """Return the records of unmarked commits by commit identity, then by record id."""
+        """Group ``pending``, the records without a mark, by commit identity, then by record id."""
         found: dict[tuple[str, int], dict[str, _Record]] = {}
         for id, record in pending.items():
             found.setdefault(record.identity, {})[id] = record

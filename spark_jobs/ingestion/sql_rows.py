@@ -125,11 +125,16 @@ def _array(name: str, values: tuple[Any, ...], wanted: pa.DataType) -> pa.Array:
     would truncate fractions, times and zones. Raise ``InvalidRequestError`` for values that do not
     fit.
     """
+    is_cast = pa.types.is_floating(wanted) or pa.types.is_decimal(wanted)
     try:
-        if pa.types.is_floating(wanted) or pa.types.is_decimal(wanted):
-            return pa.array(values, wanted)  # the nearest number, or the exact number
-        return pa.array(values)
+        # A number becomes the nearest FLOAT or DOUBLE, or the exact DECIMAL.
+        return pa.array(values, wanted) if is_cast else pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as reason:
+        if not is_cast:
+            raise lake.InvalidRequestError(
+                f"the values of column {name!r} have no common type: {reason}. Cast the column to "
+                "one type in the query"
+            ) from None
         raise lake.InvalidRequestError(
             f"a value of column {name!r} does not fit the table's type {wanted}: {reason}. Change "
             "the value, or the type of the column"

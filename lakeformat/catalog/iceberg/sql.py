@@ -163,7 +163,10 @@ class SqlMetastore(NamedFilesMetastore):
             connection.execute(delete(_TABLES).where(self._place(name)))
 
     def name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
-        """Add the row of a table; return False if the table exists."""
+        """Add a row for the table, with the ``address`` of its first metadata file.
+
+        Return False if the table exists.
+        """
         row = {
             "catalog_name": self._catalog,
             "table_namespace": name.database,

@@ -163,8 +163,9 @@ def _clone_mixed(
         )
     if tag is not None or full:
         raise UnsupportedError(
-            f"{source.location} is a Mixed table, which has no tags, and whose clone has one state:"
-            " leave out 'tag' and 'full', and give the position of the state as 'snapshot'"
+            f"{source.location} is a Mixed table: it has no tags, and its clone has one state. "
+            "Leave out 'tag' and 'full'; for another state than the newest, give its position as "
+            "'snapshot'"
         )
     if isinstance(catalog, Catalog):
         raise InvalidRequestError(

@@ -43,9 +43,10 @@ class CompactSettings:
 
 
 def compact_settings(metadata: TableMetadata, options: CompactOptions) -> CompactSettings:
-    """Return the settings, each from the options, a table property or the default, in this order.
+    """Return the settings: each from the options or, without one, its default.
 
-    Raise ``InvalidRequestError`` for a number out of range, or if the sizes do not ascend.
+    The default of the target size is a table property, if set. Raise ``InvalidRequestError`` for a
+    number out of range, or unless ``min_bytes`` < ``target_bytes`` < ``max_bytes``.
     """
     factor = options.compression_factor
     files, deletes = STRATEGIES[options.strategy or "minor"]

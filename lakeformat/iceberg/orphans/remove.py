@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Removes orphan files: lists the table, collects the needed files, then deletes the rest.
 
-The listing comes first. So a file of a commit in the meantime is either not listed or referenced.
+The listing comes first. So a file that another writer commits meanwhile is kept: it is not in the
+listing, or it is among the needed files.
 """
 
 from __future__ import annotations

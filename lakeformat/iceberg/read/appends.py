@@ -80,8 +80,10 @@ def newest_at(metadata: TableMetadata, upto: int, millis: int) -> int | None:
 def _require_start(
     metadata: TableMetadata, window: Sequence[Snapshot], after: int | None, upto: int
 ) -> None:
-    """Raise ``NotFoundError`` if the known history of ``upto`` does not reach the start of the
-    window.
+    """Raise ``NotFoundError`` unless ``window`` reaches back to the first snapshot of the table.
+
+    ``window`` has ``upto`` and its known ancestors after ``after``, newest first. So ``after`` must
+    be None: another snapshot is not among these ancestors.
     """
     if not window:
         raise NotFoundError(

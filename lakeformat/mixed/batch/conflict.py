@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the argument ``conflict``: batches of Mixed tables have the order of transactions."""
+"""Checks the argument ``conflict``: Mixed tables take only ``transaction-order``.
+
+Their batches keep what other commits change after the batch has started.
+"""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ def end_batch(pair: StorePair, *, dry_run: bool) -> EndedBatches:
         ):
             raise LockUnavailableError(
                 f"the lease {place} of {pair.base.uri} was taken over at the same moment, by a new "
-                "batch or another `lake end-batch`, so this call ended no batch. Look with dry_run "
-                "(--dry-run) which batches are open, and repeat the call only to end one of those"
+                "batch or another `lake end-batch`, so this call ended no batch. See with dry_run "
+                "(--dry-run) which batches are open. Repeat the call only if all of them should end"
             )
         end_dead_batches(pair)
         if transactions:

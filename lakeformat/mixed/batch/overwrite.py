@@ -107,7 +107,7 @@ class Replaced:
             )
 
     def files(self, metadata: TableMetadata, entries: pa.Table) -> ChangedFiles:
-        """Return the change of the files; ``entries`` are the manifest entries of the new rows.
+        """Return the files to add and to remove; ``entries`` are the manifest entries of new files.
 
         Raise ``InvalidRequestError`` if a new row is outside of the replaced partitions.
         """

@@ -167,10 +167,10 @@ class StorePair:
         if field is None:
             return
         other = pair.change.metadata.schema.field(field.id)
-        found = "no column" if other is None else f"{other.name!r} of {other.type}"
+        found = "no column" if other is None else f"{other.name!r} with the type {other.type}"
         raise CorruptTableError(
-            f"column {field.name!r} of {field.type} of the Mixed table {self.base.uri} has "
-            f"the id {field.id}, and the change store {self.change.uri} has {found} with this id: "
+            f"the column with the id {field.id} is {field.name!r} with the type {field.type} in "
+            f"the Mixed table {self.base.uri}, but {found} in its change store {self.change.uri}: "
             "a change of the schema reached only one store. With the program that made it, make "
             "the same change in the other one"
         )

@@ -28,12 +28,12 @@ __all__ = ["open_stored"]
 def open_stored(
     handle: TableHandle, beside: Callable[[str, str], MetadataPointer]
 ) -> MixedTable | IcebergTable:
-    """Return the Mixed table whose base store ``handle`` opens; any other table as an Iceberg
-    table.
+    """Return the table that ``handle`` opens.
 
-    ``beside`` finds the change store by its name and its database, which is "" if the base store
-    does not name it. A change store alone is read-only. A Mixed table without a key has no change
-    store: it is a plain Iceberg table. Raise ``UnsupportedError`` for a branch of a Mixed table
+    For a base store it is the Mixed table, for a change store a read-only table, otherwise an
+    Iceberg table. A Mixed table without a key has no change store, so it is opened as an Iceberg
+    table. ``beside`` finds the change store by its name and its database, which is "" if the base
+    store does not name it. Raise ``UnsupportedError`` for a branch of a Mixed table
     other than main, and for an unfinished clone.
     """
     properties = handle.load().metadata.properties

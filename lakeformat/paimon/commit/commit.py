@@ -345,7 +345,7 @@ class _Commits:
         return found or nothing_to_commit(self._handle, self._ignored())
 
     def _ignored(self) -> list[str]:
-        """Return the arguments that a report should mention, because no snapshot stores them."""
+        """Return words for the given arguments that are lost because no snapshot is published."""
         options = self._options
         watermark = [] if options.watermark is None else [f"the watermark {options.watermark}"]
         return watermark + (["the properties"] if options.properties else [])

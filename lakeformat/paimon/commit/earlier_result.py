@@ -54,7 +54,7 @@ def earlier_tries(
 ) -> EarlierCommits:
     """Return the search for earlier attempts of the commit.
 
-    If the messages only compact, it finds compactions; otherwise it finds appends and overwrites.
+    If the commit only compacts, it finds compactions; otherwise it finds appends and overwrites.
     """
     alone = _is_compaction_alone(handle, messages, overwrite)
     return EarlierCommits(handle, commit, (CommitKind.COMPACT,) if alone else DATA_KINDS)

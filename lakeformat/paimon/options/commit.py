@@ -217,8 +217,8 @@ class PublicationOptions:
         "iceberg.on-unpublishable",
         one_of(FAIL, REWRITE),
         FAIL,
-        "For new columns of published tables, of type `TIMESTAMP` or `TIMESTAMP_LTZ` with at most "
-        "3 digits, which some readers of Iceberg cannot read. `rewrite`: the column gets 6 digits. "
-        "`fail`: it keeps its type, despite the name of the value. Types that cannot be published "
-        "are always refused. Other engines ignore the option.",
+        "Some readers of Iceberg cannot read `TIMESTAMP` and `TIMESTAMP_LTZ` with at most 3 "
+        "digits. When a published table gets such a column: `rewrite` gives it 6 digits; `fail` "
+        "keeps its type, and nothing fails. Types that cannot be published are always refused. "
+        "Other engines ignore the option.",
     )

@@ -93,7 +93,8 @@ class AggregateOptions:
         "fields.<column>.ts-field",
         TEXT,
         "",
-        "The member with the time of an entry, for the aggregate function merge_map_with_keytime.",
+        "For the aggregate function merge_map_with_keytime, on a MAP whose values are ROWs: the "
+        "field of the ROW that decides which of two values of a map key is newer.",
         mutable=False,
     )
 

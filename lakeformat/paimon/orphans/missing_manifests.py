@@ -82,7 +82,7 @@ def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingMa
     removed = counted(len(report.missing_manifests), "missing manifest")
     reason = f"removed {removed}: published as snapshot {number}"
     lost = counted(report.missing_files, "data file")
-    _log.warning("%s: lost at most %s; %s", handle.uri, lost, reason)
+    _log.warning("%s: the rows of at most %s are lost; %s", handle.uri, lost, reason)
     return replace(report, published=number, reason=reason)
 
 

@@ -196,9 +196,10 @@ def _require_young(handle: TableHandle, commit: CommitId) -> None:
     first, now = commit.first_try_millis, handle.environment.now_millis()
     if first is not None and first < now - KEPT_MILLIS:
         raise CommitUndecidableError(
-            f"{commit} began more than {KEPT_MILLIS // 86_400_000} days ago, so it is "
-            f"unknown if that rollback of {handle.uri} was done. This call changed nothing. Check "
-            "the newest snapshot; if a rollback is still needed, pass another CommitId"
+            f"the first attempt of {commit}, a rollback of {handle.uri}, began more than "
+            f"{KEPT_MILLIS // 86_400_000} days ago. Its record may be deleted by now, so it is "
+            "unknown if the rollback was done. This call changed nothing. Check the newest "
+            "snapshot; if a rollback is still needed, pass another CommitId"
         )
 
 

@@ -181,7 +181,11 @@ class BatchInOrder:
         self._commit(prepared)
 
     def _write(self, changes: ChangesSince, earlier: _Prepared | None) -> _Prepared:
-        """Write the rows of the batch, from the files of an earlier attempt if there are any."""
+        """Write the rows of the batch to new files.
+
+        If an earlier attempt has written them, they are read from its files, otherwise from the
+        input.
+        """
         with TableWriter(
             self.handle,
             replaces=self.replaced is not None,

@@ -2,8 +2,8 @@
 """Updates the entry of a catalog to the newest published metadata.
 
 The metadata files decide which state is the newest; the catalog follows. The newest file is
-searched after the catalog was asked, and the entry is changed only if the catalog still names the
-same file. So a slow publication never sets an entry back to an older file.
+looked up after the catalog was asked, and the entry is changed only if the catalog still names the
+file that it named then. So a slow publication never sets an entry back to an older file.
 """
 
 from __future__ import annotations

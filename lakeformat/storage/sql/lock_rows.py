@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The SQL statements of a lock, for SQLite and PostgreSQL, and the expiry of its row.
 
-Times are UTC by the database's clock. Each statement sets the zone, because a connection pool may
-return a connection with changed settings.
+This library writes times in UTC, by the database's clock; rows of other programs may have another
+zone. On PostgreSQL each expression that reads the clock names the zone, because a connection pool
+may return a connection with another one.
 """
 
 from __future__ import annotations

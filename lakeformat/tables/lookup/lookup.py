@@ -141,9 +141,9 @@ class Lookup:
         return rows.select(self._columns).take(pc.index_in(ids, value_set=rows.column(ID)))
 
     def _look_for_newest(self, *, is_due: bool = False) -> bool:
-        """Read from the newest snapshot from now on, and return True if it has changed.
+        """Switch to the newest snapshot; return True if it is another snapshot than before.
 
-        The table is asked only after ``reload_seconds``, or with ``is_due``.
+        The table is asked by the first call, then after ``reload_seconds`` or with ``is_due``.
         """
         now = self._environment.now_millis()
         age = now - self._looked_millis

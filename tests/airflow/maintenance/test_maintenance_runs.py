@@ -92,12 +92,14 @@ def test_steps_that_an_iceberg_table_lacks_fail_the_first_task_at_once(
     assert states.pop(first_task) == "failed"
     assert {*states.values()} == {"upstream_failed"}
     lacks = {
-        "gate": "idle of compact (choose partitions with where or partitions); retain_max of "
-        "expire_snapshots (pass retain_min and older_than, which decide together); limit of ",
-        "step": "expire_partitions (drop_partitions([...]) deletes the partitions that you name)",
+        "gate": "the argument 'idle' of the step 'compact' (choose partitions with where or "
+        "partitions); the argument 'retain_max' of the step 'expire_snapshots' (pass retain_min "
+        "and older_than, which decide together); the argument 'limit' of ",
+        "step": "the step 'expire_partitions' (drop_partitions([...]) deletes the partitions that "
+        "you name)",
     }[first]
     assert (
-        f"shop.orders is an Iceberg table, whose maintenance lacks {lacks}"
+        f"shop.orders is an Iceberg table, whose maintenance does not have {lacks}"
         in capfd.readouterr().out
     )
     assert len(LakeHook().table("shop.orders").snapshots()) == snapshots

@@ -78,8 +78,8 @@ def test_a_column_that_was_added_to_the_base_store_alone_is_refused(pair):
     schema["fields"].append({"id": 4, "name": "more", "required": False, "type": "int"})
     edit(pair.root / "t", schemas=[schema], **{"last-column-id": 4})
     message = refusal(pair)
-    assert "column 'more' of int of the Mixed table" in message
-    assert "has no column with this id: a change of the schema reached only one store" in message
+    assert "the column with the id 4 is 'more' with the type int in the Mixed table" in message
+    assert "but no column in its change store" in message
 
 
 def test_a_column_that_the_change_store_has_alone_is_left_out(pair):

@@ -62,7 +62,10 @@ def arithmetic_of(data_type: pa.DataType) -> Arithmetic:
 
 
 def range_of(data_type: pa.DataType) -> Range:
-    """Return the smallest and largest number of an integer type, or unscaled of a decimal type."""
+    """Return the smallest and largest number of an integer type.
+
+    For a decimal type these are the smallest and largest unscaled number.
+    """
     if pa.types.is_decimal(data_type):
         most = 10**data_type.precision - 1
         return Range(-most, most)

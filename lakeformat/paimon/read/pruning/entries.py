@@ -205,10 +205,10 @@ class _Pruner:
     def _usable(
         self, conditions: Sequence[ColumnTest], covered: Sequence[DataField]
     ) -> list[ColumnTest]:
-        """Return the conditions on columns that have the same type in ``covered`` as in the table
-        now.
+        """Return the conditions that statistics of the fields ``covered`` can decide.
 
-        Columns are compared by field id, because they may have been renamed.
+        These are the conditions on columns that have the same type in ``covered`` as in the table
+        now. Columns are compared by field id, because they may have been renamed.
         """
         stored = {field.id: field.type for field in covered}
         now = {field.name: field for field in self.schema.fields}
