@@ -91,9 +91,9 @@ def _has_new_deletes(mine: pa.Table, theirs: pa.Table) -> bool:
     return paths[0] != paths[1]
 
 
-def _without_shared(manifests: pa.Table, others: pa.Table) -> pa.Table:
-    """Return ``manifests`` without those manifests of data files that are also in ``others``."""
-    is_shared = pc.is_in(manifests.column("manifest_path"), others.column("manifest_path"))
+def _without_shared(manifests: pa.Table, known: pa.Table) -> pa.Table:
+    """Return ``manifests`` without those manifests of data files that are also in ``known``."""
+    is_shared = pc.is_in(manifests.column("manifest_path"), known.column("manifest_path"))
     return manifests.filter(pc.or_(pc.invert(is_shared), _is_deletes(manifests)))
 
 

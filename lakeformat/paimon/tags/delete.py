@@ -75,8 +75,10 @@ def delete(
     pending = _pending(handle)
     for name, left in pending.items():
         deletion.finish(name, left)
-    gone = {*pending, *(_missing(handle, names) if missing_ok else ())}
-    tags = {name: _chosen(handle, name, gone, force=force) for name in dict.fromkeys(names)}
+    may_be_missing = {*pending, *(_missing(handle, names) if missing_ok else ())}
+    tags = {
+        name: _chosen(handle, name, may_be_missing, force=force) for name in dict.fromkeys(names)
+    }
     for tag in tags.values():
         if tag is not None:
             deletion.delete(tag)
@@ -88,14 +90,16 @@ def _missing(handle: TableHandle, names: Sequence[str]) -> set[str]:
     return {*names}.difference(tag_names(handle.storage, handle.layout))
 
 
-def _chosen(handle: TableHandle, name: str, gone: Collection[str], *, force: bool) -> Tag | None:
-    """Return the tag to delete; None if the tag is missing, and its name is in ``gone``.
+def _chosen(
+    handle: TableHandle, name: str, may_be_missing: Collection[str], *, force: bool
+) -> Tag | None:
+    """Return the tag to delete; None if the tag is missing, and its name is in ``may_be_missing``.
 
     Raise NotFoundError for any other missing tag. Raise InvalidRequestError without ``force`` for a
     tag in use, and always for a tag that the expiry needs to protect a rollback.
     """
     tag = read_tag_if_present(handle.storage, handle.layout, name)
-    if tag is None and name not in gone:
+    if tag is None and name not in may_be_missing:
         # this call raises an error that lists the tags
         return read_tag(handle.storage, handle.layout, name)
     if tag is not None and not force:
