@@ -278,9 +278,7 @@ def _read_number(content: bytes, at: int) -> tuple[int, int]:
 def _read_bytes(content: bytes, at: int) -> tuple[bytes, int]:
     size, at = _read_number(content, at)
     if not 0 <= size <= len(content) - at:
-        raise NotPlainError(
-            f"it announces {size} bytes at offset {at}, but ends at offset {len(content)}"
-        )
+        raise NotPlainError(f"it announces {size} bytes at {at}, but ends at {len(content)}")
     return content[at : at + size], at + size
 
 
