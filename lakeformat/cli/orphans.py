@@ -183,9 +183,7 @@ def _lines(report: OrphanReport) -> Iterator[str]:
 def _warn(context: typer.Context, report: OrphanReport) -> None:
     """Warn on stderr if the age limit is overridden, or if a run with --remove would be refused."""
     if report.override is not None:
-        typer.secho(
-            f"AGE LIMIT OVERRIDDEN (else: {report.override})", fg="red", bold=True, err=True
-        )
+        typer.secho(f"AGE LIMIT OVERRIDDEN: {report.override}", fg="red", bold=True, err=True)
     if report.objection is not None:
         why = worded(context, report.objection)
         typer.secho(f"--remove would be refused: {why}", fg="red", bold=True, err=True)

@@ -68,7 +68,7 @@ def naming_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator
         if dialect.header:
             raise InvalidRequestError(
                 f"cannot read {path}: it is empty and has no header: leave the file out or, "
-                "if the other files have no header either, set header to false"
+                "if the other files have no header either, set header to false (--no-header)"
             ) from None
 
 

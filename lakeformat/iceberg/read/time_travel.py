@@ -59,7 +59,7 @@ def _existing(metadata: TableMetadata, snapshot_id: int) -> Snapshot:
         which = (
             f"the last of its {len(kept):,} snapshots" if len(kept) > _SHOWN else "the snapshots"
         )
-        shown = f"{which} are {', '.join(kept[-_SHOWN:])}" if kept else "no snapshot is left"
+        shown = f"{which} are {', '.join(kept[-_SHOWN:])}" if kept else "the table has no snapshots"
         raise NotFoundError(
             f"{metadata.location} has no snapshot {snapshot_id}: it may have expired; {shown}"
         )

@@ -222,4 +222,4 @@ def test_the_age_floor_set_aside_is_warned_of_once(catalog):
     command = [sys.executable, "-m", "lakeformat.cli", "-w", catalog.location, *words]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)
     [warning] = shown.stderr.splitlines()
-    assert warning.startswith("AGE LIMIT OVERRIDDEN (else: ")
+    assert warning.startswith("AGE LIMIT OVERRIDDEN: ")
