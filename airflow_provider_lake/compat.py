@@ -99,7 +99,7 @@ def with_form(hook: type[_Hook]) -> type[_Hook]:
 
 
 def _form() -> dict[str, Any]:
-    """Return the form for Airflow 3.1, in which all options are in the field ``extra``."""
+    """Return the connection form for Airflow 3.1: its field ``extra`` takes all options."""
     from airflow_provider_lake.provider_info import get_provider_info
 
     form = get_provider_info()["connection-types"][0]["ui-field-behaviour"]

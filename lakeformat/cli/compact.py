@@ -41,8 +41,9 @@ __all__ = [
 ]
 
 _STRATEGIES = (
-    "minor: only the files that the table's options select; full: also further files, and every "
-    "bucket of a Paimon table completely."
+    "minor: only the files that the table's options select; full: every bucket of a Paimon table "
+    "completely; in Iceberg tables also groups of two files and all files with deletes; in Mixed "
+    "tables a full optimizing."
 )
 StrategyOption = Annotated[
     str,

@@ -155,8 +155,8 @@ def changes(
             metavar="MODE",
             help="delta: rows as they were written; changelog: rows of the changelog; diff: "
             "difference of the two snapshots; auto: chooses one of these. Iceberg tables have "
-            "appends (only commits that add rows) instead of delta; Mixed tables have only auto "
-            "and changelog.",
+            "appends instead of delta: the rows of commits that only add rows, without all other "
+            "commits. Mixed tables have only auto and changelog.",
         ),
     ] = "auto",
     columns: ColumnsOption = None,

@@ -70,7 +70,7 @@ ConflictOption = Annotated[
         help="If other commits have changed the same partitions since --read-snapshot: "
         "'optimistic' fails; 'transaction-order' keeps the rows that they changed, and writes the "
         "rest. Default: the table option write.conflict. A Mixed table takes only "
-        "'transaction-order', which counts from the start of the command.",
+        "'transaction-order': it keeps rows that change after the command has started.",
     ),
 ]
 UpsertByOption = Annotated[

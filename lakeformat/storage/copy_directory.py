@@ -68,8 +68,8 @@ class _Copying:
         """Raise ``AlreadyExistsError`` unless the new directory has an equal copy of every old
         file.
 
-        ``strange`` is a file that only the new directory has. If all copies exist, an earlier
-        attempt copied this file, too, and has already deleted its original.
+        ``strange``, for the message, is a file that only the new directory has. It is allowed if
+        all copies exist: then an earlier attempt copied it and deleted its original.
         """
         if not all(name in there and self._is_same(name) for name in files):
             raise self._taken(strange, "which the old directory does not have")

@@ -40,8 +40,9 @@ def translated(operation: str, path: str, *, writes_nothing: bool = False) -> It
     """Raise a ``LakeError`` for any ``OSError`` of a with block, with the operation and the path.
 
     The class is ``AlreadyExistsError`` for a taken name, ``AccessDeniedError`` for a missing
-    permission or a read-only file system, else ``UnavailableError``. ``writes_nothing`` states that
-    nothing is at ``path`` after any failure of the block.
+    permission or a read-only file system, else ``UnavailableError``. With
+    ``writes_nothing`` the caller promises that a failed block leaves nothing at ``path``; the error
+    has this in ``nothing_was_written``.
     """
     try:
         yield

@@ -105,8 +105,8 @@ class Debezium:
         """Return the changed rows of the messages that ``only`` selects, divided by kind. ``path``
         names the file in errors.
 
-        Raise ``InvalidRequestError`` for an incomplete message, an unknown ``op``, a truncate, or a
-        second source table.
+        Raise ``InvalidRequestError`` for an incomplete message, an unknown ``op``, a truncate, or,
+        if ``only`` names no table, messages of a second source table.
         """
         body = _body(messages)
         op = field_of(body, "op")

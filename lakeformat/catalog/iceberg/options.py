@@ -77,7 +77,7 @@ ICEBERG_OPTIONS = (
     ),
     _client(
         WAREHOUSE,
-        "Name of the warehouse in the service, if it differs from the given one (`-w`).",
+        "Name of the warehouse in the service. Default: the warehouse that you open (`-w`).",
         REST,
     ),
     _client("token", "Token that each request sends.", REST, is_secret=True),

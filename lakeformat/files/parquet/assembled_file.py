@@ -126,7 +126,7 @@ class AssembledFile:
         return pq.read_metadata(io.BytesIO(MAGIC + with_end(footer)))
 
     def discard(self) -> None:
-        """Do nothing: no bytes are left to write."""
+        """Do nothing: ``write`` keeps no rows in memory. The caller deletes the unfinished file."""
 
     def _chunks(self, rows: pa.Table) -> Iterator[ColumnChunk]:
         """Yield the column chunks of a row group, in the order of the columns; nested columns have

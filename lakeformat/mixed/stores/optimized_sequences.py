@@ -130,9 +130,9 @@ def _read(base: LoadedMetadata, snapshot_id: int, kind: str) -> dict[str, int]:
                 if described.get("type") == kind:
                     return _numbers(content, path)
     raise CorruptTableError(
-        f"snapshot {snapshot_id} of {base.places.uri} is marked with {kind}{MARK}, but the "
-        f"metadata lists no statistics file of it with the record {kind}: restore the metadata "
-        "file from a backup"
+        f"the summary of snapshot {snapshot_id} of {base.places.uri} has '{kind}{MARK}', but the "
+        f"metadata lists no statistics file of this snapshot with the record {kind!r}: restore the "
+        "metadata file from a backup"
     )
 
 

@@ -100,7 +100,7 @@ def require_properties_with_version(properties: Mapping[str, str], name: str) ->
 
 
 def is_wider_version(kind: pa.DataType) -> bool:
-    """Return True for a new type of a version field in which the versions keep their order."""
+    """Return True if versions keep their order when their column gets the wider type ``kind``."""
     if pa.types.is_decimal(kind):
         return bool(kind.precision <= _MOST_DIGITS)
     return bool(pa.types.is_int64(kind))

@@ -42,10 +42,10 @@ def create(
 
     ``origin=None`` creates it without rows.
 
-    Raise AlreadyExistsError if the branch exists, unless ``exist_ok``: then it is kept and
-    reported. Raise the same error if another call is creating or deleting the branch. Raise
-    CommitConflictError if the snapshot is deleted meanwhile. After an interruption, repeat the call
-    to finish the branch.
+    Raise AlreadyExistsError if the branch exists; with ``exist_ok`` it is kept and reported
+    instead. Raise it in any case if an unfinished call deletes or renames the branch, or creates it
+    from another snapshot. An unfinished creation from the same snapshot is finished, so repeat the
+    call after an interruption. Raise CommitConflictError if the snapshot is deleted meanwhile.
     """
     check_branch_name(_text(name))
     refuse_inside_branch(handle, "created")

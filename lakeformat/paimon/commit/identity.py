@@ -142,8 +142,8 @@ def _shown(kind: CommitKind, operation: str | None) -> str:
 
 
 def takes_rows_out(handle: TableHandle, commit: CommitId) -> bool:
-    """Return True if the commit replaces an earlier one by deleting its files.
+    """Return True if the commit replaces an earlier one and has to delete its files.
 
-    With a primary key the new rows replace the old rows by their keys, so no file is deleted.
+    Return False for a table with a primary key: there the new rows replace the old ones by key.
     """
     return commit.replaces is not None and not handle.schema.primary_keys

@@ -84,7 +84,9 @@ class CompactReport(CompactSummary):
 
     @property
     def sentence(self) -> str:
-        """The reason with the numbers of files and bytes, for the log."""
+        """A sentence for the log: the reason, with the numbers of files and bytes if a snapshot was
+        published.
+        """
         if not self.snapshot_ids:
             return self.reason
         moved = f", {self.files_moved} moved to another level" if self.files_moved else ""

@@ -39,9 +39,10 @@ class CompactIdentity:
     _own: set[int | None] = field(default_factory=set)
 
     def next_commit(self) -> EarlierCommits:
-        """Return the search for earlier attempts to publish the next snapshot.
+        """Search for earlier attempts to publish the next snapshot, and return the search.
 
-        Its attribute ``commit`` is the identity with which to publish this snapshot.
+        Its attribute ``commit`` is the identity with which to publish this snapshot. After that
+        call ``published``.
         """
         found = EarlierCommits(
             self.handle, CommitId(self.user, self._next), (CommitKind.COMPACT,), is_new=True

@@ -193,9 +193,10 @@ class Protection:
 def lists_of_changelog(handle: TableHandle, changelog: Snapshot) -> tuple[ListKind, ...]:
     """Return the manifest lists that a changelog needs after its snapshot has expired.
 
-    If the changelog has a changelog list, return only this list. Otherwise return its base list and
-    delta list, if they still exist: with a changelog producer they have expired with the snapshot.
-    Their existence is checked, because the options may have changed since.
+    If the changelog has a changelog list, return only this list. Otherwise return those of
+    its base list and delta list that still exist. If the table had a changelog producer, both were
+    deleted with the snapshot. The files are looked up, because today's options do not show if it
+    had one.
     """
     if changelog.changelog_manifest_list is not None:
         return (ListKind.CHANGELOG,)

@@ -30,7 +30,8 @@ def begin(handle: TableHandle) -> Iterator[Position]:
     """Yield the position of the newest snapshot; while the with block runs, this snapshot and all
     later ones are kept.
 
-    Raise InvalidRequestError if ``consumer.changelog-only`` lets consumers keep changelogs only.
+    Raise InvalidRequestError if consumers keep changelogs only: with ``consumer.changelog-only``,
+    and options that keep changelogs longer than snapshots.
     """
     if handle.options.consumer_changelog_only and is_decoupled(handle.options):
         raise InvalidRequestError(

@@ -127,7 +127,7 @@ def test_a_file_that_another_program_added_to_the_base_store_is_older_than_every
 def test_a_mark_without_its_record_is_refused(tmp_path):
     golden = mixed_copy("t1_t6_overwrite", tmp_path)
     edit(golden.root / "t", statistics=[])
-    with pytest.raises(lake.CorruptTableError, match=r"is marked with optimized-sequence\.exist"):
+    with pytest.raises(lake.CorruptTableError, match=r"has 'optimized-sequence\.exist', but"):
         lake.open_table(golden.location).scan()
 
 
