@@ -44,8 +44,8 @@ class LakeCompactOperator(LakeJobOperator):
         term such as ``day(ts) desc nulls last``. Strategy ``zorder`` needs ``order_by``; strategy
         ``sort`` uses the table's sort order by default
     :param order_strategy: ``order`` sorts by the first column of ``order_by``, then by the next;
-        ``zorder`` and ``hilbert`` sort along a curve through all columns. Iceberg tables do not
-        have ``hilbert``. Default: ``order``
+        ``zorder`` and ``hilbert`` sort along a curve through all these columns. Iceberg tables do
+        not have ``hilbert``. Default: ``order``
     :param max_commits: for an Iceberg table: publish groups of files as they are done, in up to
         this many commits. A commit with a conflict is split into one for each of its groups, so
         there can be more. A group whose own commit conflicts keeps its old files, and a retry

@@ -46,7 +46,7 @@ class LakeIngestOperator(LakeJobOperator):
 
     A retry finds the snapshot that its run has published, and publishes nothing twice. It fails if
     that snapshot may have expired. A task that is cleared after a success does its work again: see
-    ``on_clear``.
+    ``on_clear``. With ``checkpoint`` or ``source_table`` it reads only what is new.
 
     :param source: path, URI or glob of files. Files whose name begins with ``.`` or ``_`` are
         ignored. Files in a bucket or on HDFS are opened with the storage options of the catalog
@@ -82,8 +82,8 @@ class LakeIngestOperator(LakeJobOperator):
     :param source_options: with ``jdbc_url`` and engine ``spark``: further options of Spark's JDBC
         source. Passwords are refused here: use ``jdbc_conn_id``
     :param checkpoint: with ``source``: the path or URI of a directory that records the ingested
-        files. A later run ingests only new files, and refuses files that have changed since. The
-        commits have the identity of the checkpoint, not that of the task
+        files. A later run ingests only new files, and refuses files that have changed since. So a
+        task that is cleared ingests no file again
     :param files_per_batch: with ``checkpoint``: the most files in one commit. Default: all new
         files
     :param poll: with ``checkpoint`` or ``source_table``: run as a stream that looks for new files
@@ -104,7 +104,7 @@ class LakeIngestOperator(LakeJobOperator):
         ``optimistic`` refuses the commit. Default: the table option ``write.conflict``. For a Mixed
         table, ``transaction-order`` without ``read_snapshot`` makes the work of the task a batch,
         which begins before the task reads the source
-    :param upsert_by: for Iceberg and Mixed tables: the key columns, of a Mixed table its own key.
+    :param upsert_by: for Iceberg and Mixed tables: the key columns (for a Mixed table its key).
         Rows replace the stored rows with the same key, in the same commit. An Iceberg table
         refuses two new rows with the same key. For change messages, an Iceberg table needs
         ``upsert_by`` only if it has no identifier fields

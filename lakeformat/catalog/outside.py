@@ -94,6 +94,6 @@ def _named(storage: Storage, layout: TableLayout, schema_id: int) -> tuple[str, 
         from lakeformat.types.sentence import sentence  # only for a message
 
         raise type(error)(
-            f"{sentence(error)} The schema may name external files, which a drop would then not "
-            "delete. Nothing was deleted"
+            f"{sentence(error)} The schema may name external paths, which a drop must know. "
+            "Nothing was deleted"
         ) from error

@@ -108,17 +108,16 @@ def again_if_overtaken(handle: TableHandle, work: Callable[[], T]) -> T:
                 raise
             if not tries_left:
                 raise SnapshotExpiredError(
-                    f"the newest snapshot of {handle.uri} expired {_TRIES} times in a row while "
-                    "it was read: keep snapshots longer ('snapshot.time-retained'), then run the "
+                    f"the newest snapshot of {handle.uri} could not be read {_TRIES} times in a "
+                    "row, and each time a newer one was committed meanwhile. Snapshots probably "
+                    "expire too early: keep them longer ('snapshot.time-retained'), then run the "
                     f"operation again. Last error: {missing}"
                 ) from missing
     raise AssertionError("the last try returns or raises")
 
 
 def head_of(handle: TableHandle) -> Callable[[], int | None]:
-    """Return a function that looks up the id of the newest snapshot, or returns None without a
-    snapshot.
-    """
+    """Return a function that returns the id of the newest snapshot; None without a snapshot."""
     return lambda: latest_snapshot_id(handle.storage, handle.layout)
 
 

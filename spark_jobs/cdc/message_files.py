@@ -166,7 +166,7 @@ class MessageFiles:
                     yield meant
 
     def _meant(self, block: bytes, only: str, path: str) -> bytes:
-        """Return the lines of messages that name the table ``only`` or no table."""
+        """Return the lines of messages that name the table with the name ``only``, or no table."""
         with naming(path):
             names = self._tables(block)
         if names is None:

@@ -185,7 +185,7 @@ class IngestRequest(BatchRequest):
     rows, ``table`` all rows of the table, even if the source has no rows. Default: add the rows.
     """
     upsert_by: KeyColumns | None = None
-    """For Iceberg and Mixed tables: the key columns, of a Mixed table its own key. Rows replace the
+    """For Iceberg and Mixed tables: the key columns (for a Mixed table its key). Rows replace the
     stored rows with the same key, in the same commit. An Iceberg table refuses two new rows with
     the same key. Change messages may repeat a key, and need ``upsert_by`` only if the table has no
     identifier fields.

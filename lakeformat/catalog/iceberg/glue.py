@@ -88,8 +88,9 @@ class GlueMetastore(ClientNamedFilesMetastore):
             version = table.get("VersionId")
             if version is None:
                 raise UnsupportedError(
-                    f"Glue gives table '{name}' no version, so a commit of another program could "
-                    "be lost: ask the operators of the catalog, or write with Spark"
+                    f"Glue's answer about table '{name}' has no VersionId, so a commit of another "
+                    "program could be lost: ask the operators of the catalog for the reason, or "
+                    "write with Spark"
                 )
             if metadata_file_in(table.get("Parameters"), name) != old:
                 return False

@@ -189,7 +189,7 @@ class PathMetastore(Metastore):
         return TableName(base.database, table)
 
     def pointer_beside(self, name: TableName, base: TableName) -> DirectoryPointer:
-        """Return the same as ``pointer``.
+        """Return the ``pointer`` of the change store ``name`` of the base store ``base``.
 
         Raise ``InvalidRequestError`` if the directory of ``name`` or ``base`` is a link.
         """

@@ -46,9 +46,9 @@ def check_published(key: str) -> None:
         for metastore in _GROUPS
         for each in ("uri", *sorted(client_options(metastore)))
     ]
-    near = sentence(f"catalog and the connection{closest(key, known)}")
+    near = sentence(f"the options of the catalog or connection{closest(key, known)}")
     raise InvalidRequestError(
-        f"option {key!r} is not an option of a catalog of Iceberg tables: leave it out of the "
+        f"option {key!r} is unknown for catalogs in which tables are published: leave it out of "
         f"{near} Options of a table, such as metadata.iceberg.storage, are set with alter_table "
         "and lake.set_option"
     )

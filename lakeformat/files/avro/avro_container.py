@@ -90,7 +90,7 @@ def read_blocks(content: bytes) -> AvroBlocks:
     try:
         metadata, start = _read_header(content)
     except (IndexError, UnicodeDecodeError) as reason:
-        raise NotPlainError(f"its header ends early: {reason}") from None
+        raise NotPlainError(f"its header is damaged: {reason}") from None
     counts, packed, offsets = _split(content, start)
     codec = metadata.get("avro.codec", b"null").decode("ascii", "replace")
     if codec not in _UNPACK:

@@ -29,7 +29,8 @@ def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None
             base.places.storage.delete(path)
     except LakeError as error:
         _log.warning(
-            "old metadata files of %s were not deleted: %s Later, remove_orphans() deletes them",
+            "old metadata files of %s were not deleted: %s Later, remove_orphans(dry_run=False) "
+            "deletes them",
             base.places.uri,
             sentence(error),
         )

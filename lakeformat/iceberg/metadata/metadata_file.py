@@ -132,7 +132,7 @@ def number_of(path: str) -> int | None:
 
 
 def _follow_hint(storage: Storage, root: str) -> str | None:
-    """Return the newest metadata file that is found from the version hint on.
+    """Return the newest metadata file, found by counting up from the number in the version hint.
 
     Return None if the hint is missing, is not a number, or names no file.
     """

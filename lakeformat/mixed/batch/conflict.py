@@ -25,7 +25,7 @@ def require_transaction_order(table: str, conflict: object) -> None:
             f"got {conflict!r}{closest(str(conflict), [TRANSACTION_ORDER])}"
         )
     raise UnsupportedError(
-        f"{table} is a Mixed table, whose batches keep what other commits change since their "
-        "start, so conflict='optimistic' is not possible: leave it out, or pass "
+        f"{table} is a Mixed table, whose batches keep what other commits have changed since "
+        "the batch began, so conflict='optimistic' is not possible: leave it out, or pass "
         "'transaction-order'"
     )

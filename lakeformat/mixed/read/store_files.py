@@ -56,8 +56,8 @@ class StoreFile:
 def base_files(state: TableState, plan: FilePlan) -> Iterator[StoreFile]:
     """Yield the data files of the base store.
 
-    A file whose name has no node, such as one that was in the table before it became a Mixed table,
-    may have rows of every node, and counts as older than every change.
+    A file whose name has no node (hash bucket of keys), such as one that was in the table before it
+    became a Mixed table, may have rows of every node, and counts as older than every change.
     """
     for split, of, parts in _named(state, plan):
         if parts is None:

@@ -116,8 +116,10 @@ def altered_change(base: TableMetadata, change: TableMetadata) -> TableMetadata 
 
 
 def adopted_columns(base: TableMetadata, change: TableMetadata) -> TableMetadata | None:
-    """Return the base store with the columns of the change store, if only the change store was
-    altered, by a program that leaves no record; None if that is not certain.
+    """Return the base store with the columns of the change store.
+
+    This is for an alteration of the change store alone, by a program that leaves no record. Return
+    None if it is not certain that only the change store was altered.
     """
     if not _was_altered_alone(change, base):
         return None

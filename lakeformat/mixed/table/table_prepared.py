@@ -38,12 +38,12 @@ class TablePrepared(TableUpkeep):
         """Return a writer of changes whose messages are committed later, in this or another
         process.
 
-        One writer must get all rows of a node, in their order; ``writer_buckets`` finds the node of
-        a key. With ``upsert_by``, which must be the key of the table, a new row always replaces
-        the row of its key. Otherwise the table property ``write.upsert.enabled`` decides. For a
-        commit of a batch, pass its ``transaction`` here. If that commit has ``overwrite``, pass the
-        same ``overwrite`` here. Raise ``InvalidRequestError`` for a transaction that no batch can
-        have.
+        One writer must get all rows of a node (a hash bucket of keys), in their order;
+        ``writer_buckets`` finds the node of a key. With ``upsert_by``, which must be the key of the
+        table, a new row always replaces the row of its key. Otherwise the table property
+        ``write.upsert.enabled`` decides. For a commit of a batch, pass its ``transaction`` here. If
+        that commit has ``overwrite``, pass the same ``overwrite`` here. Raise
+        ``InvalidRequestError`` for a transaction that no batch can have.
         """
         from lakeformat.mixed.write.change_writer import OWN_SEQUENCE
         from lakeformat.mixed.write.prepared_changes import PreparedChangeWriter

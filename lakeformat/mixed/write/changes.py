@@ -60,8 +60,8 @@ class ChangesOf:
         """Prepare the changes of batches.
 
         With ``replaces`` an inserted row first deletes the rows with its key. In a table with a
-        ``version`` field every inserted row does, and the delete has the version of the inserted
-        row.
+        ``version`` field this is so also without ``replaces``, and the delete has the version of
+        the inserted row.
         """
         self._version = None if version is None else version.name
         self._held: pa.RecordBatch | None = None

@@ -31,7 +31,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The consumers for which the oldest snapshots and changelogs are kept."""
+    """The consumer for which snapshots and changelogs are kept, and the stale consumers."""
 
     guard: Guard | None
     """The consumer that is furthest behind, without the stale ones; None if there is none."""

@@ -42,7 +42,7 @@ class RowByRow:
     ) -> None:
         """Start with empty states.
 
-        ``validity`` has masks of the non-null values of the columns with nulls and without a
+        ``validity`` has a mask of the non-null values for each column that has nulls and is in no
         sequence group; ``sequences`` has the sequences of each group.
         """
         self._rules, self._rows, self._kinds = rules, rows, kinds

@@ -28,8 +28,9 @@ class RowFilter(Protocol):
         ...
 
     def conjuncts(self) -> Sequence[RowFilter]:
-        """Return the conditions that AND joins, split as far as possible: a row must meet all of
-        them.
+        """Return the parts of the condition that are connected by AND, split as far as possible.
+
+        A row must meet all of them.
         """
         ...
 

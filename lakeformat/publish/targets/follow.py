@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Updates the entry of a catalog to the newest published metadata.
 
-The metadata files decide which state is the newest; the catalog follows. The newest file is
-looked up after the catalog was asked, and the entry is changed only if the catalog still names the
-file that it named then. So a slow publication never sets an entry back to an older file.
+The metadata files decide which state is the newest; the catalog follows. Each attempt first reads
+the entry, then looks up the newest metadata file. It changes the entry only if the entry still has
+the content that was read. So a slow publication never sets an entry back to an older file.
 """
 
 from __future__ import annotations

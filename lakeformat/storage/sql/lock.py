@@ -199,9 +199,10 @@ class LeasedRow:
             )
 
     def keep(self) -> None:
-        """Keep the row until it expires; after this, call only ``release``, which deletes nothing.
+        """Stop renewing the row, and leave it in the database until it expires.
 
-        The row was renewed a moment ago, so the lock is still held for most of its lifetime.
+        A write under the lock may still arrive until then. After this, call only ``release``, which
+        deletes nothing.
         """
         self._released.set()
         with self._guard:

@@ -110,7 +110,10 @@ class BsiIndex:
         return self._positive.slices.existing | self._negative.slices.existing
 
     def less_than(self, value: object) -> BitMap:
-        """Return the rows whose value is less than ``value``; none if ``value`` is None."""
+        """Return the rows whose value is less than ``value``; none if ``value`` is None.
+
+        For times finer than microseconds, rows in the microsecond of ``value`` are among them.
+        """
         if is_rounded(self.data_type):
             # Equal microseconds may differ in their nanoseconds.
             return self.at_most(value)
@@ -121,7 +124,10 @@ class BsiIndex:
         return self._below(self._numbers([value]))
 
     def greater_than(self, value: object) -> BitMap:
-        """Return the rows whose value is greater than ``value``; none if ``value`` is None."""
+        """Return the rows whose value is greater than ``value``; none if ``value`` is None.
+
+        For times finer than microseconds, rows in the microsecond of ``value`` are among them.
+        """
         if is_rounded(self.data_type):
             return self.at_least(value)
         return self._above([number + 1 for number in self._numbers([value])])

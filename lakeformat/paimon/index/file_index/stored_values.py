@@ -52,7 +52,7 @@ _MINUS_ZERO, _ZERO = -1, 0
 
 @dataclass(frozen=True, slots=True)
 class DistinctValues:
-    """The distinct values of a column in their order, and for each row the index of its value."""
+    """The distinct values of a column in their order, and the index of each row's value."""
 
     row_count: int
     null_rows: npt.NDArray[np.int64]
@@ -72,7 +72,7 @@ def width_of(data_type: AtomicType) -> int | None:
 
 
 def distinct_values(column: Column, data_type: AtomicType) -> DistinctValues:
-    """Return the distinct values of a column, sorted, and for each row the index of its value."""
+    """Return the distinct values of a column, sorted, and the index of each row's value."""
     array = as_column(column, data_type)
     rows = rows_with_values(array)
     null_rows = np.setdiff1d(np.arange(len(array)), rows, assume_unique=True)

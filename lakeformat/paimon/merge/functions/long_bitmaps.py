@@ -49,8 +49,9 @@ def union_of_long_bitmaps(values: Sequence[bytes]) -> bytes:
 
 
 def decode_long_bitmap(value: bytes) -> Longs:
-    """Return the numbers of a bitmap, ascending as unsigned; raise CorruptTableError if it is
-    damaged.
+    """Return the numbers of a bitmap as unsigned integers in ascending order.
+
+    Raise CorruptTableError if it is damaged.
     """
     cursor = ByteCursor(value, "its bitmap", remedy="write the bitmap again")
     if not cursor.int8():
