@@ -209,7 +209,7 @@ def test_what_cannot_be_cloned_is_refused(catalog, target, tmp_path):
         (lambda: lake.clone_table(of_paimon, target, "copies.t"), "with format='paimon'"),
         (lambda: lake.clone_table(plain, target, "copies.t"), "which clone_table does not copy"),
         (lambda: lake.clone_table(source, target, "copies.t", full=True), "its clone has one st"),
-        (lambda: lake.clone_table(source, target, "copies.t", tag="a"), "which has no tags"),
+        (lambda: lake.clone_table(source, target, "copies.t", tag="a"), "it has no tags"),
         (lambda: lake.clone_table(source, target, "nowhere.t"), "'nowhere' does not exist"),
         (lambda: lake.clone_table(source, catalog, "db.other"), "'db.other_change_' exists in"),
     ):
