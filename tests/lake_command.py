@@ -1,13 +1,18 @@
-"""``lake`` in this process, on the warehouse of a catalog."""
+"""``lake`` in this process or on a terminal, on the warehouse of a catalog."""
 
 from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
 
 from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
 
-__all__ = ["lake_refuses", "lake_says"]
+__all__ = ["lake_on_a_terminal", "lake_refuses", "lake_says"]
 
 
 def lake_says(catalog: lake.Catalog, *words: str, code: int = 0, width: int | None = None) -> str:
@@ -25,3 +30,22 @@ def lake_refuses(
     shown = CliRunner().invoke(app, ["-w", catalog.location, *words])
     assert isinstance(shown.exception, error), shown.output
     return str(shown.exception)
+
+
+def lake_on_a_terminal(warehouse: str, *words: str) -> tuple[str, str]:
+    """Return the output to the pipe, and to the terminal."""
+    terminal, theirs = pty.openpty()
+    command = [sys.executable, "-m", "lakeformat.cli", "-w", warehouse, *words]
+    environment = {**os.environ, "TERM": "xterm-256color"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environment) as done:
+        os.close(theirs)
+        seen = b""
+        try:
+            while more := os.read(terminal, 4096):
+                seen += more
+        except OSError:  # the terminal has lost its last writer
+            pass
+        os.close(terminal)
+        piped, _ = done.communicate()
+    assert done.returncode == 0, seen
+    return piped.decode(), seen.decode()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from tests.lake_command import lake_on_a_terminal
 
 COMMANDS = {
     "orphans shop.orders": "looking for orphan files",
@@ -38,28 +38,9 @@ def warehouse(tmp_path) -> str:
     return str(tmp_path)
 
 
-def run(warehouse: str, *words: str) -> tuple[str, str]:
-    """The output to the pipe, and to the terminal."""
-    terminal, theirs = pty.openpty()
-    command = [sys.executable, "-m", "lakeformat.cli", "-w", warehouse, *words]
-    environment = {**os.environ, "TERM": "xterm-256color"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environment) as done:
-        os.close(theirs)
-        seen = b""
-        try:
-            while more := os.read(terminal, 4096):
-                seen += more
-        except OSError:  # the terminal has lost its last writer
-            pass
-        os.close(terminal)
-        piped, _ = done.communicate()
-    assert done.returncode == 0, seen
-    return piped.decode(), seen.decode()
-
-
 @pytest.mark.parametrize(("command", "progress"), COMMANDS.items())
 def test_progress_is_for_the_terminal_and_the_output_for_the_pipe(warehouse, command, progress):
-    piped, seen = run(warehouse, *command.split(), "--json")
+    piped, seen = lake_on_a_terminal(warehouse, *command.split(), "--json")
     assert json.loads(piped)
     assert progress in seen
     assert '"table"' not in seen

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import subprocess
-import sys
 import time
-from contextlib import suppress
 from dataclasses import fields, replace
 
 import pyarrow as pa
@@ -19,7 +15,7 @@ import lakeformat as lake
 from lakeformat.cli.app import app
 from lakeformat.cli.expire import _require_complete
 from lakeformat.tables.deleter import Deleted
-from tests.lake_command import lake_refuses, lake_says
+from tests.lake_command import lake_on_a_terminal, lake_refuses, lake_says
 
 runner = CliRunner()
 ALL_BUT_ONE = ("--retain-max", "1", "--retain-min", "1")
@@ -136,20 +132,9 @@ def test_a_consumer_that_would_read_what_has_expired_is_told_the_earliest_there_
 
 
 def test_a_terminal_sees_how_far_an_expiry_has_come(catalog):
-    command = [sys.executable, "-m", "lakeformat.cli", "-w", catalog.location, "expire"]
-    mine, its = pty.openpty()
-    with os.fdopen(mine, "rb", buffering=0) as terminal:
-        with os.fdopen(its, "wb") as stderr:
-            said = subprocess.run(
-                [*command, "shop.orders", *ALL_BUT_ONE],
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                env={**os.environ, "TERM": "xterm"},
-                check=True,
-            )
-        seen = terminal.read(1 << 16).decode()  # an error if nothing was written
+    piped, seen = lake_on_a_terminal(catalog.location, "expire", "shop.orders", *ALL_BUT_ONE)
     assert "8 files deleted" in seen
-    assert b"files deleted" not in said.stdout
+    assert "files deleted" not in piped
 
 
 def test_a_file_that_cannot_be_saved_is_said_before_anything_is_removed(catalog, tmp_path):
@@ -244,21 +229,5 @@ def test_a_terminal_sees_how_far_work_on_many_rows_has_come(catalog, command, sa
     option = lake.set_option("file-index.bloom-filter.columns", "id")
     catalog.alter_table("shop.orders", option)
     name, *options = command
-    mine, its = pty.openpty()
-    with os.fdopen(mine, "rb", buffering=0) as terminal:
-        with os.fdopen(its, "wb") as stderr:
-            subprocess.run(
-                [
-                    *(sys.executable, "-m", "lakeformat.cli", "-w", catalog.location),
-                    *(name, "shop.orders", *options),
-                ],
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                env={**os.environ, "TERM": "xterm"},
-                check=True,
-            )
-        seen = b""
-        with suppress(OSError):  # a terminal without a writer
-            while part := terminal.read(1 << 16):
-                seen += part
-    assert said in seen.decode()
+    _, seen = lake_on_a_terminal(catalog.location, name, "shop.orders", *options)
+    assert said in seen

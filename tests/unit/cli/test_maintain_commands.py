@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
 import shlex
-import subprocess
-import sys
 
 import pyarrow as pa
 import pytest
@@ -17,7 +13,7 @@ import lakeformat as lake
 from lakeformat.tables.maintain.maintain_report import MaintainReport
 from tests.crashed_writer import BUCKETS, MANY_COMMITS, crashed_table
 from tests.expired import missing, unneeded
-from tests.lake_command import lake_refuses, lake_says
+from tests.lake_command import lake_on_a_terminal, lake_refuses, lake_says
 
 
 def cells(shown: str) -> dict[str, list[str]]:
@@ -159,16 +155,5 @@ def test_a_wrong_name_is_answered_with_the_nearest(catalog):
 
 def test_a_terminal_sees_the_step_under_way(catalog):
     crashed_table(catalog, commits=20, consumer=None)
-    command = [sys.executable, "-m", "lakeformat.cli", "-w", catalog.location, "maintain"]
-    mine, its = pty.openpty()
-    with os.fdopen(mine, "rb", buffering=0) as terminal:
-        with os.fdopen(its, "wb") as stderr:
-            subprocess.run(
-                [*command, "shop.orders"],
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                env={**os.environ, "TERM": "xterm"},
-                check=True,
-            )
-        seen = terminal.read(1 << 16).decode()  # an error if nothing was written
+    _, seen = lake_on_a_terminal(catalog.location, "maintain", "shop.orders")
     assert "shop.orders: " in seen
