@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spark_jobs.job_requests.common import CommitRequest
 from spark_jobs.job_requests.request import refusal
-from spark_jobs.job_requests.values import Moment, Numbered, TagName
+from spark_jobs.job_requests.values import Moment, Numbered
 
 __all__ = ["RollbackRequest"]
 
@@ -24,7 +24,7 @@ class RollbackRequest(CommitRequest):
 
     snapshot: Numbered | None = None
     """The number of the snapshot; in an Iceberg table its id."""
-    tag: TagName | None = None
+    tag: str | None = None
     """The tag of the snapshot."""
     as_of: Moment | None = None
     """Restore the snapshot that was the newest at this time."""

@@ -8,7 +8,7 @@ from typing import Literal
 
 from spark_jobs.job_requests.common import TableRequest
 from spark_jobs.job_requests.request import refusal
-from spark_jobs.job_requests.values import Moment, Numbered, Retention, TagName
+from spark_jobs.job_requests.values import Moment, Numbered, Retention
 
 __all__ = ["TagRequest"]
 
@@ -35,13 +35,13 @@ class TagRequest(TableRequest):
 
     action: Literal["create", "delete", "replace", "rename"]
     """The action; a key that only other actions take is refused."""
-    tag: TagName
+    tag: str
     """The name of the tag."""
     snapshot: Numbered | None = None
     """``create``, ``replace``: the number of the snapshot; in an Iceberg table its id. Default: the
     newest.
     """
-    from_tag: TagName | None = None
+    from_tag: str | None = None
     """``create``, ``replace``: use the snapshot of this other tag."""
     at_or_after: Moment | None = None
     """``create``: use the first snapshot committed at or after this time."""
@@ -56,7 +56,7 @@ class TagRequest(TableRequest):
     """
     exist_ok: bool = False
     """``create``: do nothing if the tag exists, even if it names another snapshot."""
-    new_name: TagName | None = None
+    new_name: str | None = None
     """``rename``: the new name."""
     missing_ok: bool = False
     """``delete``: ignore a tag that does not exist."""

@@ -39,7 +39,6 @@ __all__ = [
     "RowCount",
     "Share",
     "TableOptionTexts",
-    "TagName",
     "TextEncoding",
     "TimeFormatter",
     "TimePattern",
@@ -156,12 +155,6 @@ def _share(value: float) -> None:
         raise ValueError
 
 
-def _tag_name(value: str) -> None:
-    from lakeformat.tables.file_name_part import check_new_file_name_part
-
-    check_new_file_name_part("tag name", value)
-
-
 def check_consumer_name(value: str) -> None:
     """Raise ``InvalidRequestError`` for a name that cannot be the name of a file, because a
     consumer is stored as a file.
@@ -270,7 +263,6 @@ AgesByColumn: TypeAlias = Annotated[
     Mapping[str, str], Rule("an object with an age such as '1 d' for each column", _ages)
 ]
 Share: TypeAlias = Annotated[float, Rule("a share above 0 and up to 1", _share)]
-TagName: TypeAlias = Annotated[str, Rule("the name of a tag", _tag_name)]
 ConsumerName: TypeAlias = Annotated[str, Rule("the name of a consumer", check_consumer_name)]
 TablePosition: TypeAlias = Annotated[
     str, Rule("a position, as the text of table.position()", _position)

@@ -198,9 +198,9 @@ MISTAKES = [
     ),
     Mistake(
         "a tag with a slash",
-        "parse",
+        "run",
         'LakeTagOperator(task_id="t", table="shop.orders", action="create", tag="release/1")',
-        "task 't': argument 'tag' must be the name of a tag, got 'release/1': tag name 'release/1' is not allowed: it becomes part of a file name, so it must not be blank, . or .., or hold a slash or a null character",
+        "InvalidRequestError: tag name 'release/1' is not allowed: it becomes part of a file name, so it must not be blank, . or .., or hold a slash or a null character",
     ),
     Mistake(
         "a tag that does not exist",

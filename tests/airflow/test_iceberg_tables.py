@@ -270,7 +270,7 @@ def test_a_rollback_and_its_retry_move_the_branch_once(orders):
     assert (done["previous_snapshot_id"], done["snapshot_id"]) == (last, second)
     assert LakeHook().latest_snapshot("shop.orders").id == second
     assert again["snapshot_id"] in (None, second)
-    tag = LakeTagOperator(task_id="tag", table="shop.orders", action="create", tag="kept")
+    tag = LakeTagOperator(task_id="tag", table="shop.orders", action="create", tag="release/1")
     assert tag.execute(task_context())["report"]["snapshot_id"] == second
 
 

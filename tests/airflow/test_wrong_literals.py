@@ -49,7 +49,6 @@ WRONG = {
     values.Share: 3.0,
     values.TableOptionTexts: {"bucket": "many"},
     values.TablePosition: "the last one",
-    values.TagName: "a/b",
     values.TextEncoding: "utf-128",
     values.TimeFormatter: "yyyy-QQ",
     values.TimePattern: "dt",
@@ -70,6 +69,9 @@ WITHOUT_RULE = {
     "source_options": "the database knows its options",
     "watermark": "any whole number is one",
     "staged": "the table knows what is staged",
+    "tag": "the format of the table decides which names a tag may have",
+    "from_tag": "as tag",
+    "new_name": "as tag",
 }
 
 NEEDED = {
@@ -262,7 +264,7 @@ OF_NAMES = [
     pytest.param(kind, key, id=f"{kind.job}-{key}")
     for kind, key in KEYS
     for rule in rules_of(key_hints(kind.request)[key])
-    if rule in (values.TagName, values.ConsumerName)
+    if rule is values.ConsumerName
 ]
 
 

@@ -336,6 +336,20 @@ def test_the_tag_job_keeps_a_snapshot(orders, tmp_path):
     assert deleted["report"]["deleted"] == ["v1"]
 
 
+def test_a_tag_may_have_every_name_that_the_format_allows(orders, tmp_path):
+    long = "x" * 300
+    for action, more in {
+        "create": {"tag": "release/1", "exist_ok": True},
+        "replace": {"tag": "release/1", "from_tag": "release/1"},
+        "rename": {"tag": "release/1", "new_name": long},
+    }.items():
+        run("tag", request_of("tag", tmp_path, **{"exist_ok": False, "action": action, **more}))
+    tags = lake.open_catalog(str(tmp_path), format="iceberg").table("shop.orders").tags
+    assert [tag.name for tag in tags.list()] == [long]
+    back = run("rollback", request_of("rollback", tmp_path, snapshot=None, tag=long))
+    assert back["report"]["snapshot_id"] == orders.snapshots[-1]
+
+
 def test_the_rollback_job_returns_to_a_snapshot(orders, tmp_path):
     second, last = orders.snapshots[1], orders.snapshots[-1]
     result = run(
