@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from lakeformat.errors import NotFoundError
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.remedy import Remedy
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.tables.create_once import create_or_find
 from lakeformat.tables.json_file import decode_json_file
@@ -100,7 +101,9 @@ def read_mark(handle: TableHandle, name: str) -> Work | None:
         content = handle.storage.read(path)
     except NotFoundError:
         return None
-    return decode_json_file(content, handle.storage.uri(path), _from_members)
+    return decode_json_file(
+        content, handle.storage.uri(path), _from_members, Remedy.UNFINISHED_BRANCH
+    )
 
 
 def clear(handle: TableHandle, name: str) -> None:

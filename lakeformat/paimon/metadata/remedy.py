@@ -29,3 +29,9 @@ class Remedy(StrEnum):
     CONSUMER = "delete the file, or set the consumer to the snapshot that it should read next"
     STATISTICS = "restore the file from a backup, or run ANALYZE again"
     INTENT = "it is left from an interrupted expiry: delete it, and remove orphan files afterwards"
+    UNFINISHED_BRANCH = (
+        "the file hides a branch while a call creates, deletes or renames it. If no such call is "
+        "running: delete the file and repeat the call that was interrupted, a creation without "
+        "exist_ok. If it refuses because a branch exists: delete the branch in the name of the "
+        "file and repeat the call. Remove orphan files afterwards"
+    )
