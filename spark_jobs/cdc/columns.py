@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
-from lakeformat.files.foreign.inferred_columns import rounded_numbers, rounded_refusal
+from lakeformat.files.foreign.rounded_numbers import rounded_numbers, rounded_refusal
 from lakeformat.files.foreign.text_checks import times_as_text
 from lakeformat.types.arrow_types import type_of_column
 from lakeformat.types.types import AtomicType, DataType

@@ -4,13 +4,14 @@
 A CSV column becomes a number only if no digit of a value is lost; ``1.50`` counts as 1.5. A leading
 zero, a plus sign, a space, more than 15 digits in a DOUBLE or a whole number beyond BIGINT make the
 column a STRING. A JSON column of numbers with a fraction, or beyond BIGINT, is a DOUBLE. A DOUBLE
-may round an absolute value of 10^15 or more, so such a value is refused.
+may round an absolute value of 10^15 or more, so such a value is refused, unless the column is cast:
+then it is read as a DECIMAL.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -26,6 +27,12 @@ from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDi
 from lakeformat.files.foreign.json_lines import require_objects
 from lakeformat.files.foreign.json_rows import is_blank, open_json, read_json
 from lakeformat.files.foreign.plain_copy import Opener, plain_copy
+from lakeformat.files.foreign.rounded_numbers import (
+    EXACT_DIGITS,
+    exact_decimals,
+    rounded_numbers,
+    rounded_refusal,
+)
 from lakeformat.files.foreign.rows import naming
 from lakeformat.files.foreign.text_checks import (
     not_utf_8,
@@ -33,16 +40,16 @@ from lakeformat.files.foreign.text_checks import (
     require_closed_quotes,
     times_as_text,
 )
+from lakeformat.types.arrow_types import to_arrow_type
 
-__all__ = ["infer_columns", "rounded_numbers", "rounded_refusal", "with_shown_types"]
+__all__ = ["infer_columns", "with_shown_types"]
 
-# A DOUBLE keeps 15 digits of any number; a whole one from 10^15 on may have lost digits.
 _WHOLE = r"^(?:0|-?[1-9][0-9]*)$"
 _FLOAT = r"^-?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?$"
 _NO_DIGITS = r"^-?0*\.?0*|\.|[eE].*$"
 _ZERO = r"^-?[0.]+(?:[eE].*)?$"
 _NOT_FINITE = ["nan", "NaN", "inf", "-inf"]
-_DOUBLE_DIGITS = 15
+_FLOATS = (pa.float32(), pa.float64())
 _DOUBLE_SMALLEST = 1e-290
 _NO_COLUMNS = pa.schema([])
 _CHANGED_TYPE = re.compile(r"Column\(/(\S+)\) changed from (\w+) to (\w+) in row (\d+)")
@@ -85,7 +92,10 @@ def infer_columns(
         merged = _merged(found, _ONE_TYPE if source_format == "json" else _declare(known))
         for path in files if len(merged) else ():
             with naming(path):
-                merged = _EXACT[source_format](path, merged, dialect, known)
+                if source_format == "csv":
+                    merged = _exact_csv(path, merged, dialect)
+                elif source_format == "json":
+                    _require_exact_json(path, merged, known, to_cast)
     merged = pa.schema([_text_if_empty(each) if each.name in to_cast else each for each in merged])
     empty = [field.name for field in merged if pa.types.is_null(field.type)]
     if empty:
@@ -123,18 +133,26 @@ def with_shown_types(
 ) -> ColumnMapping:
     """Return ``mapping`` with the types that JSON files show for the columns to cast.
 
-    For other formats, or without casts, return ``mapping`` unchanged. Raise ``InvalidRequestError``
-    if the types of a column in several files have no common type.
+    Numbers that a DOUBLE may round get a DECIMAL, unless they are cast to FLOAT or DOUBLE. For
+    other formats, or without casts, return ``mapping`` unchanged. Raise ``InvalidRequestError`` if
+    the types of a column in several files have no common type, or if no DECIMAL holds the numbers.
     """
     if source_format != "json" or not mapping.casts:
         return mapping
-    names, found = mapping.cast_sources, []
-    for path in paths:
-        with plain_copy(path, "json", dialect, opener(path)) as file, naming(path):
-            columns = _columns_of(file, "json", dialect)
-            found.append(pa.schema([each for each in columns if each.name in names]))
-    merged = _merged(found, _ONE_TYPE)
-    return replace(mapping, shown_types={c.name: _text_if_empty(c).type for c in merged})
+    names, found, files = mapping.cast_sources, [], []
+    with ExitStack() as copies:
+        for path in paths:
+            files.append(copies.enter_context(plain_copy(path, "json", dialect, opener(path))))
+            with naming(path):
+                columns = _columns_of(files[-1], "json", dialect)
+                found.append(pa.schema([each for each in columns if each.name in names]))
+        shown = {c.name: _text_if_empty(c).type for c in _merged(found, _ONE_TYPE)}
+        exact = [
+            source
+            for source, wanted in zip(names, mapping.casts.values(), strict=True)
+            if shown.get(source) == pa.float64() and to_arrow_type(wanted) not in _FLOATS
+        ]
+        return replace(mapping, shown_types={**shown, **exact_decimals(files, exact)})
 
 
 def _texts_to_cast(
@@ -178,7 +196,7 @@ def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) ->
         ) from None
 
 
-def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect, known: pa.Schema) -> pa.Schema:
+def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> pa.Schema:
     """Return ``columns``; a column of numbers becomes DOUBLE or STRING if one of its texts does not
     fit its type.
     """
@@ -210,7 +228,7 @@ def _are_doubles(texts: pa.Array) -> bool:
     texts = texts.filter(pc.invert(pc.is_in(texts, pa.array(_NOT_FINITE))))
     digits = pc.utf8_length(pc.replace_substring_regex(texts, _NO_DIGITS, ""))
     if not _all(pc.match_substring_regex(texts, _FLOAT)) or not _all(
-        pc.less_equal(digits, _DOUBLE_DIGITS)
+        pc.less_equal(digits, EXACT_DIGITS)
     ):
         return False
     try:
@@ -229,51 +247,24 @@ def _all(answers: pa.Array) -> bool:
 _FITS = {pa.int64(): _are_whole, pa.float64(): _are_doubles}
 
 
-def _exact_json(path: str, columns: pa.Schema, dialect: TextDialect, known: pa.Schema) -> pa.Schema:
-    """Return the columns unchanged.
+def _require_exact_json(
+    path: str, columns: pa.Schema, known: pa.Schema, to_cast: Collection[str]
+) -> None:
+    """Raise ``InvalidRequestError`` if Arrow may have rounded numbers, which it read as DOUBLE.
 
-    Raise ``InvalidRequestError`` if Arrow may have rounded numbers, which it read as DOUBLE.
+    A column of numbers in ``to_cast`` is not checked, because ``with_shown_types`` finds its type.
     """
-    if any(_holds_doubles(field.type) for field in columns):
-        for batch in read_json(path, pa.schema([*known, *columns])):
-            for name in columns.names:
-                for found in rounded_numbers(batch.column(name), name):
-                    raise rounded_refusal(*found)
-    return columns
+    names = [
+        each.name
+        for each in columns
+        if _holds_doubles(each.type) and not (each.name in to_cast and each.type == pa.float64())
+    ]
+    for batch in read_json(path, pa.schema([*known, *columns])) if names else ():
+        for name in names:
+            for found in rounded_numbers(batch.column(name), name):
+                raise rounded_refusal(*found)
 
 
 def _holds_doubles(kind: pa.DataType) -> bool:
     parts = [kind.field(number).type for number in range(kind.num_fields)]
     return bool(pa.types.is_float64(kind)) or any(map(_holds_doubles, parts))
-
-
-def rounded_numbers(values: pa.Array, name: str) -> Iterator[tuple[str, float]]:
-    """Yield each part of a column in which a DOUBLE may have rounded a number: its path, and the
-    first such number.
-    """
-    if pa.types.is_list(values.type):
-        yield from rounded_numbers(values.flatten(), f"{name}.element")
-    elif pa.types.is_struct(values.type):
-        for field, part in zip(values.type, values.flatten(), strict=True):
-            yield from rounded_numbers(part, f"{name}.{field.name}")
-    elif pa.types.is_float64(values.type):
-        large = pc.greater_equal(pc.abs(values), 10.0**_DOUBLE_DIGITS)
-        found = values.filter(pc.and_(large, pc.is_finite(values)))
-        if len(found):
-            yield name, found[0].as_py()
-
-
-def rounded_refusal(name: str, number: float) -> InvalidRequestError:
-    """Return the error about a number that Arrow may have rounded in an inferred column."""
-    return InvalidRequestError(
-        f"column {name!r} holds a number near {number!r}, which an inferred column may have "
-        "rounded: declare the column first, with create_table or with alter_table and "
-        "lake.add_column (as DOUBLE if rounding is acceptable), or write the number as text"
-    )
-
-
-_EXACT = {
-    "parquet": lambda path, columns, dialect, known: columns,
-    "csv": _exact_csv,
-    "json": _exact_json,
-}

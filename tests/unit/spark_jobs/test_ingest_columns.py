@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
+from lakeformat.files.foreign import text_checks
 from lakeformat.types.type_text import type_to_json
 from spark_jobs import ingest
 
@@ -218,6 +219,48 @@ def test_a_column_to_cast_has_one_type_in_all_json_files(land, tmp_path):
 
     with pytest.raises(lake.InvalidRequestError, match=r"differ in type.* code "):
         land("*.json", create=True, casts={"code": "STRING"})
+
+
+@pytest.mark.parametrize("exists", [False, True], ids=["new table", "existing table"])
+@pytest.mark.parametrize(
+    ("number", "type", "value"),
+    [
+        ("12345678901234567.25", "DECIMAL(20, 2)", Decimal("12345678901234567.25")),
+        ("12345678901234567890", "DECIMAL(20, 0)", Decimal("12345678901234567890")),
+        ("12345678901234567890", "STRING", "12345678901234567890"),
+        ("9007199254740993.5", "BIGINT", 9007199254740993),
+        ("9007199254740993.5", "DOUBLE", 9007199254740993.5),
+        ("1e300", "DOUBLE", 1e300),
+    ],
+)
+def test_a_large_number_in_json_is_cast_without_a_lost_digit(
+    catalog, land, tmp_path, exists, number, type, value
+):
+    if exists:
+        catalog.create_table("shop.orders", [("value", type)])
+    (tmp_path / "1.json").write_text('{"value": 2.0}\n')
+    (tmp_path / "2.json").write_text(f'\n{{"value": null}}\n{{"value": {number}}}\n')
+    (tmp_path / "3.json").write_text("\n")
+
+    land("*.json", create=True, casts={"value": type})
+
+    assert value in [row["value"] for row in rows_of(catalog)]
+
+
+def test_a_large_number_in_json_that_no_decimal_holds_is_refused(land, tmp_path):
+    (tmp_path / "a.json").write_text('{"value": 1e300}\n')
+
+    with pytest.raises(lake.InvalidRequestError, match=r"a\.json: column 'value'.*cast it to DOUB"):
+        land("a.json", create=True, casts={"value": "STRING"})
+
+
+def test_a_bad_value_beside_a_large_number_in_json_is_named_by_its_row(land, tmp_path, monkeypatch):
+    monkeypatch.setattr(text_checks, "BLOCK_BYTES", 64)
+    rows = ['{"value": 1e16}'] * 9 + ['{"value": "many"}']
+    (tmp_path / "a.json").write_text("\n".join(rows))
+
+    with pytest.raises(lake.InvalidRequestError, match="row 10, column 'value': \"many"):
+        land("a.json", create=True, casts={"value": "STRING"})
 
 
 def test_a_column_is_widened_under_its_own_name(catalog, land, file_of):
