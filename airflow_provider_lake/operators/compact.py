@@ -24,20 +24,21 @@ class LakeCompactOperator(LakeJobOperator):
     Mixed table also publishes all merged rows in one commit, and refuses ``idle``, ``buckets``,
     ``where``, ``partitions``, ``order_by`` and ``max_commits``.
 
-    :param strategy: ``full`` compacts every bucket completely, ``minor`` only the files that the
-        options of the table select. In an Iceberg table ``full`` takes the files that are too
-        small, too large or have deletes, and ``minor`` those that are due by the rules of Java's
-        ``rewrite_data_files``. In a Mixed table ``full`` takes the partitions with changes, deletes
-        or too many small files, and ``minor`` those that are due by the table properties. Only for
-        Iceberg tables: ``sort`` and ``zorder`` compact the same files as ``minor``, and sort the
-        rows of the new files
+    :param strategy: ``full`` compacts every bucket of a primary-key table completely; in an append
+        table it merges small files, even a few, but may keep large files. ``minor`` compacts only
+        the files that the options of the table select. In an Iceberg table ``full`` takes the files
+        that are too small, too large or have deletes, and ``minor`` those that are due by the rules
+        of Java's ``rewrite_data_files``. In a Mixed table ``full`` takes the partitions with
+        changes, deletes or too many small files, and ``minor`` those that are due by the table
+        properties. Only for Iceberg tables: ``sort`` and ``zorder`` compact the same files as
+        ``minor``, and sort the rows of the new files
     :param where: a SQL condition on partition columns. For an Iceberg table on any columns: only
         files that may have such rows are compacted, each as a whole
     :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such
         dicts. An empty list selects no partition, an empty dict every partition. For an Iceberg
         table only columns by which it is partitioned without a transform
     :param idle: only partitions whose newest file is older than this, such as ``"1 h"``; these are
-        compacted completely. Only for Paimon tables
+        compacted as with the strategy ``full``. Only for Paimon tables
     :param buckets: only these buckets of each partition. Only for Paimon tables
     :param order_by: with strategy ``full``, sort all rows of the chosen partitions by these
         columns; a Paimon table must have no primary key. For an Iceberg table an item may also be a

@@ -32,13 +32,15 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
         expression
     :param excluding: do not compact tables whose whole name ``database.table`` matches this regular
         expression
-    :param strategy: ``full`` compacts every bucket completely, ``minor`` only the files that the
-        options of the table select; in Iceberg and Mixed tables the strategies select as in
-        ``LakeCompactOperator``
+    :param strategy: ``full`` compacts every bucket of a primary-key table completely; in an append
+        table it merges small files, even a few, but may keep large files. ``minor`` compacts only
+        the files that the options of the table select. In Iceberg and Mixed tables the strategies
+        select as in ``LakeCompactOperator``
     :param where: a SQL condition on partition columns, of Iceberg tables on any columns, as in
         ``LakeCompactOperator``. Mixed tables are skipped, and tables without these columns fail
     :param idle: only partitions whose newest file is older than this, such as ``"1 h"``; these are
-        compacted completely. Iceberg tables fail with this argument, and Mixed tables are skipped
+        compacted as with the strategy ``full``. Iceberg tables fail with this argument, and Mixed
+        tables are skipped
     :param bucket_executor: with engine ``python``: ``threads`` compacts several buckets or groups
         of files in parallel, ``serial`` one after the other. Default: ``threads``
     :param dry_run: only report what would be compacted

@@ -41,9 +41,9 @@ __all__ = [
 ]
 
 _STRATEGIES = (
-    "minor: only the files that the table's options select; full: every bucket of a Paimon table "
-    "completely; in Iceberg tables also groups of two files and all files with deletes; in Mixed "
-    "tables a full optimizing."
+    "minor: only the files that the table's options select; full: in Paimon tables with a primary "
+    "key every bucket completely, in those without small files, even a few; in Iceberg tables also "
+    "groups of two files and all files with deletes; in Mixed tables a full optimizing."
 )
 StrategyOption = Annotated[
     str,
@@ -66,8 +66,8 @@ IdleOption = Annotated[
     str | None,
     typer.Option(
         metavar="AGE",
-        help="Only partitions whose newest file is older than this, such as '1 h'; these are "
-        "compacted completely. Only for Paimon tables.",
+        help="Only partitions whose newest file is older than this, such as '1 h'; these get "
+        "a full compaction. Only for Paimon tables.",
     ),
 ]
 BucketsOption = Annotated[

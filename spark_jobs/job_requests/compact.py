@@ -52,8 +52,9 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     which it is partitioned without a transform.
     """
     strategy: Strategy = "full"
-    """``full`` compacts every bucket completely, ``minor`` only the files that the options of the
-    table select. In an Iceberg table ``minor`` takes the files that are
+    """``full`` compacts every bucket of a primary-key table completely; in an append table it
+    merges small files, even a few, but may keep large files. ``minor`` compacts only the files that
+    the options of the table select. In an Iceberg table ``minor`` takes the files that are
     [due](iceberg-compaction.md#files-that-are-due), ``full`` also smaller groups of such files and
     all files with deletes. In a Mixed table ``minor`` takes the partitions that are
     [due](mixed-optimizing.md#when-an-optimizing-is-due), ``full`` those with changes, deletes or
@@ -61,8 +62,8 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     ``minor``, and sort the rows of the new files.
     """
     idle: Duration | None = None
-    """Only partitions whose newest file is older than this; these are compacted completely. Only
-    for Paimon tables.
+    """Only partitions whose newest file is older than this; these are compacted as with the
+    strategy ``full``. Only for Paimon tables.
     """
     buckets: BucketNumbers | None = None
     """Only these buckets of each partition. Only for Paimon tables."""
@@ -119,16 +120,18 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
     excluding: RegularExpression | None = None
     """Do not compact tables whose whole name ``database.table`` matches."""
     strategy: Literal["full", "minor"] = "full"
-    """``full`` compacts every bucket completely, ``minor`` only the files that the options of the
-    table select. In Iceberg and Mixed tables the strategies select as in the job ``compact``.
+    """``full`` compacts every bucket of a primary-key table completely; in an append table it
+    merges small files, even a few, but may keep large files. ``minor`` compacts only the files that
+    the options of the table select. In Iceberg and Mixed tables the strategies select as in the job
+    ``compact``.
     """
     where: str | None = None
     """A SQL condition on partition columns, of Iceberg tables on any columns, as in the job
     ``compact``. Mixed tables are skipped, and tables without these columns fail.
     """
     idle: Duration | None = None
-    """Only partitions whose newest file is older than this; these are compacted completely. Iceberg
-    tables fail with this key, and Mixed tables are skipped.
+    """Only partitions whose newest file is older than this; these are compacted as with the
+    strategy ``full``. Iceberg tables fail with this key, and Mixed tables are skipped.
     """
     executor: Executor | None = None
     """With engine ``python``: ``threads`` compacts several buckets or groups of files in parallel,

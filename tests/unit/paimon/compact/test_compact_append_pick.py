@@ -151,6 +151,14 @@ def test_deleted_rows_of_a_bucket_with_an_order(picture, minor, full):
     assert shown(*pick_queue(files(picture), settings(), deletions=marked, full=True)) == full
 
 
+def test_a_large_file_with_one_deleted_row_is_rewritten_only_with_the_threshold_0():
+    marked = deletions("100 100-1")
+    for threshold, expected in ((0.2, "nothing"), (0, "100-1")):
+        limits = settings(delete_ratio=threshold)
+        found = pick_unordered(files("100 100-1"), limits, deletions=marked, full=True)
+        assert shown(*found) == expected
+
+
 def test_everything_is_rewritten_if_that_is_asked_for():
     forced = settings(rewrites_all=True)
     assert shown(*pick_queue(files("100 100"), forced, full=True)) == "100 100"
