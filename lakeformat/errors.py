@@ -107,6 +107,8 @@ class CommitConflictError(LakeError):
 
     is_final: bool = False
     """True if a new plan on the newest snapshot cannot succeed: compute the change again."""
+    attempts: int = 1
+    """The number of attempts to publish the change, including the one that found the conflict."""
 
 
 class BucketsChangedError(CommitConflictError):

@@ -24,6 +24,7 @@ from lakeformat.errors import (
     NotFoundError,
 )
 from lakeformat.executor import Executor, outcomes_of
+from lakeformat.types.count_text import counted
 
 __all__ = ["ATTEMPTS", "Ended", "Round", "Steps", "carry_out"]
 
@@ -112,19 +113,20 @@ def carry_out(steps: Steps[U, R]) -> Ended:
     After any other error the files of uncommitted results are deleted, and the error is raised. If
     the outcome of a commit is unknown, its files are kept.
     """
-    conflicts = rounds = 0
+    conflicts = attempts = rounds = 0
     while True:
         round_ = _DriverRound(steps, steps.head())
         is_more_due = round_.run()
         if round_.conflict is None:
             if not is_more_due:
                 return Ended.DONE
-            conflicts = 0
+            conflicts = attempts = 0
         else:
             conflicts += 1
+            attempts += round_.attempts
             if conflicts == steps.attempts:
                 if steps.must_finish:
-                    raise _too_many_conflicts(steps, round_.conflict) from round_.conflict
+                    raise _too_many_conflicts(steps, attempts, round_.conflict) from round_.conflict
                 return Ended.CONFLICTS
         rounds += 1
         if rounds == steps.rounds:
@@ -143,6 +145,8 @@ class _DriverRound(Generic[U, R]):
     steps: Steps[U, R]
     head: object
     conflict: LakeError | None = None
+    attempts: int = 0
+    """The number of attempts that ended in a conflict."""
 
     def run(self) -> bool:
         """Plan, run and commit; return True if more work is due. A conflict is stored in
@@ -187,6 +191,7 @@ class _DriverRound(Generic[U, R]):
         if not is_conflict and not (may_have_expired and self.steps.head() != self.head):
             raise error
         self.conflict = error
+        self.attempts += error.attempts if isinstance(error, CommitConflictError) else 1
 
 
 def _outcomes(steps: Steps[U, R], planned: Round[U, R]) -> Iterator[R | None]:
@@ -213,8 +218,11 @@ def _outcomes(steps: Steps[U, R], planned: Round[U, R]) -> Iterator[R | None]:
     )
 
 
-def _too_many_conflicts(steps: Steps[U, R], last: LakeError) -> CommitConflictError:
-    return CommitConflictError(
-        f"{steps.name}: other commits changed the same files {steps.attempts} times in a row. "
-        f"Retry when there are fewer commits. The last conflict: {last}"
+def _too_many_conflicts(steps: Steps[U, R], attempts: int, last: LakeError) -> CommitConflictError:
+    error = CommitConflictError(
+        f"{steps.name}: planned {steps.attempts} times in a row, but other commits came first in "
+        f"all {counted(attempts, 'attempt')}. Retry when there are fewer commits. The last "
+        f"conflict: {last}"
     )
+    error.attempts = attempts
+    return error

@@ -70,23 +70,27 @@ def commit_metadata(
     first = planned or handle.load()
     started = handle.environment.now_millis()
     attempt = 0
-    while True:
-        attempt += 1
-        with handle.pointer.turn():
-            base = handle.load()
-            _require_same_table(handle, first, base)
-            if (result := _try_on(handle, base, change, attempt)) is not None:
-                return result
-        # Read only after a lost attempt, so that an alteration can correct a wrong property.
-        retries = _retries(first.metadata)
-        elapsed = handle.environment.now_millis() - started
-        if attempt > retries.number or elapsed > retries.total_millis:
-            raise _others_were_first(handle, attempt, retries)
-        handle.environment.back_off(
-            attempt,
-            least_millis=retries.least_millis,
-            longest_millis=retries.longest_millis,
-        )
+    try:
+        while True:
+            attempt += 1
+            with handle.pointer.turn():
+                base = handle.load()
+                _require_same_table(handle, first, base)
+                if (result := _try_on(handle, base, change, attempt)) is not None:
+                    return result
+            # Read only after a lost attempt, so that an alteration can correct a wrong property.
+            retries = _retries(first.metadata)
+            elapsed = handle.environment.now_millis() - started
+            if attempt > retries.number or elapsed > retries.total_millis:
+                raise _others_were_first(handle, attempt, retries)
+            handle.environment.back_off(
+                attempt,
+                least_millis=retries.least_millis,
+                longest_millis=retries.longest_millis,
+            )
+    except CommitConflictError as conflict:
+        conflict.attempts = attempt
+        raise
 
 
 def _others_were_first(

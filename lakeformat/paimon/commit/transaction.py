@@ -73,17 +73,21 @@ def _published(attempts: Attempts, earlier: EarlierCommits) -> CommitReport:
 def _try_until_published(attempts: Attempts, earlier: EarlierCommits) -> CommitReport:
     handle, sleep = attempts.handle, attempts.handle.environment.sleep_seconds
     started = handle.environment.now_millis()
-    for number in range(1, handle.options.commit_max_retries + 2):
-        with turn(handle.storage, handle.layout.snapshot_directory, sleep):
-            done = _try_once(attempts, earlier, number)
-        if done is not None:
-            return done
-        if _is_over(handle, started):
-            tries = f"{counted(number, 'attempt')} within commit.timeout"
-            raise _given_up(attempts, tries, "commit.timeout")
-        wait_to_retry(handle, number)
-    tries = counted(handle.options.commit_max_retries + 1, "attempt")
-    raise _given_up(attempts, tries, "commit.max-retries")
+    number = 0
+    try:
+        for number in range(1, handle.options.commit_max_retries + 2):
+            with turn(handle.storage, handle.layout.snapshot_directory, sleep):
+                done = _try_once(attempts, earlier, number)
+            if done is not None:
+                return done
+            if _is_over(handle, started):
+                tries = f"{counted(number, 'attempt')} within commit.timeout"
+                raise _given_up(attempts, tries, "commit.timeout")
+            wait_to_retry(handle, number)
+        raise _given_up(attempts, counted(number, "attempt"), "commit.max-retries")
+    except CommitConflictError as conflict:
+        conflict.attempts = number
+        raise
 
 
 def _try_once(attempts: Attempts, earlier: EarlierCommits, number: int) -> CommitReport | None:

@@ -407,6 +407,16 @@ def test_no_file_is_left_after_the_last_conflict(storage):
     assert stored_files(storage) == before
 
 
+def test_the_last_conflict_counts_the_attempts_of_all_commits(storage):
+    handle = filled(storage, 3)
+    handle.pointer.publish = lambda base, metadata: None
+    with pytest.raises(
+        CommitConflictError, match=r"came first in all 50 attempts.* first in each of 5 attempts"
+    ) as refused:
+        delete(handle, "id = 3")
+    assert refused.value.attempts == 50
+
+
 def test_files_are_kept_while_the_outcome_is_unknown(storage):
     handle = filled(storage, 3)
     before = stored_files(storage)

@@ -68,6 +68,14 @@ def test_an_overwrite_takes_out_partitions_that_came_in_after_its_first_look():
     assert live(orders) == ["3/x"]
 
 
+def test_a_conflict_has_the_number_of_its_attempts():
+    orders = contended(options={"commit.max-retries": "2"})
+    orders.storage.rivals = appends(orders, "r0", "r1", "r2")
+    with pytest.raises(lake.CommitConflictError, match="in each of 3 attempts") as refused:
+        commit(orders, message(orders, X))
+    assert refused.value.attempts == 3
+
+
 @pytest.mark.parametrize("times", [1, 2, 3])
 def test_manifests_merged_in_the_first_attempt_serve_the_later_ones(times):
     orders = contended(options=MERGING)
