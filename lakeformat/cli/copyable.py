@@ -22,6 +22,8 @@ _BEFORE = r"(\blake [a-z-]+ (?:[a-z]+ )?)"
 """The words before the name of a table, as in ``lake consumer reset``."""
 _ADDRESS = re.compile(r" (?:[a-z]+ )?'?(?:[a-z][a-z0-9+.-]*:)?/")
 """The words from a command to the directory of a table."""
+_WAREHOUSE = re.compile(r"[^`\n]* -w ")
+"""The words from a command to the option of its warehouse."""
 _OF_NAMES = frozenset(("-w", "--format", "--metastore", "--uri"))
 """The options with which a name is looked up; a command with a directory refuses most of them."""
 _SECRET = frozenset(
@@ -76,7 +78,9 @@ def copyable(context: typer.Context, text: str, table: str | None = None) -> str
         if found[2] not in names:
             return found[0]
         is_address = _ADDRESS.match(found.string, found.end()) is not None
-        options = [each for each in given if not (is_address and each[0] in _OF_NAMES)]
+        has_warehouse = _WAREHOUSE.match(found.string, found.end()) is not None
+        left_out = _OF_NAMES if is_address else {"-w"} if has_warehouse else frozenset()
+        options = [each for each in given if each[0] not in left_out]
         if found[1] and not is_address and "--format" not in dict(options):
             options.insert(0, ("--format", "iceberg"))
         return shlex.join(["lake", *chain.from_iterable(options), found[2]])

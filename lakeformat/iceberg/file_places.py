@@ -29,12 +29,24 @@ class FilePlaces:
     """The location in the metadata: the URI of ``root``."""
     external_roots: ExternalRoots = NO_ROOTS
     catalog_name: str | None = None
-    """The name of the table in its catalog; None if the table was opened by its directory."""
+    """The name of the table in its catalog; None in a directory, and in a catalog of
+    directories.
+    """
 
     @property
     def argument(self) -> str:
         """The table as an argument of a command: its name in the catalog, else its URI."""
         return shlex.quote(self.catalog_name or self.uri)
+
+    @property
+    def warehouse_option(self) -> str:
+        """The option ``-w`` that a command with the name of the table needs, after a space.
+
+        It is the directory above ``<database>/<table>``; "" if the table has a name in a catalog.
+        """
+        if self.catalog_name is not None:
+            return ""
+        return f" -w {shlex.quote(self.uri.rsplit('/', 2)[0])}"
 
     @property
     def uri(self) -> str:

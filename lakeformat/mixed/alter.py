@@ -103,7 +103,7 @@ def _alter_change_store(
     )
 
     def change(found: LoadedMetadata) -> TableMetadata | None:
-        require_not_detaching(found.metadata)
+        require_not_detaching(found)
         if not _is_as_planned(loaded, pair.base.load(), found):
             raise _AlteredMeanwhile
         metadata = found.metadata

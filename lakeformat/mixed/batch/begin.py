@@ -69,7 +69,7 @@ class BegunBatch:
                 "the table again, and begin a new batch if its rows are for the new table"
             )
         self.lease.require(str(self))
-        require_not_detaching(change.metadata)
+        require_not_detaching(change)
         if self.transaction in transactions_ended(change):
             self.lease.release()  # no commit of this batch can follow
             raise LockUnavailableError(

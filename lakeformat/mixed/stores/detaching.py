@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import shlex
+
 from lakeformat.errors import CommitConflictError
-from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 
 __all__ = ["DETACHING", "require_not_detaching"]
 
@@ -12,14 +14,15 @@ DETACHING = "lake.detaching"
 """The property of a change store with the name of the table that is being detached."""
 
 
-def require_not_detaching(change: TableMetadata) -> None:
+def require_not_detaching(change: LoadedMetadata) -> None:
     """Raise ``CommitConflictError`` if the table is being detached: a change that is written now
     would be dropped with the change store.
     """
-    if (table := change.properties.get(DETACHING)) is not None:
+    if (table := change.metadata.properties.get(DETACHING)) is not None:
+        name = shlex.quote(table) + change.places.warehouse_option
         raise CommitConflictError(
             f"table {table!r} takes no changes, because it is being detached from its change store "
-            f"{change.location}. Nothing was written: open the table again when it is an Iceberg "
-            f"table. If the detach was interrupted, repeat it: detach_table({table!r}) or "
-            f"`lake --format iceberg detach {table}`"
+            f"{change.metadata.location}. Nothing was written: open the table again when it is an "
+            f"Iceberg table. If the detach was interrupted, repeat it: detach_table({table!r}) or "
+            f"`lake --format iceberg detach {name}`"
         )

@@ -188,13 +188,14 @@ class StorePair:
             return f"repeat the interrupted rename to {renamed!r}: rename_table completes it"
         places = base.places
         name = shlex.quote(places.catalog_name or ".".join(places.uri.rsplit("/", 2)[1:]))
+        warehouse = places.warehouse_option
         key = base.metadata.properties.get(PRIMARY_KEY, "")
         return (
             "restore the change store from a backup. If there is none, its changes that were not "
-            f"merged are lost: `lake --format iceberg detach {name} --abandon-changes` makes the "
-            f"base store an Iceberg table, and `lake --format iceberg adopt {name} "
-            f"--primary-key {shlex.quote(key)}` gives it a new change store. To read "
-            "the base store before that, call "
+            f"merged are lost: `lake --format iceberg detach {name} --abandon-changes{warehouse}` "
+            "makes the base store an Iceberg table, and `lake --format iceberg adopt "
+            f"{name} --primary-key {shlex.quote(key)}{warehouse}` gives it a new change store. To "
+            "read the base store before that, call "
             f"lake.open_table({base.metadata_file!r})"
         )
 

@@ -173,7 +173,7 @@ def require_changeable(pair: LoadedPair) -> None:
     rows, or would be missing in a LogStore. Raise ``CorruptTableError`` if the base store counts
     them as merged already, and ``CommitConflictError`` if the table is being detached.
     """
-    require_not_detaching(pair.change.metadata)
+    require_not_detaching(pair.change)
     require_no_log_store(pair)
     _require_sequences(pair)
     require_one_key_type((pair.base.metadata, pair.change.metadata), pair.key, "a write")
@@ -188,7 +188,7 @@ def added_changes(
 
     None if there are no files and no ``batch``.
     """
-    require_not_detaching(base.loaded.metadata)
+    require_not_detaching(base.loaded)
     if batch is None:
         return ChangedFiles([entries])(base)
     batch.require(base, entries)

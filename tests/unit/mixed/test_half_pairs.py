@@ -28,7 +28,11 @@ def catalog(tmp_path: Path) -> lake.IcebergCatalog:
 
 def run(tmp_path: Path, *arguments: str) -> str:
     given = ["--warehouse", str(tmp_path), "--format", "iceberg", *arguments]
-    shown = CliRunner().invoke(app, given)
+    return run_alone(*given)
+
+
+def run_alone(*arguments: str) -> str:
+    shown = CliRunner().invoke(app, arguments)
     assert shown.exit_code == 0, (shown.output, shown.exception)
     return shown.output
 
@@ -104,12 +108,12 @@ def test_a_base_store_alone_becomes_a_table_again_by_the_commands_that_are_named
         lake.open_table(str(tmp_path / "db/t")) if by == "directory" else catalog.table("db.t")
     detach, adopt = re.findall("`lake ([^`]+)`", str(e.value))
     before = newest_metadata(tmp_path / "db/t")
-    shown = run(tmp_path, *shlex.split(detach), "--dry-run")
+    shown = run_alone(*shlex.split(detach), "--dry-run")
     assert "db.t would be an ordinary Iceberg table with the rows of its base store" in shown
     assert newest_metadata(tmp_path / "db/t") == before
-    assert "t_change_ are lost\n" in run(tmp_path, *shlex.split(detach), "--yes")
+    assert "t_change_ are lost\n" in run_alone(*shlex.split(detach), "--yes")
     assert catalog.table("db.t").scan().to_arrow().to_pylist() == [{"id": 1, "name": "merged"}]
-    run(tmp_path, *shlex.split(adopt))
+    run_alone(*shlex.split(adopt))
     table = catalog.table("db.t")
     table.write(pa.table({"id": [1, 2], "name": ["again", "new"]}))
     table.compact(strategy="full", executor="serial")

@@ -383,9 +383,10 @@ def test_an_interrupted_detach_takes_no_changes_until_it_is_repeated(kind, tmp_p
         catalog.detach_table("db.t")
     monkeypatch.setattr(detach_pair, "release_base", release)
     assert contents(catalog.table("db.t")) == {1: "a"}
+    at = f" -w {tmp_path.as_uri()}" if kind == "path" else ""
     for write in (lambda: mixed.write(names(_2="b")), mixed.begin):
         with pytest.raises(
-            lake.CommitConflictError, match=r"detached .* `lake --format iceberg detach db\.t`"
+            lake.CommitConflictError, match=rf"detached .* `lake --format iceberg detach db\.t{at}`"
         ):
             write()
     catalog.detach_table("db.t")
