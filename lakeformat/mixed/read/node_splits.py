@@ -166,7 +166,12 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
         *(each for each in newer if each.kind is FileKind.INSERT),
     ]
     deletes = [each for each in newer if each.kind is FileKind.CHANGE_DELETE]
-    _require_own_paths(state, (*rows, *deletes), "they cannot be optimized: read the table")
+    _require_own_paths(
+        state,
+        (*rows, *deletes),
+        "they cannot be optimized: read the rows with table.scan() while no program writes the "
+        "table, then replace the nulls by another value, then write the rows to a new table",
+    )
     _require_one_path(state, (*rows, *deletes))
     versions = [each for each in rows if state.version is not None and not each.in_change]
     ranges = VersionRanges.of(state.version, (base, change))
@@ -183,7 +188,12 @@ def _require_known_merges(state: MixedState, changes: Iterable[StoreFile]) -> No
         stored = change_files(state.change, plan_files(state.change))
         merged = [each for each in stored if _is_merged(state, each)]
         _require_own_paths(
-            state, merged, "the rows cannot be merged correctly: read table.base and table.change"
+            state,
+            merged,
+            "the rows cannot be merged correctly: read both stores into a new table while no "
+            "program writes this one. First write the rows of table.base.scan(), then apply the "
+            "changes of table.changes(0) in their order. In both, replace the nulls by one other "
+            "value",
         )
 
 
@@ -191,7 +201,7 @@ def _is_merged(state: MixedState, change: StoreFile) -> bool:
     return change.sequence <= state.merged.sequence(change.partition)
 
 
-def _require_own_paths(state: MixedState, files: Iterable[StoreFile], effect: str) -> None:
+def _require_own_paths(state: MixedState, files: Iterable[StoreFile], remedy: str) -> None:
     """Raise ``UnsupportedError`` for files of two partitions with one path.
 
     The record of merged changes has one entry for both.
@@ -202,8 +212,7 @@ def _require_own_paths(state: MixedState, files: Iterable[StoreFile], effect: st
             raise UnsupportedError(
                 f"{state.base.places.uri} has two partitions {each.partition!r}, one with a null "
                 "and one with a value whose text is 'null'. Amoro records the merged changes of "
-                f"both under this name, so {effect}, and write the rows to a new table with "
-                "another value for nulls"
+                f"both under this name, so {remedy}"
             )
 
 

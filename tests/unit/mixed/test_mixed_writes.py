@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from typer.testing import CliRunner
 
@@ -256,6 +257,30 @@ def test_a_null_and_the_text_null_are_different_partitions(catalog, tmp_path):
     state = replace(table.scan()._state, merged=OptimizedSequences({"p=null": 2}, {}))
     with pytest.raises(lake.UnsupportedError, match="rows cannot be merged correctly: read"):
         plan_nodes(state, [ColumnTest("p", Op.EQUAL, "null")])
+
+
+def test_the_steps_for_two_partitions_of_one_path_keep_every_row(catalog):
+    table = created(catalog, primary_key=["k"])
+    table.write(rows((1, "null", "a"), (2, "x", "b"), (3, "null", "c")))
+    table.compact(strategy="full", executor="serial")
+    table.write(rows((1, None, "d"), (1, "null", "e"), (3, "null", None)), kinds=["+I", "+U", "-D"])
+    state = replace(table.scan()._state, merged=OptimizedSequences({"p=null": 9}, {}))
+    with pytest.raises(lake.UnsupportedError, match=r"First .*base\.scan\(\), then .*changes\(0\)"):
+        plan_nodes(state, [])
+
+    new = catalog.create_table(
+        "db.new", COLUMNS, format="mixed", primary_key=["k"], partition_by=["p"]
+    )
+    new.write(with_no_null(table.base.scan().to_arrow()))
+    changes = with_no_null(table.changes(0).to_arrow())
+    new.write(changes.drop_columns("rowkind"), kinds=changes.column("rowkind").to_pylist())
+
+    assert contents(new) == [(1, "none", "d"), (1, "null", "e"), (2, "x", "b")]
+
+
+def with_no_null(rows: pa.Table) -> pa.Table:
+    number = rows.column_names.index("p")
+    return rows.set_column(number, "p", pc.fill_null(rows.column("p"), "none"))
 
 
 @pytest.mark.parametrize("stored", [[None], [None, "null"]])
