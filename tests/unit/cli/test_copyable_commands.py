@@ -87,5 +87,13 @@ def test_a_command_with_a_directory_does_not_look_up_names(directory):
     assert shown(words, text) == text.replace("lake ", "lake --external-root /out ")
 
 
+def test_a_command_with_a_warehouse_gets_no_second_one():
+    text = "`lake --format iceberg detach db.t -w file:///w`, or `lake tables`"
+    assert shown(["-w", "/w", "--external-root", "/out", "health", "shop"], text) == (
+        "`lake --format iceberg --external-root /out detach db.t -w file:///w`, or "
+        "`lake -w /w --external-root /out tables`"
+    )
+
+
 def test_words_that_are_no_command_stay():
     assert shown(["-w", "/a", "health", "shop"], "the lake house is far") == "the lake house is far"
