@@ -142,8 +142,6 @@ def _takes(name: str) -> str:
         ("a text", "text"),
         ("a duration such as '10 s'", "a duration"),
         ("a size such as '128 mb'", "a size"),
-        ("; empty if", ", or empty if"),
-        (", or empty if unset", ", or empty"),
         ("level:value, … where a value is", "level:value pairs with commas between; the value is"),
     ):
         name = name.replace(long, short)

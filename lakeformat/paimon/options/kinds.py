@@ -96,7 +96,7 @@ def or_unset(kind: Kind[str]) -> Kind[str]:
     """Return a kind that accepts the values of ``kind``, and the empty text for an option that is
     not set.
     """
-    return Kind(f"{kind.name}; empty if unset", lambda text: kind.parse(text) if text else "")
+    return Kind(f"{kind.name}, or empty", lambda text: kind.parse(text) if text else "")
 
 
 def per_level(kind: Kind[T]) -> Kind[Mapping[int, T]]:

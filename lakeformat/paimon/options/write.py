@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from lakeformat.paimon.options.kinds import (
     BOOLEAN,
+    OPTIONAL_SIZE,
     SIZE,
-    Kind,
     one_of,
     whole_number,
 )
 from lakeformat.paimon.options.option import Group, Option
 
 __all__ = ["WriteOptions"]
-
-_SIZE_OR_UNLIMITED: Kind[int | None] = Kind(
-    f"{SIZE.name}; empty if unlimited", lambda text: SIZE.parse(text) if text else None
-)
 
 
 class WriteOptions:
@@ -55,7 +51,7 @@ class WriteOptions:
     )
     write_buffer_spill_max_disk_size_bytes = Option(
         "write-buffer-spill.max-disk-size",
-        _SIZE_OR_UNLIMITED,
+        OPTIONAL_SIZE,
         "",
         "The most bytes of temporary files of a writer; further rows become files of the table. "
         "Empty: limited only by the disk.",

@@ -108,6 +108,22 @@ def test_a_refusal_of_a_number_speaks_no_python(key, value):
 
 
 @pytest.mark.parametrize(
+    ("key", "wanted"),
+    [
+        ("changelog-file.format", "must be parquet or orc or avro, or empty: this version"),
+        ("lake.orc-writer-timezone", "'UTC' or 'Europe/Berlin', or empty: there is no such"),
+        ("changelog-file.stats-mode", r"truncate\(n\) or full, or empty: n is a whole number"),
+        ("write-buffer-spill.max-disk-size", "size such as '128 mb', or empty: write a whole"),
+        ("num-levels", "from 1 to 1000000, or empty: it is not a whole number"),
+    ],
+)
+def test_an_option_that_may_be_empty_is_refused_in_one_sentence(key, wanted):
+    assert TableOptions({key: ""}).check_values() is None
+    with pytest.raises(lake.InvalidRequestError, match=wanted):
+        TableOptions({key: "some"}).check_values()
+
+
+@pytest.mark.parametrize(
     "text", ["3600000000 µs", "3600000000 micros", "3600000000000ns", "3600000999999 nanos"]
 )
 def test_durations_have_all_units_of_java(text):
