@@ -41,9 +41,10 @@ __all__ = [
 ]
 
 _STRATEGIES = (
-    "minor: only the files that the table's options select; full: in Paimon tables with a primary "
-    "key every bucket completely, in those without small files, even a few; in Iceberg tables also "
-    "groups of two files and all files with deletes; in Mixed tables a full optimizing."
+    "minor: only the files that the table's options select; full: every bucket of a Paimon table "
+    "with a primary key completely; if a Paimon table has no primary key, its small files, even if "
+    "they are few; in Iceberg tables also groups of two files and all files with deletes; in Mixed "
+    "tables a full optimizing."
 )
 StrategyOption = Annotated[
     str,
