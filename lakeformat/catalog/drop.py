@@ -17,7 +17,7 @@ from lakeformat.errors import (
     UnavailableError,
 )
 from lakeformat.paimon.layout import REGISTERED_MARK, TableLayout, partition_directory
-from lakeformat.paimon.metadata.schema_file import read_schema, schema_ids
+from lakeformat.paimon.metadata.schema_file import naming_schema, read_schema, schema_ids
 from lakeformat.storage import NO_ROOTS, ExternalRoots, FileInfo, Storage
 from lakeformat.storage.links import is_link
 from lakeformat.storage.location import location_of
@@ -96,11 +96,10 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
         plan = replace(plan, identity=_identity(storage, layout))
     if known and paths:
         schema = read_schema(storage, layout, known[-1])
-        plan = replace(
-            plan,
-            partition_keys=tuple(schema.partition_keys),
-            data_path=schema.table_options.data_file_path_directory,
-        )
+        with naming_schema(storage, layout, schema.id):
+            data_path = schema.table_options.data_file_path_directory
+        keys = tuple(schema.partition_keys)
+        plan = replace(plan, partition_keys=keys, data_path=data_path)
     _outside(storage, plan)  # raises if a directory there has a table of its own
     return plan
 

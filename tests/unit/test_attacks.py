@@ -439,6 +439,24 @@ def test_an_old_schema_that_leads_out_is_named(ground):
         ground.table().remove_orphans()
 
 
+def test_a_newest_schema_that_leads_out_is_named_when_the_table_is_opened(ground):
+    the_newest_schema_with_its_data_at_the_victims(ground)
+    named = r"shop\.db/hostile/schema/schema-1 names an invalid place .*'\.\./\.\./hr\.db/victim'"
+    with pytest.raises(lake.InvalidRequestError, match=named):
+        ground.table()
+    with pytest.raises(lake.InvalidRequestError, match=named):
+        lake.open_table(str(ground.hostile))
+
+
+def test_a_place_that_leads_out_is_named_by_a_drop_with_external_paths(ground):
+    ground.write()
+    elsewhere = ground.outside / "elsewhere"
+    ground.change_schema(**{PATHS: elsewhere.as_uri(), "data-file.path-directory": "../neighbour"})
+    with pytest.raises(lake.InvalidRequestError, match="schema-0 names an invalid place"):
+        ground.catalog(elsewhere).drop_table("shop.hostile")
+    assert ground.hostile.is_dir()
+
+
 def test_a_refused_link_is_named_with_the_way_out(ground):
     linked_snapshots(ground)
     with pytest.raises(lake.InvalidRequestError) as refused:

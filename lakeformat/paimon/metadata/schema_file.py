@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.environment import Environment
@@ -40,6 +41,7 @@ __all__ = [
     "alter_schema",
     "create_schema",
     "latest_schema_id",
+    "naming_schema",
     "read_schema",
     "require_schema_of",
     "schema_ids",
@@ -103,6 +105,19 @@ def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableS
             f"{Remedy.SCHEMA}"
         )
     return schema
+
+
+@contextmanager
+def naming_schema(storage: Storage, layout: TableLayout, schema_id: int) -> Iterator[None]:
+    """Add the URI of a schema file to an InvalidRequestError about its places of data files."""
+    try:
+        yield
+    except InvalidRequestError as reason:
+        raise InvalidRequestError(
+            f"{storage.uri(layout.schema(schema_id))} names an invalid place for data files: "
+            f"{reason}. Nothing was changed. Find out which program wrote this schema, and correct "
+            "the option in the file"
+        ) from None
 
 
 def require_schema_of(

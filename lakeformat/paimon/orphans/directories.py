@@ -5,17 +5,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
-from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.errors import CorruptTableError
 from lakeformat.paimon.datafile.entropy import is_entropy_directory
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, REGISTERED_MARK, TableLayout, partition_directory
 from lakeformat.paimon.metadata.branch_directory import branches, require_branch_still
-from lakeformat.paimon.metadata.schema_file import read_schema, schema_ids
+from lakeformat.paimon.metadata.schema_file import naming_schema, read_schema, schema_ids
 from lakeformat.paimon.orphans.readers import Readers, readers_of
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import FileInfo, Storage
@@ -194,7 +193,7 @@ def find_directories(
     for branch in _branches(storage, layout):
         for schema in _schemas(storage, branch):
             options = schema.table_options
-            with _naming(storage.uri(branch.schema(schema.id))):
+            with naming_schema(storage, branch, schema.id):
                 data_paths[options.data_file_path_directory] = None
                 outside |= dict.fromkeys(options.data_file_external_paths)
     roots = [(storage, _joined(layout.root, path)) for path in data_paths]
@@ -249,19 +248,6 @@ def _outside(
             if _is_inside(info.name, prefixes):
                 allowed.require_no_table(address, near, table, (*here, info.name))
     return [*roots.values()]
-
-
-@contextmanager
-def _naming(schema: str) -> Iterator[None]:
-    """Add the URI of the schema to an InvalidRequestError about its data directories."""
-    try:
-        yield
-    except InvalidRequestError as reason:
-        raise InvalidRequestError(
-            f"{schema} names an invalid place for data files: {reason}. Nothing was deleted. No "
-            "Paimon program writes such a schema: find out which program did, and correct the "
-            "schema"
-        ) from None
 
 
 def _prefixes(partition_keys: Sequence[str]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from lakeformat.errors import (
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
 from lakeformat.paimon.metadata.branch_directory import check_branch_name, require_branch
-from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
+from lakeformat.paimon.metadata.schema_file import latest_schema_id, naming_schema, read_schema
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.table.commits import TableCommits
@@ -75,7 +75,8 @@ def load_table(
             "check the path, or create the table through a catalog"
         )
     schema = read_schema(storage, layout, schema_id)
-    located = replace(layout, data_path=schema.table_options.data_file_path_directory)
+    with naming_schema(storage, layout, schema_id):
+        located = replace(layout, data_path=schema.table_options.data_file_path_directory)
     named = schema.table_options.text(TableOptions.data_file_external_paths)
     return Table(
         TableHandle(storage, located, schema, environment, external_roots, named, observer)
