@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.schema import TableSchema
@@ -57,10 +57,13 @@ def require_publishable(schema: TableSchema) -> None:
 
 
 def unpublishable_reason(schema: TableSchema) -> str | None:
-    """Return the reason why tables with this schema cannot be published; None if they can be."""
+    """Return the reason why tables with this schema cannot be published; None if they can be.
+
+    An option with an invalid value is also a reason.
+    """
     try:
         require_publishable(schema)
-    except UnsupportedError as reason:
+    except (InvalidRequestError, UnsupportedError) as reason:
         return str(reason)
     return None
 

@@ -74,11 +74,16 @@ def check_change_of_lookups(before: TableSchema, after: TableSchema) -> None:
     With ``changelog-producer`` = ``lookup``, compactions look up older rows. Then the lowest level
     that has a key contains the whole value of the key. Without lookups, each level contains a part
     of the value. A change of ``deletion-vectors.enabled`` is checked elsewhere.
+
+    Nothing is checked if an old value cannot be parsed, so that it can be corrected.
     """
     old, new = before.table_options, after.table_options
-    if old.looks_up == new.looks_up or new.merge_engine not in _BY_COLUMN:
-        return
-    if old.deletion_vectors_enabled != new.deletion_vectors_enabled:
+    try:
+        if old.looks_up == new.looks_up or new.merge_engine not in _BY_COLUMN:
+            return
+        if old.deletion_vectors_enabled != new.deletion_vectors_enabled:
+            return
+    except InvalidRequestError:
         return
     raise InvalidRequestError(
         f"option 'changelog-producer' cannot change from {old.changelog_producer!r} to "

@@ -124,7 +124,7 @@ def _check_bucket(old: str, new: str) -> None:
 def _check_flag(options: Mapping[str, str], key: str, value: str) -> None:
     table = TableOptions(options)
     flag = _FLAGS[key]
-    before, after = flag.parse(table.text(flag)), flag.parse(value)
+    before, after = _is_on(flag, table.text(flag)), _is_on(flag, value)
     if key in ONLY_TO_TRUE and before and not after:
         raise InvalidRequestError(
             f"option {key!r} cannot change from true to false once a table has a snapshot; create "
@@ -138,3 +138,14 @@ def _check_flag(options: Mapping[str, str], key: str, value: str) -> None:
             "replaced or deleted rows could be read again. Compact the table in full, set "
             "'deletion-vectors.modifiable' to 'true', and repeat this change"
         )
+
+
+def _is_on(flag: Option[bool], text: str) -> bool:
+    """Return the value of a flag; False, as in Java, for a text that is neither true nor false.
+
+    Another program may have stored such a text, and it must be possible to correct it.
+    """
+    try:
+        return flag.parse(text)
+    except InvalidRequestError:
+        return False

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.paimon.metadata.schema_file import create_schema
 from lakeformat.storage import MemoryStorage
 from tests.paper import with_options
 from tests.unit.publish.published import (
@@ -114,6 +116,19 @@ def test_a_column_of_another_engine_can_be_dropped_and_the_publication_goes_on(t
     table.write(pa.table({"id": pa.array([2], pa.int32()), "later": at}))
     table = catalog_of(table).alter_table("shop.orders", lake.drop_column("later"))
     table.write(rows_of(id=pa.array([3], pa.int32())))
+    assert seen(table) == content(table.scan().to_arrow())
+
+
+@pytest.mark.parametrize(
+    ("key", "right"), [("metadata.iceberg.format-version", "2"), ("file.format", "parquet")]
+)
+def test_a_value_of_another_engine_that_cannot_be_read_can_be_corrected(table, key, right):
+    handle = table._handle
+    newest = replace(handle.schema, id=1, options={**handle.schema.options, key: "x"})
+    assert create_schema(handle.storage, handle.layout, newest)
+    assert catalog_of(table).alter_table("shop.orders", lake.set_option(key, right))
+    table = catalog_of(table).alter_table("shop.orders", lake.remove_option(key))
+    table.write(rows_of(id=pa.array([2], pa.int32())))
     assert seen(table) == content(table.scan().to_arrow())
 
 

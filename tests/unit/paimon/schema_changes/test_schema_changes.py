@@ -306,6 +306,47 @@ def test_a_stored_number_of_buckets_that_cannot_be_read_is_named():
         altered(lake.set_option("bucket", "4"), schema=damaged)
 
 
+UNREADABLE = [
+    ("changelog-producer", "inputs", "input"),
+    ("deletion-vectors.enabled", "yes", "false"),
+    ("ignore-delete", "yes", "false"),
+    ("ignore-delete", "yes", "true"),
+    ("deduplicate.ignore-delete", "yes", "false"),
+    ("ignore-update-before", "yes", "true"),
+]
+
+
+@pytest.mark.parametrize(("key", "stored", "right"), UNREADABLE)
+def test_a_stored_value_that_cannot_be_read_can_be_corrected_or_removed(key, stored, right):
+    damaged = replace(KEYED, options={"bucket": "1", key: stored})
+    assert altered(lake.set_option(key, right), schema=damaged).options[key] == right
+    assert key not in altered(lake.remove_option(key), schema=damaged).options
+
+
+@pytest.mark.parametrize(("key", "stored", "right"), UNREADABLE)
+def test_a_stored_value_that_cannot_be_read_allows_changes_of_something_else(key, stored, right):
+    damaged = replace(KEYED, options={"bucket": "1", key: stored})
+    assert altered(lake.update_comment("orders"), schema=damaged).options[key] == stored
+
+
+def test_deletion_vectors_that_cannot_be_read_count_as_disabled_as_in_java():
+    damaged = replace(KEYED, options={"bucket": "1", "deletion-vectors.enabled": "yes"})
+    enable = lake.set_option("deletion-vectors.enabled", "true")
+    with pytest.raises(lake.InvalidRequestError, match="cannot become 'true': without a full"):
+        altered(enable, schema=damaged)
+    modifiable = altered(lake.set_option("deletion-vectors.modifiable", "true"), schema=damaged)
+    assert altered(enable, schema=modifiable).options["deletion-vectors.enabled"] == "true"
+
+
+def test_an_unreadable_producer_can_be_corrected_where_rows_depend_on_it():
+    damaged = replace(
+        KEYED,
+        options={"bucket": "1", "merge-engine": "partial-update", "changelog-producer": "looup"},
+    )
+    corrected = altered(lake.set_option("changelog-producer", "lookup"), schema=damaged)
+    assert corrected.options["changelog-producer"] == "lookup"
+
+
 def test_setting_a_foreign_option_to_what_it_is_changes_nothing():
     schema = replace(START, options={"merge-engine": "aggregation"})
     assert altered(lake.set_option("merge-engine", "aggregation"), schema=schema) is schema
