@@ -6,7 +6,7 @@ Iceberg stores statistics as maps from the id of a column to its value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,7 @@ from lakeformat.paimon.metadata.manifest_columns.columns import (
     ListColumn,
     NumberColumn,
 )
+from lakeformat.paimon.metadata.referrer import naming_row
 from lakeformat.types.types import DataField
 
 __all__ = ["FileStatistics"]
@@ -64,13 +65,22 @@ class FileStatistics:
     def _bounds(self, rows: BytesColumn, zero: float) -> pa.Array:
         found: dict[int, pa.Array] = {}
         if self.covered:
-            framed = FramedRows(rows.to_arrow(), [field.type for field in self.covered])
+            with naming_row(
+                len(rows),
+                lambda row: self._decoded(rows.take(np.array([row]))),
+                lambda row: f"_VALUE_STATS of data file {self.files.file_name.texts()[row]}",
+            ):
+                decoded = self._decoded(rows)
             for place, field in self._primitives():
                 kind = self._primitive(field)
                 assert kind is not None
-                values = framed.column(place).cast(to_arrow_type(kind))
+                values = decoded[place].cast(to_arrow_type(kind))
                 found[field.id] = single_value_bytes(_comparable(values, zero))
         return _maps(found, len(rows), _BOUNDS)
+
+    def _decoded(self, rows: BytesColumn) -> Mapping[int, pa.Array]:
+        framed = FramedRows(rows.to_arrow(), [field.type for field in self.covered])
+        return {place: framed.column(place) for place, _ in self._primitives()}
 
     def _primitives(self) -> list[tuple[int, DataField]]:
         """Return each published column that is not nested, with its index in ``covered``.

@@ -32,6 +32,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     latest_snapshot,
     read_snapshot_if_present,
 )
+from lakeformat.paimon.read.plan import naming_partition
 from lakeformat.paimon.table import Table
 from lakeformat.publish.deleted_rows import DeletedRows
 from lakeformat.publish.entries import FileEntries
@@ -211,7 +212,9 @@ class _Publication:
         kept = self._memory if self._memory or snapshot.id < head.id else None
         state = self._state(started, snapshot, kept)
         with kept_if_published(state.discard):
-            made = self._versions.create(found.next_number, state.after_base(manifests))
+            with naming_partition(handle, snapshot):
+                after = state.after_base(manifests)
+            made = self._versions.create(found.next_number, after)
         if made is None:
             state.discard()
             return None

@@ -19,6 +19,7 @@ from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.read.plan import naming_partition
 from lakeformat.publish.history import KeptSnapshot
 from lakeformat.publish.next_state import NextState
 
@@ -93,12 +94,13 @@ class Rebuild:
         base = replace(first, metadata=replace(metadata, current_schema_id=snapshot.schema_id))
         state = self._state(base, snapshot)
         try:
-            if before is None:
-                return replace(first, metadata=state.on_its_own())
-            parent = metadata.current_snapshot
-            assert parent is not None
-            manifests = read_manifest_list(base.places, parent)
-            after = state.after_base if each.is_next else state.after_expired
-            return replace(first, metadata=after(manifests, before))
+            with naming_partition(state.handle, snapshot):
+                if before is None:
+                    return replace(first, metadata=state.on_its_own())
+                parent = metadata.current_snapshot
+                assert parent is not None
+                manifests = read_manifest_list(base.places, parent)
+                after = state.after_base if each.is_next else state.after_expired
+                return replace(first, metadata=after(manifests, before))
         finally:
             self._written += state.written

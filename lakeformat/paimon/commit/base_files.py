@@ -14,6 +14,7 @@ from lakeformat.paimon.metadata.manifest import ManifestColumns, live_rows, read
 from lakeformat.paimon.metadata.manifest_columns import columns_of
 from lakeformat.paimon.metadata.manifest_columns.columns import Mask
 from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
+from lakeformat.paimon.metadata.referrer import naming_row
 from lakeformat.paimon.metadata.simple_stats import may_contain_any
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.partition import partition_fields
@@ -73,8 +74,14 @@ class BaseFiles:
 
     def _read(self, manifests: Sequence[ManifestMeta]) -> ManifestColumns:
         chosen = [manifest for manifest in manifests if self._may_hold(manifest)]
-        read = read_manifests(self._handle.storage, self._handle.layout, chosen)
-        return read.filter(self._wanted(read))
+        storage, layout = self._handle.storage, self._handle.layout
+        read = read_manifests(storage, layout, chosen)
+        with naming_row(
+            len(chosen),
+            lambda row: self._wanted(read_manifests(storage, layout, [chosen[row]])),
+            lambda row: f"an entry of {storage.uri(layout.manifest(chosen[row].file_name))}",
+        ):
+            return read.filter(self._wanted(read))
 
 
 def in_partitions(handle: TableHandle, partitions: pa.Array) -> BaseFiles:

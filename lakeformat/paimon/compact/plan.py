@@ -39,7 +39,7 @@ from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.partition import partition_name
 from lakeformat.paimon.read.deletions import deleted_rows_of, find_vectors
-from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.paimon.read.plan import naming_partition, plan_columns
 from lakeformat.types.duration_text import duration
 
 __all__ = ["has_left_table", "plan_compaction"]
@@ -84,10 +84,11 @@ def plan_compaction(
     planner = _CompactionPlanner(
         handle, snapshot, strategy == "full" or chosen.idle is not None, now
     )
-    by_place = files.by_bucket(snapshot)
-    # Every file names the number of buckets of its partition, also a file of another bucket.
-    entries = files.all_live(snapshot) if _waiting(by_place) else []
-    units, others = _planned(planner, by_place, entries, _written_since(by_place, now, millis))
+    with naming_partition(handle, snapshot):
+        by_place = files.by_bucket(snapshot)
+        # Every file names the number of buckets of its partition, also a file of another bucket.
+        entries = files.all_live(snapshot) if _waiting(by_place) else []
+        units, others = _planned(planner, by_place, entries, _written_since(by_place, now, millis))
     return replace(
         nothing,
         snapshot_id=snapshot.id,

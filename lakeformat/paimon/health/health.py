@@ -46,7 +46,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.paimon.metadata.tag import tag_names
-from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.paimon.read.plan import naming_partition, plan_columns
 from lakeformat.rows.distinct import number_distinct
 from lakeformat.tables.health.score import Score, score
 from lakeformat.tables.health.verdict import Reason, in_order, judge
@@ -99,7 +99,8 @@ def _check(handle: TableHandle, time_travel: bool, unknown: bool) -> HealthRepor
         storage = replace(storage, lost_files=lost, lost_changelog_files=changes)
     if reachable is not None:
         storage = _with_time_travel(storage, reachable, live, index_files)
-    files, deletes, worst = state.facts(), state.deletes(), state.worst(WORST_BUCKETS)
+    with naming_partition(handle, snapshot):
+        files, deletes, worst = state.facts(), state.deletes(), state.worst(WORST_BUCKETS)
     undeleted = undeleted_share(files, snapshots, storage, overdue)
     parts = score(state.pending()).with_history(undeleted)
     table = handle.argument

@@ -15,7 +15,7 @@ from lakeformat.paimon.handle import TableHandle, require_no_chain
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.partition import partition_path
 from lakeformat.paimon.partition_filter import some_partitions
-from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.paimon.read.plan import naming_partition, plan_columns
 from lakeformat.paimon.read.row_ranges import rows_by_file
 from lakeformat.tables.arguments import PartitionSpec
 
@@ -76,16 +76,18 @@ def live_partitions(handle: TableHandle, snapshot: Snapshot | None) -> list[Live
     )
     sums = table.group_by("place", use_threads=False).aggregate(_SUMS)
     rows = encoded.dictionary.take(sums["place"].combine_chunks()).to_pylist()
+    with naming_partition(handle, snapshot):
+        paths = [partition_path(handle.schema, row) for row in rows]
     found = [
         LivePartition(
             row=row,
-            path=partition_path(handle.schema, row),
+            path=path,
             rows=each["rows_sum"],
             files=each["rows_count"],
             bytes=each["bytes_sum"],
             updated=_wall_clock(each["made_max"]) if each["known_min"] else None,
         )
-        for row, each in zip(rows, sums.to_pylist(), strict=True)
+        for row, path, each in zip(rows, paths, sums.to_pylist(), strict=True)
     ]
     return sorted(found, key=lambda partition: partition.path)
 

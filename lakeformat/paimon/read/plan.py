@@ -6,14 +6,15 @@ Planning works on columns; Python objects are created only for the resulting fil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
 
 from lakeformat.errors import CorruptTableError
+from lakeformat.paimon.binary_row import decode_columns
 from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.manifest import (
@@ -28,6 +29,7 @@ from lakeformat.paimon.metadata.referrer import naming_row
 from lakeformat.paimon.metadata.schema_file import read_schema, require_schema_of
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.read.pruning.entries import EntryPruner, SchemaReader
 from lakeformat.paimon.read.row_ranges import joins_columns, shares_rows
 from lakeformat.paimon.schema import TableSchema
@@ -39,6 +41,7 @@ __all__ = [
     "FilePlan",
     "find_manifest",
     "naming_file",
+    "naming_partition",
     "plan_columns",
     "plan_files",
 ]
@@ -234,6 +237,34 @@ def naming_file(
         return f"{what} of data file {entry.file.file_name} in {where}"
 
     return naming_row(len(columns), lambda row: again(columns.take(np.array([row]))), name)
+
+
+@contextmanager
+def naming_partition(handle: TableHandle, snapshot: Snapshot) -> Iterator[None]:
+    """Add the data file and its manifest to a CorruptTableError about the partition of an entry of
+    ``snapshot``; add the table to a CorruptTableError about something else.
+
+    After an error, the partitions of all entries are decoded until a damaged one is found.
+    """
+    try:
+        yield
+    except CorruptTableError as reason:
+        if handle.uri in str(reason):
+            raise
+        _decode_partitions(handle, snapshot)
+        raise CorruptTableError(f"{handle.uri}: {reason}") from reason
+
+
+def _decode_partitions(handle: TableHandle, snapshot: Snapshot) -> None:
+    types = [field.type for field in partition_fields(handle.schema)]
+
+    def decode(columns: ManifestColumns) -> None:
+        decode_columns(columns.partition.to_arrow(), types)
+
+    manifests = manifests_of(handle.storage, handle.layout, snapshot)
+    found = read_manifests(handle.storage, handle.layout, manifests)
+    with naming_file(handle, snapshot, found, "_PARTITION", decode):
+        decode(found)
 
 
 def _source(handle: TableHandle, snapshot: Snapshot) -> str:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import datetime as dt
 import json
 import logging
+from dataclasses import replace
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.errors import UnavailableError
+from lakeformat.errors import CorruptTableError, UnavailableError
+from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage import MemoryStorage
+from tests.rewriting import rewrite_entries
 from tests.unit.publish.published import (
     KEYED,
     ROOT,
@@ -563,6 +566,35 @@ def test_rows_that_are_lost_with_their_manifests_leave_the_metadata(storage):
     table.write(rows_of(id=[3], note=["x"]))
     assert seen(table) == content(table.scan().to_arrow())
     assert iceberg(table)._loaded().metadata.snapshots[-1].summary["total-records"] == "3"
+
+
+def without_end_of_partition(entry: ManifestEntry) -> ManifestEntry:
+    return replace(entry, partition=entry.partition[:-3])
+
+
+def without_end_of_bounds(entry: ManifestEntry) -> ManifestEntry:
+    statistics = entry.file.value_stats
+    shorter = replace(statistics, min_values=statistics.min_values[:-3])
+    return replace(entry, file=replace(entry.file, value_stats=shorter))
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (without_end_of_partition, "_PARTITION of data file data-.* in .*orders/manifest/manif"),
+        (without_end_of_bounds, "/shop.db/orders: _VALUE_STATS of data file data-"),
+    ],
+)
+@pytest.mark.parametrize("has_metadata", [True, False])
+def test_a_damaged_entry_is_named_by_the_publication(storage, has_metadata, change, named):
+    table = published_table(storage, [*COLUMNS, ("day", "INT")], partition_by=["day"])
+    rows = rows_of(id=[1], note=["a"], day=pa.array([1], pa.int32()))
+    if has_metadata:
+        table.write(rows)
+    unobserved(table).write(rows)
+    rewrite_entries(table, change)
+    with pytest.raises(CorruptTableError, match=named):
+        lake.publish_table(table)
 
 
 def test_a_renamed_table_is_published_at_its_new_address(storage):

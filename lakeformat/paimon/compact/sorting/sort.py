@@ -28,6 +28,7 @@ from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.partition import partition_name
 from lakeformat.paimon.read.deletions import deleted_rows_of, find_vectors
+from lakeformat.paimon.read.plan import naming_partition
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.types.count_text import counted
 
@@ -113,12 +114,12 @@ def plan_sort(
         return CompactPlan(
             table=handle.uri, strategy=strategy, snapshot_id=None, schema_id=handle.schema.id
         )
-    by_place = files.by_bucket(snapshot)
     vectors = find_vectors(handle, snapshot)
-    units = [
-        _unit(handle, snapshot, files, order, vectors.get(place, ()))
-        for place, files in by_place.items()
-    ]
+    with naming_partition(handle, snapshot):
+        units = [
+            _unit(handle, snapshot, entries, order, vectors.get(place, ()))
+            for place, entries in files.by_bucket(snapshot).items()
+        ]
     return CompactPlan(
         table=handle.uri,
         strategy=strategy,

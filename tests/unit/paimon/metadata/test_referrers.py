@@ -141,6 +141,42 @@ def test_a_damaged_binary_row_is_named_with_its_field_file_and_manifest(
     assert manifest.file_name in told
 
 
+OPERATIONS = {
+    "compact": lambda table: table.compact(),
+    "a part of it": lambda table: table.compact(partitions=[{"day": "monday"}]),
+    "plan": lambda table: table.plan_compaction(),
+    "health": lambda table: table.health(),
+    "drop": lambda table: table.drop_partitions([{"day": "monday"}]),
+    "done": lambda table: table.mark_partitions_done([{"day": "monday"}]),
+}
+
+
+@pytest.mark.parametrize("done", OPERATIONS)
+def test_a_damaged_partition_is_named_with_its_manifest_by_every_operation(by_day, done):
+    rewrite_entries(by_day, lambda e: replace(e, partition=e.partition[:12]))
+    [manifest] = delta_of(by_day)
+    with pytest.raises(CorruptTableError, match=rf"{manifest.file_name}: .* is damaged"):
+        OPERATIONS[done](by_day)
+
+
+def test_a_damaged_partition_is_named_with_its_manifest_when_rows_are_sorted(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    columns = [("id", "BIGINT"), ("day", "INT")]
+    table = catalog.create_table("shop.orders", columns, partition_by=["day"])
+    table.write(pa.table({"id": [1], "day": pa.array([1], pa.int32())}))
+    rewrite_entries(table, lambda e: replace(e, partition=e.partition[:12]))
+    [manifest] = delta_of(table)
+    with pytest.raises(CorruptTableError, match=rf"{manifest.file_name}: .* is damaged"):
+        table.compact(order_by=["id"])
+
+
+def test_a_damaged_key_is_named_with_its_file_and_table_by_a_compaction(by_day):
+    rewrite_entries(by_day, lambda e: replace(e, file=replace(e.file, min_key=bytes(13))))
+    with pytest.raises(CorruptTableError, match=rf"{by_day.location}: _MIN_KEY of data file data-"):
+        by_day.compact()
+
+
 def test_damaged_partition_statistics_are_named_with_their_manifest(by_day):
     [manifest] = delta_of(by_day)
     broken = replace(manifest.partition_stats, min_values=b"no row")
