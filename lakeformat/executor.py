@@ -159,7 +159,7 @@ def in_order(
 
 @dataclass(frozen=True, slots=True)
 class _SizedUnit(Generic[T]):
-    """A thing to read, with its index in ``things`` and its size."""
+    """An item of the argument ``things`` of ``in_order``, with its index and its size."""
 
     number: int
     thing: T
@@ -168,7 +168,11 @@ class _SizedUnit(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Reading(Generic[T, R]):
-    """Calls ``read`` in a task; returns its result, or its ``LakeError`` or ``OSError``."""
+    """Read one item in a task with ``read``.
+
+    Return the index of the item, a list with the result, and None. After a ``LakeError`` or
+    ``OSError``, return the index, an empty list and the error.
+    """
 
     read: Callable[[T], R]
 

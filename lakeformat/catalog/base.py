@@ -330,10 +330,11 @@ class Catalog(CatalogPlaces):
             published.run()
 
     def _withdrawal(self, name: TableName) -> Withdrawal | NoWithdrawal | None:
-        """Return an object that removes a table's entries in Iceberg catalogs, and its Iceberg
-        metadata in the warehouse.
+        """Return an object whose ``run`` removes a table's entries in Iceberg catalogs, and its
+        Iceberg metadata in the warehouse.
 
-        None if the table is not published, or if it or its publication cannot be read.
+        Return None if there is nothing to remove, or if the table cannot be read. If its
+        publication cannot be read, ``run`` removes nothing and logs the reason.
         """
         layout = self._files_of(name)
         with suppress(LakeError):
@@ -358,7 +359,6 @@ class Catalog(CatalogPlaces):
         return plan
 
     def _check_planned(self, name: TableName, plan: DropPlan) -> None:
-        """Raise ``CommitConflictError`` if a new plan of the drop differs from ``plan``."""
         self._require_droppable(name)
         if self._plan_drop(name) != plan:
             raise CommitConflictError(
@@ -370,7 +370,7 @@ class Catalog(CatalogPlaces):
 
     @abstractmethod
     def _make_database(self, name: str, properties: dict[str, str]) -> bool:
-        """Create a database; return False if it exists."""
+        """Create a database and return True. Return False if the database already exists."""
 
     @abstractmethod
     def _check_remove_database(self, name: str, *, cascade: bool) -> None: ...
@@ -379,12 +379,15 @@ class Catalog(CatalogPlaces):
     def _remove_database(self, name: str, *, cascade: bool) -> None: ...
 
     def _likely_tables(self, database: str) -> set[str]:
-        """Return the names of all tables with one request; other names may be among them."""
+        """Return the names of all tables of a database with one request.
+
+        The result may also have names of directories that are not tables.
+        """
         return {*self._table_names(database)}
 
     @abstractmethod
     def _make_table(self, name: TableName, schema: TableSchema, *, exist_ok: bool) -> bool:
-        """Create a table; return False if it exists."""
+        """Create a table and return True. Return False if the table already exists."""
 
     @abstractmethod
     def _change_schema(

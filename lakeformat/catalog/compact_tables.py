@@ -106,8 +106,8 @@ def plan_tables(
 
 
 def _require(strategy: str, idle: Idle | None) -> None:
-    """Raise ``InvalidRequestError`` for a wrong strategy or idle time, before the first
-    compaction.
+    """Raise ``InvalidRequestError`` for an unknown ``strategy`` or an invalid ``idle``, before any
+    table is compacted.
     """
     require_strategy(strategy)
     if idle is not None:

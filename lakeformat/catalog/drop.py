@@ -245,8 +245,8 @@ def _buckets_below(
 def _next_below(
     storage: Storage, directory: str, partition_keys: Sequence[str]
 ) -> Iterator[FileInfo]:
-    """Yield the partition directories of the first key below ``directory``; without partition keys,
-    the bucket directories.
+    """Yield the directories of the values of the first partition key in ``directory``. Without
+    partition keys, yield the bucket directories.
     """
     start = partition_directory([(partition_keys[0], "")]) if partition_keys else ""
     for info in storage.list(directory):

@@ -145,7 +145,7 @@ class FileSystemCatalog(Catalog):
         return plans
 
     def _strangers(self, name: str) -> list[FileInfo]:
-        """Return the files and directories of a database that are in no table.
+        """Return the files and directories in the directory of a database that are not tables.
 
         A link counts as a file, even if it is broken. Raise ``InvalidRequestError`` for a directory
         that has a table of another format.

@@ -110,7 +110,6 @@ def _format(name: object) -> object:
 
 
 def _is_of_storage(key: object) -> bool:
-    """Return True if an option belongs to the storage; any other belongs to the catalog."""
     return isinstance(key, str) and is_storage_option(key)
 
 

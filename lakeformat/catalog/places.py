@@ -59,7 +59,6 @@ class CatalogPlaces(ABC):
         """Return the names of all databases."""
 
     def _database_place(self, database: str) -> tuple[Storage, str]:
-        """Return the storage of a database, and the path of its directory in it."""
         return self._storage, database_directory(self._root, database)
 
     def _storage_of(self, database: str) -> Storage:
@@ -104,7 +103,7 @@ class CatalogPlaces(ABC):
         )
 
     def _names_like(self, name: TableName) -> str:
-        """Return the end of a message with the most similar table name, or "".
+        """Return the end of a message with the most similar table name; "" if no name is similar.
 
         This costs one list request.
         """
@@ -137,7 +136,9 @@ class CatalogPlaces(ABC):
             )
 
     def _databases_like(self, name: str) -> str:
-        """Return the end of a message about a missing database: the most similar name, or ""."""
+        """Return the end of a message about a missing database, with the most similar name; "" if
+        no name is similar.
+        """
         return closest(name, self.list_databases())
 
     def _check_new(self, what: str, name: str) -> None:

@@ -134,7 +134,7 @@ def _other_format(storage: Storage, directory: str) -> tuple[_Format, str] | Non
 def _hint_for_tables(storage: Storage, root: str) -> str | None:
     """Return a sentence that names the tables below the directory of a database or warehouse.
 
-    Return None if no table is among the first directories.
+    Return None if the first ``_SEARCHED`` directories have no table.
     """
     below = [info.path for info in storage.list(root) if info.is_directory][:_SEARCHED]
     kind, tables = "a database", [path for path in below if _is_table(storage, path)]

@@ -309,7 +309,9 @@ def _print_outcomes(
     is_plan: bool,
     as_json: bool,
 ) -> list[str]:
-    """Print the outcome of each table as soon as it is known; return the names of failed tables."""
+    """Print the outcome of each table as soon as it is known. Return the names of the tables that
+    failed or stopped early.
+    """
     failed: list[str] = []
 
     def noted() -> Iterator[TableOutcome[Any]]:

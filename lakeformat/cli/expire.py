@@ -225,7 +225,7 @@ def _print(report: ExpireReport | IcebergExpireReport, shown: list[Removal], nam
 
 
 def _print_stalled(outcomes: Sequence[TableOutcome[Any]]) -> None:
-    """Print a line for each consumer that prevents the expiry of a table, with a command."""
+    """Print a line for each consumer that prevents further expiry, with the command to run."""
     import lakeformat as lake
 
     for each in outcomes:

@@ -82,8 +82,9 @@ def print_iceberg_metadata(
 
 
 def _with_short_paths(rows: pa.Table, table: lake.IcebergTable | lake.MixedTable) -> pa.Table:
-    """Return the rows with shorter paths: relative to the directory of the table, or of a Mixed
-    table to the directory above both stores.
+    """Return the rows with paths relative to the directory of the table.
+
+    The paths of a Mixed table are relative to the directory above both stores.
     """
     directories = [unquote(urlsplit(each).path) for each in table.locations]
     root = re.escape(os.path.commonpath(directories))

@@ -158,8 +158,8 @@ def _maintain_database(
 
 
 def _left_out(context: typer.Context, database: str, *, yes: bool) -> list[str]:
-    """Return the tables that another program compacts and that the person at the terminal leaves
-    out.
+    """Return the tables to skip: another program compacts them, and the user at the terminal
+    declined to maintain them.
     """
     catalog = existing_catalog_of_any_format(context)
     names = tables_of(catalog, database)
@@ -172,7 +172,9 @@ def _left_out(context: typer.Context, database: str, *, yes: bool) -> list[str]:
 
 
 def _end(reports: Sequence[MaintainReport]) -> None:
-    """Exit with the worst code of all tables: 0 healthy, 4 an obstacle remains, 1 a step failed."""
+    """Exit with 1 if a step failed, else with 4 if a table is not healthy. Return if all tables are
+    healthy.
+    """
     if any(report.failed for report in reports):
         raise typer.Exit(EXIT_FAILED)
     if not all(report.is_healthy for report in reports):
@@ -211,9 +213,6 @@ def _show_command(context: typer.Context) -> None:
 
 
 def _reasons(context: typer.Context, report: MaintainReport) -> list[str]:
-    """Return one sentence for each step; for a failed step, a reference to the list of
-    obstacles.
-    """
     return [
         worded(context, step.reason, report.table)
         if step.error is None

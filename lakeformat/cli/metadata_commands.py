@@ -46,7 +46,7 @@ def _instant(text: str) -> str:
 
 
 def _second(text: str) -> str:
-    """Return a local time without its fraction of a second."""
+    """Return an ISO local time as ``2024-01-31 10:00:00``, without its fraction of a second."""
     return text.replace("T", " ").partition(".")[0]
 
 

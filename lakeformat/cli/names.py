@@ -325,7 +325,11 @@ def _drop(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Print the plans; without ``dry_run`` drop after a question, which ``yes`` leaves out."""
+    """Print the plans. Unless ``dry_run`` is True, ask for confirmation and drop. If ``yes`` is
+    True, drop without the question.
+
+    ``what`` is the kind and the name to drop, such as ``table db.t``.
+    """
     if not as_json:
         _print(what, plans)
     if not dry_run:

@@ -181,7 +181,6 @@ def _lines(report: OrphanReport) -> Iterator[str]:
 
 
 def _warn(context: typer.Context, report: OrphanReport) -> None:
-    """Warn on stderr if the age limit is overridden, or if a run with --remove would be refused."""
     if report.override is not None:
         typer.secho(f"AGE LIMIT OVERRIDDEN: {report.override}", fg="red", bold=True, err=True)
     if report.objection is not None:
@@ -192,8 +191,11 @@ def _warn(context: typer.Context, report: OrphanReport) -> None:
 def _show_database(
     context: typer.Context, database: str, how: dict[str, Any], *, as_json: bool
 ) -> None:
-    """Print one line for each table. If a table fails, its line has the error, and the exit code is
-    1.
+    """Search the tables of a database for orphan files and print one line for each table. ``how``
+    has the arguments of the search.
+
+    If a table fails, its line has the error. The exit code is 1 if a table failed or a file could
+    not be deleted.
     """
     # Arrow takes a while to load, and `lake --help` does not need it.
     from lakeformat.catalog.orphans_of_tables import remove_orphans_of
@@ -225,7 +227,7 @@ def _refuse_shared_paths(catalog: lake.Catalog | IcebergCatalog, name: str) -> N
     """Raise ``InvalidRequestError`` if a drop of Paimon table ``name`` would be refused for its
     external paths.
 
-    Files of another table there would be deleted as orphan files of ``name``.
+    Otherwise files of another table in these paths could be deleted as orphan files of ``name``.
     """
     if not isinstance(catalog, lake.Catalog):
         return  # the tables themselves refuse external paths

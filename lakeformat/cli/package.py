@@ -78,7 +78,7 @@ def package(
 
 
 def _require_extras(extras: Sequence[str], *, environment: bool) -> None:
-    """Raise ``InvalidRequestError`` for an extra that this project does not have, and for one
+    """Raise ``InvalidRequestError`` for an extra that this project does not have, and for any extra
     without ``--environment``.
     """
     if extras and not environment:

@@ -79,8 +79,8 @@ def plan(
 
 
 def _time(text: str | None) -> str | int | None:
-    """Return a text of digits as a number of milliseconds; any other text and None are not
-    changed.
+    """Return a text of digits as a number of milliseconds. Return any other text, and None,
+    unchanged.
     """
     return int(text) if text is not None and text.isdecimal() else text
 

@@ -119,7 +119,6 @@ def _may_delete(report: RollbackReport, table: str, *, yes: bool) -> bool:
 
 
 def _loses(report: RollbackReport) -> str:
-    """Return the numbers of snapshots, changelogs and tags that are deleted for good, as text."""
     counts = (
         (report.removed_snapshots, "snapshot"),
         (report.removed_changelogs, "changelog"),

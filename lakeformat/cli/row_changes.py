@@ -105,7 +105,8 @@ def update(
 
 
 def _values(given: list[str], nulls: list[str]) -> dict[str, str | None]:
-    """Return the new value of each column as text, which is parsed later, as in SQL; None for NULL.
+    """Return the new value of each column as text, or None for NULL. The texts are parsed later, as
+    in SQL.
 
     Raise ``InvalidRequestError`` if a column has two values, or if no column has a value.
     """

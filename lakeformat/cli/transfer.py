@@ -301,8 +301,8 @@ def _target(context: typer.Context, to: str | None, table_format: str | None) ->
 
 
 def _require_database(target: Any, name: str, to: str) -> None:
-    """Raise ``NotFoundError``, with the command that creates it, if the target lacks database
-    ``name``.
+    """Raise ``NotFoundError`` if the catalog ``target`` has no database ``name``. The message has
+    the command that creates the database.
     """
     if name not in target.list_databases():
         of = [] if isinstance(target, lake.Catalog) else ["--format", "iceberg"]

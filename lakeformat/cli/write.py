@@ -279,10 +279,6 @@ def _mapping(columns: list[str] | None, casts: list[str] | None) -> ColumnMappin
 
 
 def _pairs(texts: list[str], refusal: str) -> dict[str, str]:
-    """Return the texts NAME=VALUE as a dict.
-
-    Any other text raises ``InvalidRequestError`` with the message ``refusal``.
-    """
     pairs = [text.partition("=") for text in texts]
     if not all(name and equals for name, equals, _ in pairs):
         raise InvalidRequestError(refusal)

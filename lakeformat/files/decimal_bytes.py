@@ -67,8 +67,8 @@ def _minimal(words: npt.NDArray[np.uint8]) -> pa.Array:
 def _ranges(
     array: pa.Array,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Return the start and the end of each binary value, and the bytes of all; a null has an empty
-    range.
+    """Return the start and the end of each binary value, and the bytes of all values. A null has an
+    empty range.
     """
     _, offsets_buffer, content = array.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32)[array.offset : array.offset + len(array) + 1]

@@ -208,7 +208,6 @@ def _require_same_pair(metadata: TableMetadata, name: TableName, key: Sequence[s
 
 
 def _load(metastore: Metastore, change: TableName, base: TableName) -> TableMetadata | None:
-    """Return the metadata of the change store; None if it does not exist."""
     try:
         return metastore.pointer_beside(change, base).load().metadata
     except NotFoundError:

@@ -341,7 +341,9 @@ class IcebergCatalog(IcebergDatabases):
         return open_stored(self._handle(name), beside)
 
     def _require_no_store(self, name: TableName) -> None:
-        """Raise ``UnsupportedError`` for one store of a Mixed table: it cannot be changed alone."""
+        """Raise ``UnsupportedError`` if ``name`` is one store of a Mixed table, because a store
+        cannot be altered or renamed alone.
+        """
         properties = self._open(name).properties
         if TABLE_STORE not in properties or not is_keyed_store(properties):
             return
@@ -376,7 +378,6 @@ class IcebergCatalog(IcebergDatabases):
             return f"{self.location}/{parsed.database}/{parsed.table}"
 
     def _likely_tables(self, database: str) -> set[str]:
-        """Return the names of the tables of a database; empty if the database does not exist."""
         try:
             return {*self.list_tables(database)}
         except NotFoundError:

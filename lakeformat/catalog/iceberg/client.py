@@ -39,8 +39,8 @@ class ClientMetastore(Metastore):
 
     @abstractmethod
     def _find(self, client: Any, name: TableName, doing: str) -> Answer:
-        """Ask the metastore for the metadata file of a table; ``doing`` names the request in
-        messages.
+        """Return the metastore's answer about a table, which names its metadata file. ``doing``
+        names the request in error messages.
         """
 
     def databases(self) -> list[str]:

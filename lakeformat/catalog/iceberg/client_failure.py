@@ -128,13 +128,11 @@ class Failures:
 
 
 def _reason(error: Exception) -> str:
-    """Return the text of an error, or the name of its class if it has no text."""
     text = str(error)
     return type(error).__name__ if text in ("", "None") else text
 
 
 def _said(response: Response) -> str:
-    """Return the status and the error message of a response as one text."""
     try:
         message = response.json()["error"]["message"]
     except (ValueError, KeyError, TypeError):

@@ -136,7 +136,8 @@ def _complete(
     *,
     dry_run: bool,
 ) -> DetachReport:
-    """Drop the change store that an interrupted call has left.
+    """Complete an interrupted detach: drop the change store that it has left, unless ``dry_run`` is
+    True.
 
     Raise ``InvalidRequestError`` if no such store exists, and ``UnsupportedError`` if ``name`` is
     itself a change store.

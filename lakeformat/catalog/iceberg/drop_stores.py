@@ -114,8 +114,8 @@ def files_to_drop(metastore: Metastore, loaded: LoadedMetadata) -> ExclusiveFile
 
 
 def _with_leases(stores: Sequence[TableHandle]) -> list[str]:
-    """Return the uuids by which the leases of the tables are found. Tables whose metadata cannot
-    be read are left out.
+    """Return the uuids of the tables, by which their leases are found. Leave out tables whose
+    metadata cannot be read.
     """
     found: list[str] = []
     for store in stores:

@@ -115,7 +115,9 @@ class HiveMetastore(ClientNamedFilesMetastore):
         return self._options.client.get("hive.hive2-compatible", "").lower() == "true"
 
     def _columns(self, metadata: TableMetadata, before: list[FieldSchema]) -> list[FieldSchema]:
-        """Return the current columns; ``before`` if PyIceberg lacks the type of a column."""
+        """Return the columns of ``metadata`` for Hive, or ``before`` if PyIceberg does not support
+        the type of a column.
+        """
         try:
             schema = client_schema(metadata, "a Hive metastore cannot list the new columns")
         except UnsupportedError:
@@ -193,7 +195,7 @@ class _Lock:
         self._environment = environment
 
     def __enter__(self) -> None:
-        """Take the lock; raise ``LockUnavailableError`` if another program still holds it after
+        """Take the lock. Raise ``LockUnavailableError`` if another program still holds it after
         more than a minute.
         """
         lock = self._opened.lock(self._request)

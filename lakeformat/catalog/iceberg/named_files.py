@@ -115,10 +115,10 @@ class NamedFilesMetastore(Metastore):
         self._forget(name)
 
     def _is_named(self, name: TableName, new: str, lost: UnavailableError) -> bool:
-        """Return True if the metastore made a change although its answer was lost.
+        """Return True if the metastore made ``new`` the metadata file of a table although its
+        answer was lost.
 
-        If the metastore does not name ``new``, or cannot be read, ``CommitOutcomeUnknownError`` is
-        raised.
+        Otherwise, or if the metastore cannot be read, raise ``CommitOutcomeUnknownError``.
         """
         with suppress(LakeError):
             if self._was_named(name, new):
@@ -152,10 +152,11 @@ class NamedFilesMetastore(Metastore):
 
 
 def _keep_if(places: FilePlaces, address: str, name_it: Callable[[], bool]) -> bool:
-    """Call ``name_it`` and return its result; after False or a ``LakeError``, delete the metadata
-    file.
+    """Call ``name_it``, which makes ``address`` the metadata file of a table, and return its
+    result.
 
-    If the outcome is unknown, the file is kept, because the metastore may name it.
+    If the result is False, or if a ``LakeError`` shows that nothing changed, delete the file. If
+    the outcome is unknown, keep the file, because the metastore may name it.
     """
     storage, path = places.place(address)
     with kept_if_published(lambda: _discard(storage, path)):
@@ -166,7 +167,6 @@ def _keep_if(places: FilePlaces, address: str, name_it: Callable[[], bool]) -> b
 
 
 def _discard(storage: Storage, path: str) -> None:
-    """Delete an unpublished metadata file; log a warning if that fails."""
     try:
         storage.delete(path)
     except LakeError as error:

@@ -222,9 +222,9 @@ def _check_metastore(metastore: str, uri: str) -> None:
 
 
 def _check(key: str, metastore: str) -> None:
-    """Raise ``InvalidRequestError`` for an option that the metastore does not have.
+    """Raise ``InvalidRequestError`` unless ``key`` is an option of this ``metastore``.
 
-    An option of Paimon catalogs raises ``UnsupportedError``.
+    Raise ``UnsupportedError`` for an option of Paimon catalogs.
     """
     for prefix, owner in ((_JDBC, SQL), (_HEADER, REST)):
         if key.startswith(prefix):

@@ -62,7 +62,6 @@ class _Rename:
         commit_metadata(self.base(self.old), lambda base: set_properties(base.metadata, properties))
 
     def forget(self, name: TableName) -> None:
-        """Remove the record of the rename from the base store."""
         commit_metadata(
             self.base(name), lambda base: remove_properties(base.metadata, [RENAMED_TO])
         )

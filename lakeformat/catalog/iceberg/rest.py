@@ -225,10 +225,10 @@ class RestMetastore(ClientMetastore):
     def _find_published(
         self, name: TableName, base: LoadedMetadata, metadata: TableMetadata, lost: str
     ) -> tuple[Answer, LoadedMetadata]:
-        """Return the commit if the service made it although its answer was lost.
+        """Look for a commit whose answer was lost. Return the service's current answer and metadata
+        if they contain the commit.
 
-        If it is not found, ``CommitOutcomeUnknownError`` is raised; ``lost`` is the reason in its
-        message.
+        Otherwise raise ``CommitOutcomeUnknownError``. ``lost`` is the reason in its message.
         """
         with suppress(LakeError):
             if (found := self._published(name, base, metadata)) is not None:
@@ -287,7 +287,6 @@ def _url(client: RestCatalog, name: TableName) -> str:
 
 
 def _send(client: RestCatalog, method: str, url: str, **settings: Any) -> Response:
-    """Send a request; if the token has expired, get a new token and send the request again."""
     session: Session = client._session
     response = session.request(method, url, **settings)
     if response.status_code in _EXPIRED:

@@ -275,8 +275,8 @@ class SqlMetastore(NamedFilesMetastore):
         return and_(self._is(_TABLES, name.database), _TABLES.c.table_name == name.table)
 
     def _is(self, table: Table, database: str) -> ColumnElement[bool]:
-        """Return the SQL condition for the rows of a database in ``table``; rows of views are left
-        out.
+        """Return the SQL condition for the rows of a database in ``table``. It excludes the rows of
+        views.
         """
         column = table.c.table_namespace if table is _TABLES else table.c.namespace
         found = and_(table.c.catalog_name == self._catalog, column == database)
@@ -287,7 +287,7 @@ class SqlMetastore(NamedFilesMetastore):
     def _is_set_up(self, connection: Connection) -> bool:
         """Return True if both SQL tables exist.
 
-        Then ``_has_types`` is True if ``iceberg_tables`` has the column that marks views. Older
+        Also set ``_has_types``: True if ``iceberg_tables`` has the column that marks views. Older
         programs made the SQL table without that column.
         """
         if self._has_types is None:

@@ -63,9 +63,6 @@ def client_settings(options: TableOptions, kind: str, given: Mapping[str, str]) 
 
 
 def _require_hive(options: Mapping[str, str]) -> None:
-    """Raise ``UnsupportedError`` if the table sets a Java class for another service, such as
-    Glue.
-    """
     named = options.get(_CLIENT_CLASS, "").strip()
     if named and not named.endswith("HiveMetaStoreClient"):
         raise UnsupportedError(
@@ -75,9 +72,7 @@ def _require_hive(options: Mapping[str, str]) -> None:
 
 
 def _below(metastore: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of the client without their prefix; keys that only Java reads are left
-    out.
-    """
+    """Return the options of the client without their prefix, except those that only Java reads."""
     before = client_prefix(metastore)
     found = {
         key.removeprefix(before): value for key, value in options.items() if key.startswith(before)

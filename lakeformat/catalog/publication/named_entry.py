@@ -74,8 +74,8 @@ class NamedEntry:
         return self._metastore.name_first(self._name, newest.metadata_file, newest.metadata)
 
     def _has_database(self) -> bool:
-        """Return True if the database exists; False also if the SQL database has no SQL tables
-        yet.
+        """Return True if the database exists. Return False if it does not exist, or if the SQL
+        database has no SQL tables yet.
         """
         try:
             return self._metastore.has_database(self._name.database)

@@ -80,7 +80,10 @@ class RestEntry:
 
 
 def _with_their_properties(there: TableMetadata, newest: TableMetadata) -> TableMetadata:
-    """Return the newest state, with the table properties that only the service has."""
+    """Return ``newest`` plus the properties that only ``there`` has.
+
+    ``there`` is the metadata of the service.
+    """
     return replace(newest, properties={**there.properties, **newest.properties})
 
 

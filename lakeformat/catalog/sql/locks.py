@@ -62,8 +62,9 @@ class TableLocks:
         return LockedCreation(storage, _HeldAlready(held), "")
 
     def _is_needed(self, storage: Storage) -> bool:
-        """Return True if a commit to this storage takes the lock; databases may have different
-        storages.
+        """Return True if a commit to ``storage`` must take the lock.
+
+        If ``lock.enabled`` is not set, only a storage that cannot move directories needs the lock.
         """
         return mover(storage) is None if self._enabled is None else self._enabled
 

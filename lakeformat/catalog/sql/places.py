@@ -85,8 +85,8 @@ class Places:
             )
 
     def _guarded(self, storage: Storage) -> Storage:
-        """Return the storage; if the warehouse uses a lock, the result publishes under the same
-        lock.
+        """Return ``storage``. If the warehouse publishes under a lock, the result publishes under
+        the same lock.
         """
         near = self._storage
         if not isinstance(near, LockedCreation) or isinstance(storage, LockedCreation):

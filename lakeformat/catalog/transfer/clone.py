@@ -195,7 +195,6 @@ def _require_blobs_named(handle: TableHandle) -> None:
 
 
 def _require_own_rows(handle: TableHandle) -> None:
-    """Raise ``UnsupportedError`` if the table also reads rows of other branches."""
     if (key := read_through(handle.options.to_dict(), handle.layout.branch)) is not None:
         raise UnsupportedError(
             f"{handle.uri} sets {key!r} and so also reads rows of other branches, but a clone of "
@@ -216,7 +215,6 @@ def _contents(
 
 
 def _expired(handle: TableHandle, reason: Exception) -> Exception:
-    """Return ``reason`` with a hint: the missing file may have expired during the copy."""
     return type(reason)(
         f"{sentence(reason)} Perhaps a snapshot of {handle.uri} expired while it was copied: "
         "create a tag and clone the tag, or run the clone again"
@@ -273,7 +271,8 @@ class _Clone:
         )
 
     def check(self) -> None:
-        """Raise ``AlreadyExistsError`` if the target has a table, or files of a dropped table.
+        """Raise ``AlreadyExistsError`` if the target has a table, files of a dropped table, or
+        files of another clone.
 
         Files of an earlier attempt of the same clone are accepted.
         """

@@ -110,7 +110,7 @@ class _PairClone:
         )
 
     def table(self) -> MixedTable:
-        """Open the clone, even if it has the mark."""
+        """Open the clone, even if it has the mark of an unfinished clone."""
         return MixedTable(StorePair(self.handle(self.name), self.handle(self.change).pointer))
 
     def is_compared(self) -> bool:
@@ -221,14 +221,21 @@ class _PairClone:
                 self.on_progress(files, done)
 
     def finish(self) -> None:
-        """Remove the mark, from the base store last, because the mark there hides the table."""
+        """Remove the mark of an unfinished clone from both stores.
+
+        The base store is the last, because the mark there hides the table.
+        """
         for store in reversed(self.stores):
             commit_metadata(
                 self.handle(store), lambda base: remove_properties(base.metadata, [CLONING])
             )
 
     def report(self, *, dry_run: bool, outcome: str, copies: bool = True) -> CloneReport:
-        """Return the report. In a dry run it counts the source files that would be read."""
+        """Log and return the report of the clone.
+
+        In a dry run the report counts the source files that would be read. ``copies`` is False if
+        an earlier attempt has copied the rows.
+        """
         files: list[int] = []
         ids: tuple[int, ...] = ()
         if dry_run:
@@ -301,8 +308,9 @@ def _empty_copy(
     properties: Mapping[str, str],
     environment: Environment,
 ) -> TableMetadata:
-    """Return the metadata of a new, empty store: columns, ids, partitions and sort order are the
-    source's.
+    """Return the metadata of a new, empty store with the columns ``schema``.
+
+    Its ids, partitions and sort order are those of ``base``, the store that is cloned.
     """
     order = base.sort_order
     return TableMetadata(

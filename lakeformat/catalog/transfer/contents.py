@@ -187,7 +187,9 @@ class _BranchFiles:
                 self.found.schemas[number] = storage.read(layout.schema(number))
 
     def add_schema_files(self) -> None:
-        """Add the schema files of a branch that is not main; the clone has this branch, too."""
+        """Add the schema files of this branch, which is not main, as files of the same branch of
+        the clone.
+        """
         for number in schema_ids(self.handle.storage, self.layout):
             self._add_name(self.layout.schema(number))
 
@@ -223,7 +225,7 @@ class _BranchFiles:
                 self._add(file.path, file.size)
 
     def _add(self, path: str, size: int | None) -> None:
-        """Add a file with the larger of two known sizes.
+        """Add a file. If the file was added before, keep the larger of the two sizes.
 
         Several entries of a packed changelog name one file; the last of these entries has the full
         size.

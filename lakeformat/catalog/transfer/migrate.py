@@ -151,7 +151,6 @@ def _naming_source(catalog: Catalog, name: str, schema: TableSchema, source: str
 
 
 def _owner(catalog: Catalog, name: str) -> Owner | None:
-    """Return the table as owner for the mark file; None if the table does not exist yet."""
     try:
         return Owner.of(catalog.table(name)._handle)
     except NotFoundError:
@@ -176,9 +175,8 @@ def _owned(table: Table, source: Storage, root: str) -> Iterator[None]:
 
 
 def _identity(source: str, name: str) -> CommitId:
-    """Return the commit identity of the migration, which is the same in each attempt.
-
-    So the files are committed once.
+    """Return the commit identity of the migration. It is the same in each attempt, so that the
+    files are committed once.
     """
     return CommitId(f"migrate-{hashlib.sha256(f'{source} {name}'.encode()).hexdigest()[:32]}", 1)
 
@@ -230,8 +228,10 @@ class _Migration:
         return self.table._handle
 
     def run(self, identity: CommitId) -> CommitReport:
-        """Commit all files in one snapshot; if the commit fails, delete the files that were
-        written.
+        """Commit all files in one snapshot and return the report.
+
+        If the commit certainly failed, or if another attempt committed first, delete the files that
+        this attempt wrote.
         """
         writer = self.table.new_writer()
         try:
@@ -323,7 +323,6 @@ class _Migration:
         ]
 
     def _copied(self, each: SourceFile, partition: bytes, number: int) -> str:
-        """Copy a file into the table and return its new name."""
         handle = self._handle
         unique, extension = handle.environment.new_id(), str(each.file.format)
         name = data_file_name(handle.options.data_file_prefix, unique, number, extension)

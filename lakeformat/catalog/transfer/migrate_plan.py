@@ -163,8 +163,8 @@ def address_of(storage: Storage, path: str) -> str:
 
 
 def _has_address(storage: Storage, path: str) -> bool:
-    """Return True if ``data-file.external-paths``, a list with commas, can contain the URI of the
-    path.
+    """Return True if the option ``data-file.external-paths`` can contain the URI of ``path``.
+    Commas separate the URIs in the option.
     """
     address = address_of(storage, path)
     try:

@@ -46,8 +46,9 @@ def encode_records(schema: Any, rows: pa.StructArray) -> tuple[NDArray[np.uint8]
 
 
 def _named_types(declared: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the definition of each named type; the rest of the schema may use the
-    name.
+    """Yield the name and the definition of each named type in the schema ``declared``.
+
+    The rest of the schema may refer to the type by its name.
     """
     if isinstance(declared, list):
         for branch in declared:
@@ -61,8 +62,9 @@ def _named_types(declared: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _pieces(array: pa.Array, declared: Any, schema: Any) -> list[Piece]:
-    """Return the pieces of a field; ``schema`` is the schema of the whole record, with all named
-    types.
+    """Return the pieces of a field of the type ``declared``.
+
+    ``schema`` is the schema of the whole record, which defines all named types.
     """
     pieces: list[Piece] = []
     _add_values(pieces, array, declared, schema)
@@ -70,7 +72,7 @@ def _pieces(array: pa.Array, declared: Any, schema: Any) -> list[Piece]:
 
 
 def _add_values(pieces: list[Piece], array: pa.Array, declared: Any, schema: Any) -> None:
-    """Add the pieces of a field; the values of an optional field follow the number of their union
+    """Add the pieces of a field. In an optional field, each value follows the number of its union
     branch.
 
     Raise ``ValueError`` for a null in a required field.

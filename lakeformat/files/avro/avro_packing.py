@@ -68,7 +68,10 @@ def avro_number(value: int) -> bytes:
 
 
 def _block_bounds(ends: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
-    """Yield start offset, end offset and record count of each block."""
+    """Yield the start offset, the end offset and the record count of each block.
+
+    ``ends`` has the end offset of each record.
+    """
     first, start = 0, 0
     while first < len(ends):
         last = min(int(np.searchsorted(ends, start + BLOCK_BYTES)), len(ends) - 1)

@@ -113,7 +113,6 @@ class _Counted:
         return self._stream.tell()
 
     def last(self, size: int) -> bytes:
-        """Return the last ``size`` bytes that were read."""
         self._stream.seek(-size, io.SEEK_CUR)
         return self._stream.read(size)
 

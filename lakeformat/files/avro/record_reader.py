@@ -253,11 +253,10 @@ class RecordReader:
         return Lists(wanted, (*parts, self._stopped(at + 1, rows)))
 
     def _stopped(self, ranks: Positions, rows: Positions) -> Numbers:
-        """Return the numbers with these ranks: each begins after the last byte of the number
-        before it.
+        """Return the numbers with the indexes ``ranks`` among all numbers of the window.
 
-        ``rows`` are the records of the numbers. ``sound`` of a record becomes False if its number
-        is too long.
+        A number begins after the last byte of the number before it. ``rows`` are the records of the
+        numbers. ``sound`` of a record becomes False if its number is too long.
         """
         window = self.window
         places = np.where(ranks > 0, window.stops.take(ranks - 1, mode="clip") + 1, 0)
@@ -272,6 +271,8 @@ class RecordReader:
     def _pairs(self, counts: Numbers, keys: Collection[int] | None) -> Lists:
         """Read one list of pairs of every record: the first pair of each list, then the second, and
         so on.
+
+        Only pairs with a key in ``keys`` are returned; None returns all.
         """
         kept = np.zeros(len(counts), np.int64)
         read: list[tuple[Positions, Positions, Numbers, Positions, Positions]] = []
@@ -292,7 +293,7 @@ class RecordReader:
         return self._in_order(kept, read)
 
     def _pair(self) -> tuple[Numbers, Positions]:
-        """Read the key and the value's size in bytes of one pair of every record."""
+        """Read one pair of every record. Return the keys, and the sizes of the values in bytes."""
         both = self.window.pairs[np.minimum(self.places, self.window.end)]
         if (both & _CONTINUES).any():
             key = self._number()
@@ -306,10 +307,10 @@ class RecordReader:
         kept: Numbers,
         read: list[tuple[Positions, Positions, Numbers, Positions, Positions]],
     ) -> Lists:
-        """Return the pairs list after list; ``read`` has the first pairs of all lists, then the
-        second pairs, and so on.
+        """Return the pairs in ``read`` ordered by list.
 
-        ``kept`` is the number of pairs of each list.
+        ``read`` has the first pairs of all lists, then the second pairs, and so on. ``kept`` is the
+        number of pairs of each list.
         """
         before = np.cumsum(kept) - kept
         keys, starts, sizes = (np.zeros(int(kept.sum()), np.int64) for _ in range(3))

@@ -73,7 +73,7 @@ def plain_record(columns: list[AvroColumn]) -> dict[str, Any]:
 
 
 class _Translation:
-    """Translates types; each nested record or fixed type gets a new name, because a file may use
+    """Translates types. Each nested record or fixed type gets a new name, because a file may use
     one name twice.
     """
 
@@ -114,7 +114,7 @@ class _Translation:
         return kind, _atomic(kind, declared.get("logicalType"))
 
     def _union(self, branches: list[Any]) -> tuple[Any, pa.DataType]:
-        """Translate the union of null and one type; any other union raises ``ValueError``."""
+        """Translate the union of null and one type. Raise ``ValueError`` for any other union."""
         present = [branch for branch in branches if branch != "null"]
         if len(present) != 1:
             raise ValueError(f"its schema has a union of {len(present)} types besides null")

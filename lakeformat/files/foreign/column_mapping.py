@@ -155,10 +155,9 @@ def _has_no_cast(stored: DataType, wanted: DataType) -> bool:
 
 
 def _is_within(values: pa.Array, wanted: DataType) -> bool:
-    """Return False if a number is NaN, infinite, or beyond the range of the integer type
-    ``wanted``.
+    """Return True if all numbers are finite and in the range of the integer type ``wanted``.
 
-    Values that are not numbers, and types that are not integers, return True.
+    Also return True if ``values`` are not numbers, or if ``wanted`` is not an integer type.
     """
     if not isinstance(wanted, AtomicType) or wanted.name not in _BITS:
         return True

@@ -164,7 +164,7 @@ def _named(
 ) -> InvalidRequestError | None:
     """Return the error with row, column and value, given the text of Arrow's error.
 
-    None for an error that names neither a column nor a number of values.
+    Return None if Arrow's error names neither a column nor a number of values.
     """
     if width := _BAD_WIDTH.search(said):
         header = next(_records(path, dialect)) if dialect.header else []
@@ -203,7 +203,6 @@ def _named(
 
 
 def _wider(text: str) -> str:
-    """Return the narrowest type that holds the whole number."""
     digits = text.lstrip("-").lstrip("0")
     if len(digits) <= _BIGINT_DIGITS and -(1 << 63) <= int(text) < 1 << 63:
         return "BIGINT"
@@ -211,10 +210,10 @@ def _wider(text: str) -> str:
 
 
 def _row_of_width(path: str, columns: int, dialect: TextDialect) -> int | None:
-    """Return the number of the first row that does not have ``columns`` values; None if every row
-    does.
+    """Return the number of the first row that does not have ``columns`` values.
 
-    Rows count from 1, without the header. Arrow's error lacks the number.
+    Return None if there is no such row, or if Python cannot parse the file. Rows count from 1,
+    without the header. Arrow's error lacks the number.
     """
     with suppress(python_csv.Error):
         for row, values in enumerate(_records(path, dialect), 0 if dialect.header else 1):
@@ -245,8 +244,8 @@ def _found_again(
     kind: pa.DataType,
     dialect: TextDialect,
 ) -> tuple[int | None, str | None]:
-    """Return the number of the first bad row, from 1, and its value; None and ``value`` if none is
-    found.
+    """Return the number of the first bad row, from 1, and its value; None and ``value`` if no bad
+    row is found.
 
     ``value`` is the text that Arrow's error names. If ``value`` is None, search for the first value
     that cannot be cast to ``kind``.

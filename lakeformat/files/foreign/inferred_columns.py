@@ -106,8 +106,10 @@ def infer_columns(
 
 
 def _merged(columns_of_files: Sequence[pa.Schema], advice: str) -> pa.Schema:
-    """Return the columns of all files. Raise ``InvalidRequestError`` if a column has types without
-    a common one.
+    """Return the columns of all files.
+
+    Raise ``InvalidRequestError`` if the types of a column have no common type; ``advice`` ends the
+    message.
     """
     try:
         return pa.unify_schemas(columns_of_files, promote_options="permissive")
@@ -197,8 +199,8 @@ def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) ->
 
 
 def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> pa.Schema:
-    """Return ``columns``; a column of numbers becomes DOUBLE or STRING if one of its texts does not
-    fit its type.
+    """Return ``columns``. A column of numbers becomes DOUBLE or STRING if a text in the file does
+    not fit its type.
     """
     numbers = {field.name: field.type for field in columns if field.type in _FITS}
     texts = dict.fromkeys(numbers, pa.string())
@@ -240,7 +242,7 @@ def _are_doubles(texts: pa.Array) -> bool:
 
 
 def _all(answers: pa.Array) -> bool:
-    """Return True if no value of a mask is False; nulls are ignored."""
+    """Return True if no value of ``answers`` is False. Nulls are ignored."""
     return bool(pc.all(answers, min_count=0).as_py())
 
 

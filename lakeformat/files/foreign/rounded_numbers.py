@@ -85,7 +85,6 @@ def _exact_decimal(paths: Sequence[str], name: str, path: str, number: float) ->
 
 
 def _columns(path: str, names: Sequence[str], kind: pa.DataType) -> Iterator[pa.RecordBatch]:
-    """Yield only the columns ``names`` of a JSON file, read as ``kind``."""
     options = arrow_json.ParseOptions(
         explicit_schema=pa.schema([(name, kind) for name in names]),
         unexpected_field_behavior="ignore",

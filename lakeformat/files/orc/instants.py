@@ -83,10 +83,6 @@ def is_outside_utc(zone: str) -> bool:
 
 
 def _find_offsets(zone: str) -> ZoneOffsets:
-    """Return the offsets of a time zone; "" is UTC.
-
-    ``UnsupportedError`` is raised if this machine does not know the zone.
-    """
     try:
         return zone_offsets(zone or "UTC")
     except ValueError:
@@ -143,7 +139,7 @@ def _require_bounds(
 ) -> None:
     """Raise ``UnsupportedError`` if corrected instants contradict the bounds in the manifest.
 
-    The file was then written in another zone.
+    In that case the file was written in another time zone.
     """
     root = tail.types[0]
     for name, number in zip(root.names, root.children, strict=False):

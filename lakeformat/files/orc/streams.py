@@ -88,7 +88,11 @@ class _Stripe:
         self._places = _places(streams, stripe)
 
     def check(self, number: int) -> None:
-        """Check the streams of the type with this number, not those of the types inside of it."""
+        """Raise ``ValueError`` if the streams of the type ``number`` have impossible values, or if
+        no column of a table has this type.
+
+        The streams of types inside of this type are not checked.
+        """
         kind = self._tail.types[number].kind
         if kind in _TEXTS:
             self._check_texts(number)
@@ -162,8 +166,8 @@ class _Stripe:
         return unpack(self._stream.read(place.size), self._tail.codec)
 
     def _room(self, place: _ByteRange, *, exact: bool) -> int:
-        """Return the decompressed size of a stream in bytes; if not ``exact``, a cheaper upper
-        bound.
+        """Return the decompressed size of a stream in bytes. If ``exact`` is False, return an upper
+        bound, which takes less time.
         """
         if self._tail.codec == UNCOMPRESSED:
             return place.size

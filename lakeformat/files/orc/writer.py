@@ -156,7 +156,7 @@ def _has_struct(arrow_type: pa.DataType) -> bool:
 
 
 def _has_bounds(data_type: DataType) -> bool:
-    """Return True if ORC files have bounds of this type that Java reads; Java reads no bounds of
+    """Return True if ORC files have bounds of this type that Java reads. Java reads no bounds of
     bytes.
     """
     is_binary = isinstance(data_type, AtomicType) and data_type.name in _BINARY

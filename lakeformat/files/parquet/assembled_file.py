@@ -129,8 +129,8 @@ class AssembledFile:
         """Do nothing: ``write`` keeps no rows in memory. The caller deletes the unfinished file."""
 
     def _chunks(self, rows: pa.Table) -> Iterator[ColumnChunk]:
-        """Yield the column chunks of a row group, in the order of the columns; nested columns have
-        several.
+        """Yield the column chunks of a row group, in the order of the columns. A nested column has
+        several chunks.
         """
         encoders = {
             field.name: found

@@ -91,7 +91,7 @@ def repeating_texts(
 
 
 def _sample(rows: pa.Table) -> pa.Table:
-    """Return rows at equal distances; of a small table, the first rows."""
+    """Return ``SAMPLE_ROWS`` rows at equal distances. Of a small table, return the first rows."""
     distance = rows.num_rows // SAMPLE_ROWS
     if distance < 2:
         return rows.slice(0, SAMPLE_ROWS)

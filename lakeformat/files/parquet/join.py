@@ -237,8 +237,8 @@ def _require_sound(found: RowGroups, end: int) -> None:
 
 
 def _extent(group: Struct) -> tuple[int, int]:
-    """Return the offset and the size of a row group's pages; raise ``CannotJoinError`` for a
-    gap.
+    """Return the offset and the size of a row group's pages. Raise ``CannotJoinError`` if there is
+    a gap between the pages.
     """
     pieces = sorted(_piece(chunk) for chunk in structs_in(group, _COLUMNS))
     start = end = pieces[0][0]

@@ -102,8 +102,8 @@ def _chunk(pages: Pages, values: Numbers, field: pa.Field, statistics: bytes) ->
 
 
 def _bounds(least: np.generic, most: np.generic) -> bytes:
-    """Return serialised bounds. For floats, a least value of zero becomes -0.0 and a greatest 0.0,
-    because both may occur.
+    """Return serialised bounds. For floats, a least value of zero becomes -0.0 and a greatest value
+    of zero becomes 0.0, because both zeros may occur.
     """
     if isinstance(least, np.floating):
         least = least if least else type(least)(-0.0)
