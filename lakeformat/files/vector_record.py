@@ -110,7 +110,11 @@ def decode_deletion_vector(
 
 
 def _decode_body(cursor: ByteCursor, length: int) -> tuple[DeletionVector, int]:
-    """Return the vector, and the length that its manifest must name."""
+    """Decode a deletion vector of ``length`` bytes; return it with the length for its manifest.
+
+    For the 64-bit form, the length in the manifest also counts the ``FRAME_BYTES`` around the
+    vector.
+    """
     magic = bytes(cursor.take(4))
     body = cursor.at(cursor.position).take(length - 4)
     if magic == _MAGIC_32:

@@ -117,7 +117,10 @@ class _Addition:
 def _source(
     handle: TableHandle, loaded: LoadedMetadata, snapshot: AnyPosition | None, wap_id: str | None
 ) -> Snapshot:
-    """Return the snapshot to publish; raise ``NotFoundError`` if it does not exist."""
+    """Return the snapshot to publish, chosen by ``wap_id``, or by ``snapshot`` if that is None.
+
+    Raise ``NotFoundError`` if it does not exist.
+    """
     if wap_id is not None:
         staged = [each for each in loaded.metadata.snapshots if each.summary.get(_WAP) == wap_id]
         if not staged:
@@ -213,7 +216,6 @@ def _manifest(base: Base, spec_id: int, entries: pa.Table) -> pa.Table:
 
 
 def _origin(source: Snapshot) -> dict[str, str]:
-    """Return the members of the summary that name the source snapshot."""
     found = {_SOURCE: str(source.snapshot_id)}
     if _WAP in source.summary:
         found[_PUBLISHED_WAP] = source.summary[_WAP]

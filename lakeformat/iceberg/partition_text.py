@@ -80,7 +80,7 @@ def _float_text(value: pa.Scalar) -> str:
 
 
 def _time_text(value: pa.Array) -> str:
-    """Return a time as ``LocalTime`` does: ``10:00``, ``10:00:01``, ``10:00:00.500``."""
+    """Return a time as Java's ``LocalTime`` does: ``10:00``, ``10:00:01``, ``10:00:00.500``."""
     text, _, fraction = str(value.cast(pa.string())[0]).partition(".")
     digits = fraction.rstrip("0")
     if not digits:

@@ -96,7 +96,6 @@ def struct_from_json(written: Mapping[str, Any], levels: int = MAX_DEPTH) -> Str
 
 
 def _field_from_json(written: Mapping[str, Any], levels: int) -> Field:
-    """Parse a field of a struct; an ``UnsupportedError`` for its type names the field."""
     name = require_text(written, "name")
     try:
         kind = type_from_json(written["type"], levels)

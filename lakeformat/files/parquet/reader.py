@@ -115,10 +115,11 @@ def _open(stream: IO[bytes], **options: Any) -> pq.ParquetFile:
 def _stretches(
     metadata: pq.FileMetaData, rows: range, picked: npt.NDArray[np.bool_] | None
 ) -> Iterator[tuple[int, list[int]]]:
-    """Yield neighbouring row groups to read: the position of their first row, and their numbers.
+    """Yield, for each series of adjacent row groups to read, its first row and its group numbers.
 
-    All overlap with ``rows`` and are selected in ``picked``. ``picked=None`` selects all; then the
-    last list of numbers may be empty.
+    A row group is read if it overlaps with ``rows`` and is selected in ``picked``. The first row is
+    counted in the whole file. ``picked=None`` selects all row groups; then the last list of numbers
+    may be empty.
     """
     groups: list[int] = []
     first = start = 0
@@ -154,10 +155,11 @@ def _without_far(
     groups: list[int],
     columns: list[str],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the batches, and raise ``UnsupportedError`` for an INT96 timestamp that Arrow misreads.
+    """Yield ``batches``; raise ``UnsupportedError`` for an INT96 timestamp that Arrow misreads.
 
-    Arrow misreads INT96 timestamps outside of 1677 to 2262. So ``columns`` are read in seconds as
-    well, and compared.
+    Arrow reads INT96 timestamps wrongly if they are outside of 1677 to 2262, the range of 64-bit
+    nanoseconds. To find them, the INT96 ``columns`` of the row groups ``groups`` are also read from
+    ``stream`` in seconds, and compared.
     """
     coarse = pq.ParquetFile(stream, pre_buffer=False, coerce_int96_timestamp_unit="s")
     seconds = coarse.iter_batches(batch_rows, row_groups=groups, columns=columns)
@@ -173,10 +175,10 @@ def _without_far(
 
 
 def _is_far(nanos: pa.Array, seconds: pa.Array) -> bool:
-    """Return True if an INT96 is out of the range of 64-bit nanoseconds.
+    """Return True if a column has an INT96 timestamp out of the range of 64-bit nanoseconds.
 
-    The same column is given in nanoseconds and in seconds. A part without INT96 has the same type
-    in both.
+    ``nanos`` and ``seconds`` hold the same column, read in the two units. A nested field without
+    INT96 has the same type in both.
     """
     if nanos.type == seconds.type:
         return False

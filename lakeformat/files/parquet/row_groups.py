@@ -106,8 +106,10 @@ def bounds_of(
 
 
 def _value(raw: Any, kind: pa.DataType) -> Any:
-    """Return a bound of the footer as Arrow stores it in the type ``kind``; None if it is
-    invalid.
+    """Return the bound ``raw`` of a footer as Arrow stores a value of the type ``kind``.
+
+    A decimal becomes its unscaled integer. Return None for a string that is cut inside of a
+    character.
     """
     if pa.types.is_string(kind):
         try:

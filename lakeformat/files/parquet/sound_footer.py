@@ -77,7 +77,7 @@ def _require_sound_chunks(metadata: pq.FileMetaData, size: int) -> None:
 
 
 class _Unread(io.RawIOBase):
-    """A stream that has a size and no bytes."""
+    """A stream with the size of the file but without bytes: the check needs only positions."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -74,7 +74,11 @@ class SoundStatistics:
 
     @cached_property
     def _cut(self) -> frozenset[tuple[int, int]]:
-        """The row group and the column of each chunk with a bound that is shorter than its type."""
+        """The row group and column numbers of each chunk with a bound shorter than its type.
+
+        If the footer is encrypted, these are the numbers of all chunks. Raise ``OSError`` if the
+        footer is cut off, or if a bound of a type that writers never cut is too short.
+        """
         try:
             return frozenset(self._found_cut())
         except IndexError:
@@ -121,8 +125,10 @@ def read_footer(stream: IO[bytes]) -> tuple[pq.FileMetaData, bytes]:
 
 
 def _bound_lengths(metadata: pq.FileMetaData) -> Iterator[list[dict[int, int]]]:
-    """Yield for each row group a list with the lengths of the binary members in each chunk's
-    statistics.
+    """Yield, for each row group, a list with one dict for each column chunk.
+
+    The dict maps the Thrift number of each binary member of the statistics, such as a bound, to its
+    length in bytes. It is empty for a chunk without statistics.
     """
     sink = pa.BufferOutputStream()
     metadata.write_metadata_file(sink)

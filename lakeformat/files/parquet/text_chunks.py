@@ -75,7 +75,7 @@ def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> 
 
 
 def _few_texts(column: pa.ChunkedArray) -> list[bytes] | None:
-    """Return the texts of the dictionary; None if only Arrow can encode the column.
+    """Return the dictionary of ``column`` as UTF-8 texts; None if Arrow must encode the column.
 
     The dictionary must be small, have neither nulls nor repetitions, and be equal in all chunks of
     the array.
@@ -95,10 +95,10 @@ def _codes(column: pa.ChunkedArray) -> Codes:
 
 
 def _packed(codes: Codes, bits: int) -> bytes | None:
-    """Return the indexes of a page: their width in bits, then packed groups and runs of equal
-    indexes.
+    """Return the data of a page of dictionary indexes: the bit width, packed groups, and runs.
 
-    None if there are more than ``_MOST_REPEATED`` runs: then Arrow encodes the column.
+    A run is a series of equal indexes. Return None if there are more than ``_MOST_REPEATED`` runs:
+    Arrow then encodes the column.
     """
     parts, start = [bytes([bits])], 0
     repeated_runs = _repeated_runs(codes)
@@ -119,9 +119,10 @@ def _packed(codes: Codes, bits: int) -> bytes | None:
 
 
 def _repeated_runs(codes: Codes) -> list[tuple[int, int]]:
-    """Return start and end of each run of at least ``_GROUP`` equal indexes.
+    """Return the start and the end of each run of at least ``_GROUP`` equal indexes.
 
-    The number of indexes between two runs is a multiple of ``_GROUP``.
+    A run starts late enough that the number of indexes since the previous run is a multiple of
+    ``_GROUP``, because these are packed in whole groups.
     """
     words = codes[: len(codes) // _GROUP * _GROUP].view(np.uint64)
     if not (words == (words & np.uint64(0xFF)) * np.uint64(0x0101010101010101)).any():
@@ -139,7 +140,10 @@ def _repeated_runs(codes: Codes) -> list[tuple[int, int]]:
 
 
 def _groups(codes: Codes, bits: int) -> bytes:
-    """Return indexes packed in ``bits`` bits each; the last group is filled up with zeros."""
+    """Return ``codes`` packed with ``bits`` bits each, in runs of whole groups with their headers.
+
+    The last group is filled up with zeros.
+    """
     if not len(codes):
         return b""
     groups = -(-len(codes) // _GROUP)
@@ -158,6 +162,5 @@ def _groups(codes: Codes, bits: int) -> bytes:
 
 
 def _bounds(texts: Sequence[bytes], counts: npt.NDArray[np.int64]) -> bytes:
-    """Return serialised bounds of the texts whose count is above 0."""
     seen = [text for text, count in zip(texts, counts, strict=True) if count]
     return bounds_of(min(seen), max(seen), signed=False)

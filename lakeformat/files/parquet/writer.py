@@ -115,7 +115,10 @@ class ParquetFileWriter:
 
 
 def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
-    """Return a file's schema with the dictionaries and 64-bit decimals that the given rows have."""
+    """Return ``schema`` with the dictionary and 64-bit decimal types that ``given`` has.
+
+    The schemas have the same columns in the same order; columns of all other types are unchanged.
+    """
     fields = zip(schema, given, strict=True)
     return pa.schema(
         [

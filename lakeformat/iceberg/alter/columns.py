@@ -124,7 +124,7 @@ def _moved(fields: list[Field], place: int, change: MovedColumn) -> list[Field]:
 
 
 def _with_optional(metadata: TableMetadata, columns: StructType, path: Path) -> Type:
-    """Return the columns with the named field changed to one that may be null.
+    """Return ``columns`` with the field at ``path`` changed so that it may be null.
 
     Raise ``InvalidRequestError`` for an identifier field, or for the key of a map.
     """
@@ -153,7 +153,7 @@ def _with_optional(metadata: TableMetadata, columns: StructType, path: Path) -> 
 
 
 def _named_field(columns: StructType, path: Path) -> Field:
-    """Return the field that a path names; raise ``InvalidRequestError`` if there is none."""
+    """Return the field at ``path``; raise ``InvalidRequestError`` if there is none."""
     fields, found = [*columns.fields], None
     for depth, name in enumerate(path):
         found = next((each for each in fields if each.name == name), None)
@@ -165,8 +165,9 @@ def _named_field(columns: StructType, path: Path) -> Field:
 
 
 def _require_free(name: str, fields: list[Field] | tuple[Field, ...], path: Path, how: str) -> None:
-    """Raise ``InvalidRequestError`` if one of the fields has the name; upper and lower case are
-    equal.
+    """Raise ``InvalidRequestError`` if one of ``fields`` has the name; case is ignored.
+
+    ``how`` is the refused change for the error message: ``added`` or ``renamed``.
     """
     for each in fields:
         if each.name.casefold() == name.casefold():
@@ -180,8 +181,8 @@ def _require_free(name: str, fields: list[Field] | tuple[Field, ...], path: Path
 
 
 def _require_unused(metadata: TableMetadata, dropped: Field, path: Path) -> None:
-    """Raise ``InvalidRequestError`` if partitions, a sort order or the identity of rows need a
-    dropped field, or a field inside of it.
+    """Raise ``InvalidRequestError`` if a partition spec, a sort order or the identifier fields use
+    the dropped field or a field inside of it.
     """
     ids = {dropped.id, *_ids(dropped.type)}
     specs = (each for spec in metadata.partition_specs for each in spec.fields)
@@ -239,8 +240,9 @@ def _widened(old: Type, wider: Type, path: Path) -> Type:
 
 
 def _require_no_partition(metadata: TableMetadata, columns: StructType, path: Path) -> None:
-    """Raise ``InvalidRequestError`` for the source of a partition field, because manifests store
-    its values.
+    """Raise ``InvalidRequestError`` if the column at ``path`` is the source of a partition field.
+
+    Manifests store the partition values of such a column, so its type cannot be changed.
     """
     found = Schema(0, columns.fields).named(".".join(path))
     sources = {
@@ -257,8 +259,9 @@ def _require_no_partition(metadata: TableMetadata, columns: StructType, path: Pa
 
 
 def _edited(kind: Type, path: Path, edit: Callable[[Type], Type], whole: Path) -> Type:
-    """Return the type with ``edit`` applied to the part that ``path`` names; errors name the path
-    ``whole``.
+    """Return ``kind`` with ``edit`` applied to the type at ``path`` inside of it.
+
+    Error messages name ``whole``, the path from the top of the schema.
     """
     if not path:
         return edit(kind)

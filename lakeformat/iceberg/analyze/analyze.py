@@ -94,7 +94,11 @@ def analyze(
 
 
 def _chosen(loaded: LoadedMetadata, columns: object) -> tuple[list[Field], tuple[str, ...]]:
-    """Return the columns to count, and the names of the columns whose types cannot be counted."""
+    """Return the columns to count, and the names of columns left out because of their types.
+
+    Only a request for all columns leaves columns out. Raise ``InvalidRequestError`` if a named
+    column cannot be counted.
+    """
     schema = loaded.metadata.schema
     if columns is None or columns == "all":
         fields = [each for each in schema.fields if _can_be_counted(each)]
@@ -137,9 +141,7 @@ def _can_be_counted(field: Field) -> bool:
 def _known(
     metadata: TableMetadata, snapshot_id: int, fields: Sequence[Field]
 ) -> Mapping[str, int] | None:
-    """Return the stored number of distinct values for each column; None if one of them is
-    missing.
-    """
+    """Return the stored number of distinct values, by column name; None if a column has none."""
     counts: dict[int, int] = {}
     for file in metadata.statistics:
         if file.snapshot_id == snapshot_id:

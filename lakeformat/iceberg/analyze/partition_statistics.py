@@ -80,8 +80,10 @@ def analyze_partitions(handle: TableHandle, *, dry_run: bool = False) -> Partiti
 
 
 def _fields(metadata: TableMetadata) -> tuple[Field, ...]:
-    """Return the columns of the statistics file; from format version 3 on, the counts of delete
-    files are required.
+    """Return the columns of the statistics file for the format version of the table.
+
+    From version 3 on, the counts of delete files are required, and the column ``dv_count`` is
+    added.
     """
     is_third = metadata.format_version > 2
     named = (

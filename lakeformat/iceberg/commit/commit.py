@@ -107,7 +107,7 @@ def _others_were_first(
 def _try_on(
     handle: TableHandle, base: LoadedMetadata, change: Change, attempt: int
 ) -> CommitResult | None:
-    """Make one attempt; return None if another writer was first."""
+    """Make one attempt to commit on ``base``; return None if another writer published first."""
     changed = change(base)
     if changed is None or changed is base.metadata:
         return CommitResult(base, attempt, is_published=False)

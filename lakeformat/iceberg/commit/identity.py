@@ -78,9 +78,9 @@ def earlier_of_user(
 
 
 def _since_first_try(metadata: TableMetadata, branch: str, commit: CommitId) -> Iterator[Snapshot]:
-    """Yield the snapshots of a branch that may be the commit, newest first.
+    """Yield the snapshots of a branch that ``commit`` may have published, newest first.
 
-    Raise ``CommitUndecidableError`` after the last one if such snapshots may have expired.
+    After the last one, raise ``CommitUndecidableError`` if more such snapshots may have expired.
     """
     head, heads = metadata.references.get(branch), _heads_of(commit)
     since, parent_id, is_before = commit.first_try_millis, None, False
@@ -103,8 +103,9 @@ def _since_first_try(metadata: TableMetadata, branch: str, commit: CommitId) -> 
 
 
 def _heads_of(commit: CommitId) -> set[str]:
-    """Return the snapshot ids in ``first_try_head``; for a Mixed table it has the ids of both
-    stores, such as ``3-7``.
+    """Return the snapshot ids in ``first_try_head``; empty if the head is unknown.
+
+    The head of a Mixed table names the snapshots of both stores, such as ``3-7``.
     """
     found = commit.first_try_head
     return set() if found is None else {found, *found.split("-")} - {""}

@@ -95,7 +95,6 @@ def copy_choice(plan: CompactPlan) -> CopyChoice:
 
 
 def _may_copy(file: PlannedFile, plan: CompactPlan) -> bool:
-    """Return True for a large Parquet file without deletes and with the current partition spec."""
     split = file.split
     return (
         split.file.format is FileFormat.PARQUET
@@ -146,10 +145,10 @@ class _Copier:
             self._copy(self.parts.pop(key))
 
     def finish(self) -> None:
-        """Copy the remaining files if they have equal footers and one partition, and no file must
-        be decoded.
+        """Copy the remaining files into one file, or add them to ``left`` to be decoded.
 
-        Otherwise they are decoded with the other files, so that no small file is left.
+        They are copied only if all have equal footers and one partition, and no other file must be
+        decoded. Otherwise all are decoded together, so that no small file remains.
         """
         parts = [*self.parts.values()]
         if len(parts) == 1 and not self.left:
@@ -176,10 +175,10 @@ class _Copier:
         return frame, _Source(file, groups, fields)
 
     def _fields(self, groups: RowGroups) -> tuple[Field, ...] | None:
-        """Return the columns of a file, which are the current columns with or without row lineage.
+        """Return the columns of a file if they are the current ones, with or without row lineage.
 
-        Return None if the file has other columns, and raise ``CannotJoinError`` if its footer is
-        not readable.
+        Return None if the file has other columns. Raise ``CannotJoinError`` if its footer is not
+        readable.
         """
         metadata = self.loaded.metadata
         try:
@@ -195,8 +194,9 @@ class _Copier:
     def _keeps_lineage(
         self, file: PlannedFile, fields: tuple[Field, ...], groups: RowGroups
     ) -> bool:
-        """Return True if a copy keeps the row ids: the file stores them for all rows, or has no row
-        ids.
+        """Return True if a copy of ``file`` keeps its row ids.
+
+        This is so if the file stores the ids of all rows, or if its rows have no ids.
         """
         if file.split.file.first_row_id is None:
             return True

@@ -137,8 +137,9 @@ def compact_selection(
 
 
 def _with_strategy(options: CompactOptions) -> CompactOptions:
-    """Return the options with the strategy to use; ``full`` with ``order_by`` sorts all rows.
+    """Return the checked options with the strategy to use.
 
+    The strategy ``full`` with ``order_by`` becomes the strategy that sorts, with ``rewrite_all``.
     Raise ``InvalidRequestError`` if ``strategy``, ``order_by`` and ``order_strategy`` do not fit
     together.
     """

@@ -72,8 +72,9 @@ def _has_many_deletes(file: PlannedFile, settings: CompactSettings) -> bool:
 
 
 def _deleted_ratio(file: PlannedFile) -> float:
-    """Return the share of deleted rows in a file, from 0.0 to 1.0; only delete files for this file
-    alone count.
+    """Return the share of deleted rows in a file, from 0.0 to 1.0.
+
+    Delete files that may apply to several data files are not counted.
     """
     rows = file.split.file.record_count
     if not rows:

@@ -173,10 +173,6 @@ def plan_compaction(
 
 
 def _in_order(found: Sequence[CompactUnit], order: str) -> tuple[CompactUnit, ...]:
-    """Return the chosen groups in the order in which they are rewritten.
-
-    Raise ``InvalidRequestError`` for an unknown order.
-    """
     if order not in _JOB_ORDERS:
         raise InvalidRequestError(
             f"rewrite_job_order must be one of {', '.join(_JOB_ORDERS)}, got {order!r}"
@@ -216,8 +212,10 @@ def _tests(asked: PredicateFilter) -> Conjunction:
 def _by_partition(
     state: TableState, asked: PredicateFilter | None, without: Collection[int]
 ) -> dict[str, list[PlannedFile]]:
-    """Return the files that may have chosen rows, by partition; files of older specs are under one
-    name.
+    """Return the files that may have rows of the condition ``asked``, by partition directory.
+
+    Files of older partition specs are under one common name. Files that one of the snapshots
+    ``without`` added are left out.
     """
     chosen = plan_files(state, () if asked is None else _tests(asked))
     found: dict[str, list[PlannedFile]] = {}

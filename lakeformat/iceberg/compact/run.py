@@ -118,9 +118,9 @@ def _write_sorted(
     order: FileOrder,
     writer: TableWriter,
 ) -> None:
-    """Write the rows of a group in order; ``keys`` reads the columns that are compared.
+    """Write the rows of a group in order; ``keys`` reads only the columns that are compared.
 
-    In each partition, the rows of a new file follow the rows of the file before.
+    In each partition, the rows of a new file follow the rows of the previous file.
     """
 
     def read_keys(_: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -151,7 +151,7 @@ def _whole_characters(texts: ByteRows) -> ByteRows:
 
 
 def _uuid_texts(values: pa.Array, size: int) -> ByteRows:
-    """Return the first bytes of UUIDs written as text."""
+    """Return the first ``size`` bytes of each UUID in its text form; zeros for null."""
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)
     found = ordered_bytes(values, 16)
     texts = np.stack([digits[found >> 4], digits[found & 15]], axis=2).reshape(len(found), 32)

@@ -97,7 +97,11 @@ class _Merge:
 
 
 def _has_all(manifests: pa.Table, groups: list[ManifestGroup], version: int) -> bool:
-    """Return True if the newest snapshot still has all chosen manifests, with the same row ids."""
+    """Return True if the chosen groups can still be merged.
+
+    All their manifests must still be in ``manifests`` with the same row ids, and the table must
+    still have the format ``version`` for which they were chosen.
+    """
     if any(group.writer.metadata.format_version != version for group in groups):
         return False
     listed = {*_identities(manifests)}

@@ -83,7 +83,7 @@ def due_groups(loaded: LoadedMetadata, manifests: pa.Table) -> Iterator[Manifest
 def _group(
     loaded: LoadedMetadata, manifests: pa.Table, writer: ManifestWriter, target: int
 ) -> ManifestGroup:
-    """Return the group of these manifests; its reason is empty if it is not due."""
+    """Return the group of these manifests; its ``reason`` is empty if they need no merge."""
     (entries,) = read_entries(loaded.places, loaded.metadata, manifests).values()
     live = pending(entries, _NO_SNAPSHOT)
     order = _by_partition(live)

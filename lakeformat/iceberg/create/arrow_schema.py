@@ -85,10 +85,6 @@ def new_schema(
 
 
 def _identifier(field: Field) -> Field:
-    """Return a column that identifies rows: it becomes required.
-
-    Raise ``InvalidRequestError`` if its type is nested or a floating-point type.
-    """
     if not isinstance(field.type, PrimitiveType) or field.type.name in ("float", "double"):
         raise InvalidRequestError(
             f"column {field.name!r} cannot identify rows, because its type is nested or a "

@@ -88,8 +88,9 @@ def _statistics(metadata: TableMetadata, after: TableMetadata) -> list[Reachable
 def _removals(
     places: FilePlaces, files: Iterable[ReachableFile], found: ExclusiveFiles
 ) -> Iterator[Removal]:
-    """Yield the files that may be deleted; in ``found``, count the files in directories that are
-    not allowed.
+    """Yield the files that may be deleted, sorted by address.
+
+    Files in directories that are not allowed are only counted, in ``found``.
     """
     for file in sorted(files, key=lambda each: each.address):
         try:

@@ -104,8 +104,9 @@ def _of_single_files(files: FileColumns, hidden: Counts, dangling: Mask) -> tupl
 def _of_partitions(files: FileColumns, is_open: Mask, dangling: Mask) -> Mask:
     """Apply position deletes that may be for many data files of their partition.
 
-    ``is_open`` is a mask of the data files without deletion vectors. Return a mask of the data
-    files to which the deletes apply.
+    ``is_open`` is a mask of the data files without deletion vectors. A delete file that is older
+    than all of these in its partition is marked in ``dangling``. Return a mask of the data files to
+    which the deletes apply.
     """
     has_target = files.target.is_valid().to_numpy()
     deletes = np.flatnonzero((files.content == POSITION_DELETES) & ~has_target)
@@ -119,7 +120,8 @@ def _of_partitions(files: FileColumns, is_open: Mask, dangling: Mask) -> Mask:
 def _by_equality(files: FileColumns, is_data: Mask, dangling: Mask) -> Mask:
     """Apply equality deletes to data files of their partition, or of all partitions.
 
-    Return a mask of the data files to which the deletes apply.
+    A delete file that is not newer than any of these data files is marked in ``dangling``. Return a
+    mask of the data files to which the deletes apply.
     """
     is_equality = files.content == EQUALITY_DELETES
     deletes = np.flatnonzero(is_equality & ~files.is_everywhere)

@@ -98,7 +98,6 @@ def _manifests_of(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table
 
 
 def _live(loaded: LoadedMetadata, manifests: pa.Table) -> dict[int, pa.Table]:
-    """Return the live entries of manifests by spec id; specs without live entries are left out."""
     # Bounds of paths show if a delete file is for a single data file.
     found = read_entries(loaded.places, loaded.metadata, manifests, (FILE_PATH_ID,))
     live = {spec_id: live_entries(table).combine_chunks() for spec_id, table in found.items()}

@@ -200,8 +200,9 @@ def _partition_codes(entries: pa.Table) -> Counts:
 
 
 def _target_paths(entries: pa.Table) -> pa.Array:
-    """Return for each position delete file its data file, if there is only one; null for all other
-    files.
+    """Return, for each position delete file of a single data file, the URI of that data file.
+
+    The value is null for all other files.
     """
     statistics = EntryColumns(entries)
     lower = statistics.statistic("lower_bounds", FILE_PATH_ID).cast(pa.large_binary())

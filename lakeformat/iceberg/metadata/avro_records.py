@@ -153,8 +153,10 @@ def _schema_by_id(text: bytes) -> bytes:
 
 
 def _renamed(schema: Any, *, in_partition: bool) -> Any:
-    """Return an Avro schema with fields named as the specification names their ids, without logical
-    types.
+    """Return an Avro schema with the field names that the Iceberg specification gives to field ids.
+
+    Logical types are left out. With ``in_partition`` the fields are partition fields, whose names
+    follow from their ids.
     """
     if isinstance(schema, list):
         return [_renamed(each, in_partition=in_partition) for each in schema]

@@ -63,7 +63,10 @@ def with_inherited(
 
 
 def _listed(manifests: Sequence[Mapping[str, Any]], name: str, rows: Positions) -> pa.Array:
-    """Return for each entry the number ``name`` of its manifest in the manifest list."""
+    """Return, for each entry, the value ``name`` of its manifest in the manifest list.
+
+    ``rows`` has, for each entry, the index of its manifest.
+    """
     return pa.array([each[name] for each in manifests], pa.int64()).take(array_of(rows))
 
 

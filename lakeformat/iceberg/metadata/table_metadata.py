@@ -327,7 +327,6 @@ def _require_kept(what: str, snapshot_id: int, snapshots: tuple[Snapshot, ...]) 
 def _listed(
     members: Mapping[str, Any], key: str, build: Callable[[Mapping[str, Any]], _T]
 ) -> tuple[_T, ...]:
-    """Parse a list of JSON objects with ``build``; a missing list is empty."""
     if members.get(key) is None:
         return ()
     return tuple(build(each) for each in require_list(members, key))

@@ -187,7 +187,10 @@ class References:
             self._manifests.add(spelled)
 
     def _name(self, address: str) -> None:
-        """Add a file: by its path if it is in the table's directory, else to ``_outside``."""
+        """Record that a file is referenced.
+
+        A file in the table's directory is recorded by its path, and any other file in ``_outside``.
+        """
         places = self.current.places
         if (path := places.path_below(address)) is not None:
             self._paths.add(_plain(path))

@@ -275,8 +275,9 @@ def _report(search: OrphanSearch, deleter: Deleter, *, dry_run: bool) -> OrphanR
 
 
 def _named(search: OrphanSearch) -> list[OrphanFile]:
-    """Return the first 1,000 orphan files, each with the newest snapshot at the time of the
-    file.
+    """Return the first 1,000 orphan files.
+
+    Each has the id of the snapshot that was the newest when the file was last modified.
     """
     snapshots = search.references.current.metadata.snapshots
     times = sorted((each.timestamp_ms, each.snapshot_id) for each in snapshots)

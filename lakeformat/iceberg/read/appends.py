@@ -82,8 +82,8 @@ def _require_start(
 ) -> None:
     """Raise ``NotFoundError`` unless ``window`` reaches back to the first snapshot of the table.
 
-    ``window`` has ``upto`` and its known ancestors after ``after``, newest first. So ``after`` must
-    be None: another snapshot is not among these ancestors.
+    ``window`` has ``upto`` and all its ancestors that still exist, newest first. The snapshot
+    ``after`` is not among them, so any value but None is an error.
     """
     if not window:
         raise NotFoundError(

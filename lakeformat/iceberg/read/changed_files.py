@@ -83,7 +83,6 @@ def _manifests(state: TableState) -> pa.Table:
 
 
 def _has_new_deletes(mine: pa.Table, theirs: pa.Table) -> bool:
-    """Return True if the two snapshots have different manifests of delete files."""
     paths = [
         set(each.filter(_is_deletes(each)).column("manifest_path").to_pylist())
         for each in (mine, theirs)
@@ -129,7 +128,7 @@ def _delete_ids(deletes: pa.Table) -> pa.ChunkedArray:
 
 
 def _changed(plan: FilePlan, other: FilePlan, touched: set[str] | None) -> FilePlan:
-    """Keep the files that the other snapshot does not have, and the files in ``touched``.
+    """Return ``plan`` with only the files that ``other`` lacks and the files in ``touched``.
 
     ``touched=None`` keeps all files.
     """

@@ -162,8 +162,10 @@ class _ChangedFileReader:
     def rows_at(
         self, rows: _HashedRows, kinds: _Kinds, texts: pa.Array
     ) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of a file with the kinds of their changes, without rows that were only
-        copied to another file.
+        """Stream ``rows`` with the kinds of their changes, without rows that were only copied.
+
+        ``kinds`` has the kind of each row as an index into ``texts``. A copied row is in another
+        file of the other snapshot.
         """
         left = kinds != _COPIED
         if not left.any():

@@ -56,7 +56,6 @@ class _DeletesBySequence:
         self.ranges = [self.ranges[at] for at in order]
 
     def from_number(self, number: int) -> list[DeleteFile]:
-        """Return the delete files whose sequence number is at least ``number``."""
         return self.files[bisect_left(self.files, number, key=_number) :]
 
     def after(self, number: int, rows: KeyRanges) -> list[DeleteFile]:

@@ -144,8 +144,10 @@ class EqualityKeys:
 
 
 def _highest(words: _Words, sequence_numbers: _Positions) -> tuple[_Positions, _Positions]:
-    """Return the position of one key of each word, by ascending word, and the highest sequence
-    number of the keys with this word.
+    """Return the position of one key of each distinct word, and the word's highest sequence number.
+
+    Both arrays are in ascending order of the words. The highest number is that of all keys with the
+    word.
     """
     order: _Positions = np.argsort(words)
     ordered = words[order]
@@ -171,7 +173,7 @@ class _Spread:
 
     @classmethod
     def of(cls, words: _Words) -> _Spread:
-        """Return the spread of all words between the least and the greatest word."""
+        """Return the spread for the range from the least to the greatest of ``words``."""
         signed = words.view(np.int64)
         least, most = (signed.min(), signed.max()) if len(words) else (np.int64(0), np.int64(0))
         size = (int(most) - int(least)).bit_length()

@@ -74,7 +74,7 @@ def by_summary(
 
 
 def _of_summary(summary: PartitionSummaries, kind: PrimitiveType) -> Bounds:
-    """Return a summary as bounds, as if each manifest had one row.
+    """Return the summaries of one partition field as bounds, as if each manifest had one row.
 
     The row counts as null if all values of the manifest are null.
     """

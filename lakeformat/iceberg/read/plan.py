@@ -303,7 +303,9 @@ def _key_ids(deletes: Sequence[pa.Table]) -> set[int]:
 
 
 def _files_in(manifests: pa.Table, *kinds: str) -> int | None:
-    """Return the number of files of these kinds; None if the manifest list does not count them."""
+    """Return the number of files of these kinds (``added``, ``existing``); None if a count is
+    missing.
+    """
     counts = [manifests.column(f"{kind}_files_count") for kind in kinds]
     if any(each.null_count for each in counts):
         return None

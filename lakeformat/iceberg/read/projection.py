@@ -90,7 +90,7 @@ def project(
 
 @dataclass(frozen=True, slots=True)
 class _Projection:
-    """Converts conditions for one transform of a column."""
+    """Converts conditions on a column to conditions on one transform of the column."""
 
     transform: Transform
     source: PrimitiveType
@@ -115,8 +115,8 @@ class _Projection:
         return self._range(test) if self.transform.keeps_order else None
 
     def fits(self, test: ColumnTest) -> bool:
-        """Return True if all literals of the converted condition are within the type of the
-        transform.
+        """Return True if the type of the transform can hold all literals of the converted
+        condition.
         """
         literals = test.literal if test.op is Op.IN else [test.literal]
         kind = condition_type(self.result)
@@ -130,7 +130,7 @@ class _Projection:
     def wrapped(self) -> Value:
         """Return the largest value to which ``truncate`` of very small numbers overflows.
 
-        None if this transform never overflows.
+        Return None if this transform never overflows.
         """
         if self.transform.kind is not TransformKind.TRUNCATE or self.source.name not in _LEAST:
             return None

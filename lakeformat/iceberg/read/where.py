@@ -94,9 +94,6 @@ def _of_values(values: Any, names: Sequence[str], metadata: TableMetadata) -> Pr
 
 
 def _partition_columns(metadata: TableMetadata, schema: Schema) -> list[str]:
-    """Return the names of the columns that are an identity partition field of any partition
-    spec.
-    """
     ids = {
         field.source_id
         for spec in metadata.partition_specs

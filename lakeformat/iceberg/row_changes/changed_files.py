@@ -134,7 +134,10 @@ class UnitWork:
                 yield self.update(batch.filter(array_of(mask)))
 
     def _moved(self, matched: MatchedFile) -> Iterator[pa.RecordBatch]:
-        """Yield all remaining rows of a file, with new values in rows that meet the condition."""
+        """Yield the rows of a file after the change, in their order.
+
+        Rows that meet the condition get new values, or are left out if ``update`` is None.
+        """
         for batch, mask in self._read(self._live, matched):
             kept = batch.filter(array_of(~mask))
             if self.update is None or not mask.any():

@@ -91,7 +91,7 @@ class FileKeys:
             yield last[1]
 
     def _keys(self, deleted: pa.Table) -> list[pa.RecordBatch]:
-        """Return keys with the types that the table has now."""
+        """Return the keys in ``deleted`` with the current types of their columns in the table."""
         rows = (NumberedRows(each, range(len(each))) for each in deleted.to_batches())
         found: list[pa.RecordBatch] = keys_of(self._schema, self.fields, rows).to_batches()
         return found

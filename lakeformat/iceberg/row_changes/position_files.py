@@ -89,7 +89,10 @@ _Group = list[tuple[FileWithDeletes, DeletionVector]]
 def _groups(
     metadata: TableMetadata, files: Iterable[tuple[FileWithDeletes, DeletionVector]]
 ) -> Iterator[_Group]:
-    """Yield groups of data files that share a delete file, sorted by path."""
+    """Yield the groups of data files that share one delete file.
+
+    The files of each group are sorted by path.
+    """
     if is_by_file(metadata.properties):
         yield from ([each] for each in files)
         return

@@ -276,7 +276,6 @@ class _RowDeltaAttempt:
 
     @property
     def _own_entries(self) -> list[pa.Table]:
-        """The entries of the data files that this attempt wrote."""
         moved = (each.entries for each in self._changed)
         return [*(each for each in moved if each is not None), *self._added]
 
@@ -346,8 +345,9 @@ class _FirstRows:
 
 @dataclass(frozen=True, slots=True)
 class _SameColumns:
-    """Makes the change; raises ``CommitConflictError`` if a column name in the condition now names
-    another column.
+    """Makes the change ``delta``, if each column name in its condition still names the same column.
+
+    Raises ``CommitConflictError`` if a name was given to another column.
     """
 
     delta: RowDelta

@@ -137,7 +137,7 @@ def _prepared(
 
 @dataclass(frozen=True, slots=True)
 class _Upsert:
-    """One attempt: the given rows, and the row ids of the stored rows that they replace."""
+    """One attempt of an upsert: the given rows, and the ids of the stored rows they replace."""
 
     plan: MatchPlan
     keys: GivenKeys

@@ -80,7 +80,11 @@ def partition_counts(loaded: LoadedMetadata, snapshot: Snapshot) -> pa.Table:
 
 
 def _counted(loaded: LoadedMetadata, found: pa.Table) -> pa.Table:
-    """Return the sums for each partition of each spec; only live entries are counted."""
+    """Return a row for each partition of each spec: sums over its live files, and its last change.
+
+    The last change is the id and the time of the newest snapshot in the entries ``found``. Both are
+    null if all these snapshots have expired.
+    """
     is_partitioned = bool(unified_type(loaded.metadata).fields)
     partition = found.column("partition").combine_chunks()
     parts = partition.flatten() if is_partitioned else []

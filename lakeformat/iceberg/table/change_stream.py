@@ -100,7 +100,7 @@ class ChangeStream(PositionStream[BranchSnapshot]):
         )
 
     def _state(self, snapshot: Snapshot) -> TableState:
-        """Return a snapshot, to be read with the columns that the table had when the stream
+        """Return the state of a snapshot, with the columns that the table had when the stream
         began.
         """
         loaded = self._handle.load()

@@ -87,9 +87,9 @@ def consumers_of_branches(handle: TableHandle) -> ConsumersOfTable:
 
 
 def _existing(history: BranchHistory, consumer_id: str, position: Position) -> Position:
-    """Return the position, with the identity of its snapshot if the branch still has it.
+    """Return ``position`` with the identity of its snapshot, if the branch still has the snapshot.
 
-    Raise ``InvalidRequestError`` if changes cannot be read from there.
+    Raise ``InvalidRequestError`` if the changes after the position cannot be read.
     """
     table = history.beginning.table
     number = history.number(position)

@@ -141,7 +141,7 @@ class PublishedOnce:
         return self.produce(base)
 
     def _newer(self, base: Base) -> tuple[list[Snapshot], bool]:
-        """Return the snapshots made after the first writer began, and True if the list is complete.
+        """Return the snapshots since the first writer began, and True if the list is complete.
 
         False means that the history lacks a snapshot on which a writer began, so later snapshots
         may have expired.

@@ -122,8 +122,9 @@ class _Leaf:
 
 
 def _cut(kind: str, lower: bytes, upper: bytes, length: int) -> tuple[bytes, bytes | None]:
-    """Return the bounds, with strings and bytes cut to ``length``; the upper bound is None if it
-    cannot be cut.
+    """Return the bounds, cut to ``length`` characters of a string or bytes of a binary value.
+
+    The upper bound is None if it cannot be cut. Bounds of all other types are unchanged.
     """
     if kind == "string":
         highest = cut_upwards(upper.decode(), length)
@@ -134,7 +135,6 @@ def _cut(kind: str, lower: bytes, upper: bytes, length: int) -> tuple[bytes, byt
 
 
 def _may_be_wide(values: pa.Array) -> bool:
-    """Return True if a value may be too long for a bound in a footer."""
     if not pa.types.is_string(values.type):
         return False
     longest = pc.max(pc.binary_length(values)).as_py()
@@ -203,7 +203,6 @@ def _describe(
 
 
 def _start(chunk: pq.ColumnChunkMetaData) -> int:
-    """Return the offset of the first page of a column in a row group."""
     dictionary = chunk.dictionary_page_offset
     data = int(chunk.data_page_offset)
     return data if dictionary is None else min(int(dictionary), data)

@@ -151,8 +151,8 @@ def _checked(loaded: LoadedMetadata, uri: str, spec_id: object, entries: pa.Tabl
 
 
 def _require_inside(loaded: LoadedMetadata, uri: str, address: str) -> None:
-    """Raise ``InvalidRequestError`` unless a file is in the directory where writers create data
-    files.
+    """Raise ``InvalidRequestError`` unless ``address`` is a Parquet file below the directory in
+    which writers create data files.
     """
     directory = data_location(loaded.metadata)
     try:

@@ -158,7 +158,7 @@ class _Attempts:
     def change(self, loaded: LoadedMetadata) -> TableMetadata | None:
         """Write the manifests of an attempt, and return metadata with its snapshot.
 
-        None if an earlier attempt has published, or if nothing changes.
+        Return None if an earlier attempt has published the snapshot, or if nothing changes.
         """
         metadata = loaded.metadata
         self.own = metadata.snapshot(self._id)

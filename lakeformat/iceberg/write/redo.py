@@ -159,8 +159,9 @@ def refusal(commit: CommitId, uri: str, why: str, advice: str) -> InvalidRequest
 
 
 def _age(snapshot: Snapshot) -> tuple[int, int]:
-    """Return the sequence number and the time of a snapshot: in version 1, only times ascend along
-    a history.
+    """Return the sequence number and the time of a snapshot, which order a history.
+
+    In version 1 all sequence numbers are 0, so only the times ascend.
     """
     return snapshot.sequence_number, snapshot.timestamp_ms
 
