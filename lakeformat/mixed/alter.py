@@ -82,7 +82,10 @@ def alter_pair(pair: StorePair, alteration: Alteration) -> None:
 
 
 def _adopt_columns(pair: StorePair) -> None:
-    """Give the base store the columns that another program has given only to the change store."""
+    """Give the base store the columns of the change store, if only the change store was altered.
+
+    An alteration by another program may reach only the change store.
+    """
     change = pair.change.load().metadata
     commit_metadata(pair.base, lambda base: adopted_columns(base.metadata, change))
 
@@ -90,7 +93,10 @@ def _adopt_columns(pair: StorePair) -> None:
 def _alter_change_store(
     pair: StorePair, loaded: LoadedPair, alteration: Alteration, digest: str
 ) -> bool:
-    """Commit the altered change store; return False if the alteration changes nothing."""
+    """Commit the altered change store; return False if the alteration changes nothing.
+
+    Raise ``_AlteredMeanwhile`` if another program has altered the table since it was ``loaded``.
+    """
     _require_allowed(pair.base.uri, loaded, alteration)
     base = _with_uses_of_both(loaded)
     wanted = altered(base, pair.base.uri, alteration, loaded.change.metadata.last_column_id)
@@ -134,7 +140,6 @@ def _with_uses_of_both(loaded: LoadedPair) -> TableMetadata:
 
 
 def _is_as_planned(plan: LoadedPair, base: LoadedMetadata, change: LoadedMetadata) -> bool:
-    """Return True if the columns and the newest alteration of both stores are as in the plan."""
     return all(
         (now.metadata.schema.fields, now.metadata.properties.get(ALTERED))
         == (then.metadata.schema.fields, then.metadata.properties.get(ALTERED))

@@ -125,7 +125,7 @@ def _of_uuids(column: pa.Array) -> _Codes:
 
 
 def _of_bytes(column: pa.Array) -> _Codes:
-    """Hash signed bytes from the end to the beginning, as a ByteBuffer does."""
+    """Hash signed bytes from the end to the beginning, as Java's ``ByteBuffer`` does."""
     is_fixed = pa.types.is_fixed_size_binary(column.type)
     data, starts, ends = _fixed_spans(column) if is_fixed else byte_spans(column)
     first, last = (int(starts[0]), int(ends[-1])) if len(starts) else (0, 0)
@@ -134,7 +134,7 @@ def _of_bytes(column: pa.Array) -> _Codes:
 
 
 def _of_strings(column: pa.Array) -> _Codes:
-    """Hash the UTF-16 units of each text."""
+    """Hash the UTF-16 units of each text, as Java's ``String`` does."""
     data, starts, ends = byte_spans(column)
     first, last = (int(starts[0]), int(ends[-1])) if len(starts) else (0, 0)
     content, starts, ends = data[first:last], starts - first, ends - first

@@ -82,7 +82,10 @@ def maintain_mixed(
 
 
 def _compact(subject: MaintainedPair, request: MaintainRequest) -> StepReport:
-    """Merge the changes and small files that are due by the table properties."""
+    """Merge the changes and small files that are due by the table properties.
+
+    A dry run only plans.
+    """
     if request.dry_run:
         now_millis = subject.environment.now_millis()
         plan = plan_merge(subject.load, "minor", now_millis)

@@ -110,7 +110,6 @@ def metrics_modes(
 
 
 def _leaves(kind: Type) -> Iterator[int]:
-    """Yield the ids of the primitive fields; the fields of a level precede nested fields."""
     inner = [*inner_fields(kind)]
     yield from (field.id for field in inner if isinstance(field.type, PrimitiveType))
     for field in inner:

@@ -148,7 +148,10 @@ class TableWriter:
             self._close(key)
 
     def _file(self, key: _Key, partition: pa.StructArray) -> DataFile:
-        """Return the open file of a partition; open one if there is none."""
+        """Return the open file of a partition; open one if there is none.
+
+        If too many files are open, first close the one that was opened first.
+        """
         if key not in self._open:
             if len(self._open) >= _MOST_OPEN:
                 self._close(next(iter(self._open)))
@@ -173,8 +176,9 @@ class TableWriter:
 
 
 def _row_groups(rows: pa.Table, size: int, most: int) -> Iterator[pa.Table]:
-    """Yield the rows in groups of about ``most`` bytes; ``size`` is the number of bytes of all
-    rows.
+    """Yield the rows in groups of about ``most`` bytes.
+
+    ``size`` is the number of bytes of all rows.
     """
     count = max(rows.num_rows * most // max(size, 1), 1)
     for start in range(0, rows.num_rows, count):

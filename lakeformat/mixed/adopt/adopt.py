@@ -163,7 +163,10 @@ def publish_adoption(adoption: Adoption, change_identifier: str) -> None:
 
 @dataclass(slots=True)
 class _Adopt:
-    """Makes the snapshot with the empty record, and sets the properties."""
+    """Builds the commit that makes an Iceberg table the base store of a Mixed table.
+
+    The commit adds the record of merged changes, which is empty, and changes table properties.
+    """
 
     adoption: Adoption
     change_identifier: str
@@ -257,7 +260,7 @@ def _require_no_consumers(handle: TableHandle, argument: str) -> None:
 
 
 def _require_current_spec(metadata: TableMetadata, plan: FilePlan) -> None:
-    """Raise ``InvalidRequestError`` for files of another partition spec.
+    """Raise ``InvalidRequestError`` if a live file has another partition spec than the current one.
 
     A delete applies only to its own partition, so it would miss rows in such files.
     """

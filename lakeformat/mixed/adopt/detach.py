@@ -217,7 +217,6 @@ def _require_no_consumers(pair: StorePair, name: str) -> None:
 
 
 def _waiting(state: MixedState) -> list[StoreFile]:
-    """Return the files of the change store whose changes are not merged."""
     return [
         each
         for each in change_files(state.change, plan_files(state.change))

@@ -152,13 +152,16 @@ class BegunBatch:
         return f"the batch with transaction {self.transaction} on {self.pair.base.uri}"
 
     def _began_in(self, change: LoadedMetadata) -> bool:
-        """Return False if another table now has the name of the change store."""
+        """Return True if ``change`` is the change store in which this batch began.
+
+        Return False if another table now has its name.
+        """
         return change.metadata.table_uuid == self.state.change.metadata.table_uuid
 
     def _require_may_change(self, base: Base, entries: pa.Table) -> None:
-        """Raise an error if the files of ``entries`` may not be committed as changes of this batch.
+        """Check that the files of ``entries`` may be committed as changes of this batch.
 
-        It is ``LockUnavailableError`` if this batch has ended, and ``CommitConflictError`` for a
+        Raise ``LockUnavailableError`` if this batch has ended. Raise ``CommitConflictError`` for a
         conflict with another commit, such as one that has merged newer changes.
         """
         self.require_open(base.loaded)
@@ -241,9 +244,10 @@ def _empty_change(base: Base, more: dict[str, str]) -> FileChange:
 
 
 def _base_at(base: LoadedMetadata, begin: Snapshot) -> Snapshot | None:
-    """Return the newest base snapshot whose merged changes are all older than the start of a batch.
+    """Return the newest base snapshot that has merged only changes older than ``begin``.
 
-    None if the store has no such snapshot. An expiry keeps this snapshot while the batch is open.
+    ``begin`` is the change snapshot with which a batch began. Return None if the base store has no
+    such snapshot. An expiry keeps the snapshot while the batch is open.
     """
     for each in base.metadata.ancestry(base.metadata.current_snapshot_id):
         merged = optimized_sequences(base, each).sequences

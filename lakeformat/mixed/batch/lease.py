@@ -97,7 +97,7 @@ class Lease:
                 )
 
     def _write(self, expires_millis: int) -> bool:
-        """Store a new end of the lease; return False if another holder has taken it over."""
+        """Renew the lease until ``expires_millis``; return False if another holder took it over."""
         return self._leases.renew(replace(self._stored, expires_millis=expires_millis))
 
     def _renew_in_turns(self) -> None:

@@ -87,9 +87,9 @@ class LeaseFiles:
         return self._storage.uri(self._path(number))
 
     def _create(self, lease: StoredLease) -> bool:
-        """Create the file, and its directory; return False if the file exists.
+        """Create the lease file, and its directory if missing; return False if the file exists.
 
-        Errors as in ``take``, and ``NotFoundError`` if the table was dropped meanwhile.
+        Raise the errors of ``take``, and ``NotFoundError`` if the table was dropped meanwhile.
         """
         storage, path = self._storage, self._path(lease.number)
         try:

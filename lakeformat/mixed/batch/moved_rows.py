@@ -98,7 +98,10 @@ class MovedRows:
 
 
 def _differs(old: list[pa.Array], new: list[pa.Array]) -> pa.Array | None:
-    """Return a mask of the rows whose partition values differ; None without partitions."""
+    """Return a mask of the rows whose partition values differ; two nulls are equal.
+
+    Return None if the table has no partition columns.
+    """
     found = None
     for before, after in zip(old, new, strict=True):
         both_null = pc.and_(pc.is_null(before), pc.is_null(after))

@@ -179,7 +179,6 @@ def _begun(state: MixedState, now_millis: int) -> list[OpenBatch]:
 
 
 def _committed(state: MixedState) -> set[int]:
-    """Return the transactions of the files of the change store, and of the overwrites."""
     found = {each.transaction for each in change_files(state.change, plan_files(state.change))}
     return found | _overwritten_in(_history(state.base))
 
@@ -198,7 +197,7 @@ def _numbers(text: str) -> set[int]:
 
 
 def _main(store: TableMetadata) -> Iterator[Snapshot]:
-    """Yield the current snapshot of a store and its ancestors that have not expired."""
+    """Yield the snapshots of the branch main that have not expired, newest first."""
     return store.ancestry(store.current_snapshot_id)
 
 

@@ -252,7 +252,7 @@ class OverwriteChange:
         return replaced, [each for each in stored if each.path not in chosen]
 
     def _require_no_other_overwrite(self, base: Base) -> None:
-        """Raise ``CommitConflictError`` if another batch has, or may have, overwritten rows.
+        """Raise ``CommitConflictError`` if a batch may have overwritten rows since this one began.
 
         This batch must not replace the rows of the other one.
         """
@@ -271,10 +271,10 @@ class OverwriteChange:
         touched: set[str],
         changes: list[StoreFile],
     ) -> None:
-        """Check that the partitions' changes since the batch began still exist, to be merged again.
+        """Check that the changes to the ``touched`` partitions since the batch began still exist.
 
-        Raise ``SnapshotExpiredError`` if some were deleted, and ``CommitConflictError`` if an older
-        batch has changed the partitions meanwhile.
+        They must be merged again after the overwrite. Raise ``SnapshotExpiredError`` if some were
+        deleted, and ``CommitConflictError`` if an older batch has changed the partitions meanwhile.
         """
         transaction = self.batch.transaction
         for each in changes:
@@ -321,8 +321,8 @@ def _partitions(
 ) -> set[str]:
     """Return the paths of the partitions of manifest entries and of changes.
 
-    Raise ``UnsupportedError`` if two partitions have one path, because the record has one entry for
-    both.
+    Raise ``UnsupportedError`` if two partitions have one path, because the record of merged changes
+    has one entry for both.
     """
     found = {each.partition: {each.values} for each in changes}
     for each in changes:

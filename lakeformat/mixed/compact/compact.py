@@ -77,7 +77,10 @@ class _NodeCompaction:
     _published: PublishedChange | None = None
 
     def until_done(self) -> MixedCompactReport:
-        """Work until the tasks of a plan are published, or nothing is due."""
+        """Plan and merge until the tasks of a plan are published, or nothing is due.
+
+        Return the report.
+        """
         carry_out(
             Steps(
                 name=f"compaction of {self.pair.base.uri}",
@@ -116,7 +119,10 @@ class _NodeCompaction:
         self._report_progress()
 
     def _finish(self) -> None:
-        """Publish all tasks; if that fails, delete their files, unless the outcome is unknown."""
+        """Publish the results of all tasks in one commit.
+
+        If the commit fails, delete their files, unless its outcome is unknown.
+        """
         plan, made, self._made = self._plan, self._made, []
         assert plan is not None
         change = MergeCommit(plan, self.pair.change, made, self.pair.base.environment)

@@ -261,12 +261,11 @@ def plan_merge(load: LoadState, strategy: str, now_millis: int) -> MixedCompactP
 def _merged_alone(
     nodes: NodesToMerge, plan: OptimizingPlan, strategy: str, settings: OptimizingSettings
 ) -> dict[str, int]:
-    """Return the highest sequence number of lone deletes, which delete no row, by partition;
-    partitions with other changes are left out.
+    """Return, by partition, the highest sequence number of the deletes that delete no row.
 
-    A minor compaction records lone deletes as merged only if it has other work, or if there are
-    many. Without this record they would use up the number of files that one optimizing merges, and
-    would never be removed.
+    Partitions with other changes are left out. A minor compaction records such lone deletes as
+    merged only if it has other work, or if there are many. Without this record they would use up
+    the number of files that one optimizing merges, and would never be removed.
     """
     is_due = plan.type is not None or strategy == "full"
     if not is_due and len(nodes.lone_deletes) < settings.minor_file_count:
@@ -284,7 +283,6 @@ def _merged_alone(
 
 
 def _waiting(state: MixedState) -> int:
-    """Return the number of files of inserts that are not merged yet."""
     return sum(
         each.kind is FileKind.INSERT and each.sequence > state.merged.sequence(each.partition)
         for each in change_files(state.change, plan_files(state.change))

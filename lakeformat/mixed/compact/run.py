@@ -96,9 +96,10 @@ class MergeWork:
         )
 
     def _deletes(self, unit: MergeUnit, scan: MixedScan) -> list[pa.Table]:
-        """Write the positions of deleted rows of the files that remain.
+        """Write position deletes for the deleted rows of the files that ``unit`` does not rewrite.
 
-        Return the manifest entries of the new position delete files.
+        Return the manifest entries of the new position delete files; an empty list if no row of
+        these files was deleted.
         """
         found = [*self._positions(unit, scan)]
         if not found:

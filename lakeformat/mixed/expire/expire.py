@@ -147,11 +147,6 @@ def without_changes(state: MixedState, expired: Collection[int]) -> MixedState:
 
 
 def _of_store(request: MixedExpiryRequest, age_millis: int, least: int) -> ExpiryRequest:
-    """Return the request for one store.
-
-    If ``request`` has no ``older_than``, ``age_millis`` is used; if it has no ``retain_min``,
-    ``least`` is used.
-    """
     older_than = request.older_than
     return ExpiryRequest(
         timedelta(milliseconds=age_millis) if older_than is None else older_than,

@@ -90,7 +90,7 @@ def remove_merged_changes(handle: TableHandle, merged: MergedChanges) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Ages:
-    """The times of the commits of the change store by sequence number, both ascending."""
+    """The sequence numbers of the commits of the change store, ascending, with their times."""
 
     numbers: Sequence[int]
     times: Sequence[int]

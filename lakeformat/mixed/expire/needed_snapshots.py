@@ -71,8 +71,9 @@ class NeededSnapshots:
         return (needed | _with_records(metadata, kept)).intersection(expired)
 
     def _of_flink(self, history: Iterable[Snapshot]) -> Iterator[Snapshot]:
-        """Yield the newest snapshot with a checkpoint, if it is not older than ``flink_age``: a
-        Flink job that restarts looks for it.
+        """Yield the newest snapshot of a Flink checkpoint, if it is not older than ``flink_age``.
+
+        A Flink job that restarts looks for this snapshot.
         """
         newest = next((each for each in history if _FLINK_CHECKPOINT in each.summary), None)
         if newest and self.now_millis - newest.timestamp_ms <= self.settings.flink_age:

@@ -188,7 +188,6 @@ def _reasons(
 
 
 def _newest(*stores: LoadedMetadata) -> int | None:
-    """Return the id of the newest snapshot of both stores; None if they have none."""
     heads = [each.metadata.current_snapshot for each in stores]
     found = [(each.timestamp_ms, each.snapshot_id) for each in heads if each is not None]
     return max(found)[1] if found else None

@@ -213,13 +213,19 @@ class _Rules:
 
     @property
     def is_by_size(self) -> bool:
-        """True if only the sizes of files decide."""
+        """True if only the sizes of files decide that an optimizing is due.
+
+        They decide if ``size_tolerance`` is above 0 and the last minor optimizing is not older than
+        ``fallback_interval``.
+        """
         is_over = self._reached(self.settings.fallback_interval, self.last.minor)
         return self.settings.size_tolerance > 0 and not is_over
 
     def sizes_are_uneven(self, counts: _Counts) -> bool:
-        """Return True if undersized segments fill a file, and the root mean square of the bytes by
-        which files are below ``min_target_size`` reaches ``size_tolerance``.
+        """Return True if the files are too small on average, and undersized segments fill a file.
+
+        The average is the root mean square of the bytes by which files are below
+        ``min_target_size``. Files are too small if it reaches ``size_tolerance``.
         """
         least = self.settings.min_target_size
         squares = sum(max(least - each, 0) ** 2 for each in counts.sizes)
@@ -297,8 +303,9 @@ class _Rules:
         return self.is_enough(counts) or counts.rewritten > 0
 
     def is_enough(self, counts: _Counts) -> bool:
-        """Return True if undersized segments fill a file, and the two smallest of them fit into one
-        file.
+        """Return True if the undersized segments together reach the target size of a file.
+
+        The two smallest of them must also fit into one file.
         """
         target, sizes = self.settings.target_size, sorted(counts.undersized_sizes)
         return sum(sizes) >= target and len(sizes) > 1 and sum(sizes[:2]) <= target

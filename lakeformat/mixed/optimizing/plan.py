@@ -185,7 +185,6 @@ class _Decided:
 
     @property
     def nodes(self) -> dict[str, TreeNode]:
-        """The node of each file, by path."""
         return {
             each.path: file.node for each, (file, _) in zip(self.files, self.stored, strict=True)
         }
@@ -261,7 +260,8 @@ def _partition_file(file: StoreFile, split: NodeSplit) -> PartitionFile:
 def _tasks(of: _Decided, kept: Collection[str]) -> Iterator[OptimizingTask]:
     """Yield the tasks: first those of undersized segments, then those of all other files.
 
-    An undersized segment that is alone in its node is not rewritten.
+    An undersized segment that is alone in its node is not rewritten. If it has deletes, only these
+    are merged.
     """
     nodes, with_deletes = of.nodes, of.with_use(FileUse.DELETES)
     for node, group in _by_subtree(of.with_use(FileUse.UNDERSIZED), nodes):

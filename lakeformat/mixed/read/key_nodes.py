@@ -61,7 +61,7 @@ class NodeFilter:
 
 
 def _values(field: Field, conditions: Conjunction) -> list[Value] | None:
-    """Return the values of a key column that a row can have; None if they are not known."""
+    """Return the only values that ``conditions`` allow in a key column; None if unknown."""
     if not isinstance(field.type, PrimitiveType) or field.type.name not in _EXACT:
         return None
     for test in conditions:

@@ -79,7 +79,9 @@ class _NodeRows:
     """The positions of the rows that earlier parts of the deletes delete, by path of the file."""
 
     def live(self, part: DeletePart, wanted: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-        """Stream columns of the rows that neither these deletes nor earlier ones delete."""
+        """Yield the columns ``wanted`` of the rows that neither ``part`` nor an earlier part
+        deletes.
+        """
         fields = self._fields(wanted)
         every = (rows for file in self.files for rows in self._rows(file, fields))
         for rows in read_ahead(_joined(every)):
@@ -90,7 +92,10 @@ class _NodeRows:
                 yield left
 
     def leave_out(self, part: DeletePart) -> None:
-        """Note the positions of the rows that these deletes delete."""
+        """Record the positions of the rows that the deletes of ``part`` delete.
+
+        Later reads skip these rows.
+        """
         fields = self._fields((POSITION,))
         for file in self.files:
             found = DeletionVector.of_parts(
@@ -101,7 +106,10 @@ class _NodeRows:
             self.left_out[file.path] = found if known is None else known.merged(found)
 
     def _fields(self, wanted: Sequence[Field]) -> list[Field]:
-        """Return the columns to read of a change: the wanted ones first, the offset last."""
+        """Return the columns to read from a file of changes: first ``wanted``, last the offset.
+
+        Files of the base store have no offset.
+        """
         versions = () if self.version is None else (self.version,)
         needed = (*self.key, *versions, *((POSITION,) if self.left_out else ()))
         fields = {each.id: each for each in wanted}
@@ -136,7 +144,10 @@ def _kept(positions: pa.Array, left_out: DeletionVector) -> Mask:
 
 
 def _joined(every: Iterable[_Rows]) -> Iterator[_Rows]:
-    """Yield rows, and join the rows of small files: each search of keys costs some time."""
+    """Yield the rows, with the rows of small files of changes joined.
+
+    Each search of keys has a cost that does not depend on the number of rows.
+    """
     held: list[_Rows] = []
     count = 0
     for rows in every:

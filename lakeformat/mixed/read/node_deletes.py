@@ -85,7 +85,10 @@ class NodeDeletes:
         self._known = {path: pa.concat_tables(tables) for path, tables in found.items()}
 
     def _rows(self, files: Sequence[StoreFile]) -> Iterator[tuple[StoreFile, pa.Table]]:
-        """Yield the keys and offsets of the rows of each file, by transaction."""
+        """Yield each file with the keys and offsets of its rows, in the order of transactions.
+
+        A file is yielded once for each batch that is read.
+        """
         known = self._known
         for each in sorted(files, key=lambda file: (file.transaction, file.path)):
             if each.path in known:

@@ -181,8 +181,9 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
 
 
 def _require_known_merges(state: MixedState, changes: Iterable[StoreFile]) -> None:
-    """Raise ``UnsupportedError`` for merged changes of two partitions that share one entry of the
-    record.
+    """Raise ``UnsupportedError`` if two partitions with merged changes have the same path.
+
+    They share one entry of the record of merged changes.
     """
     if any(_NULL in each.partition and _is_merged(state, each) for each in changes):
         stored = change_files(state.change, plan_files(state.change))
@@ -202,9 +203,9 @@ def _is_merged(state: MixedState, change: StoreFile) -> bool:
 
 
 def _require_own_paths(state: MixedState, files: Iterable[StoreFile], remedy: str) -> None:
-    """Raise ``UnsupportedError`` for files of two partitions with one path.
+    """Raise ``UnsupportedError`` if two partitions of ``files`` have the same path.
 
-    The record of merged changes has one entry for both.
+    The record of merged changes has one entry for both. ``remedy`` ends the message.
     """
     known: dict[str, str] = {}
     for each in files:
@@ -217,7 +218,7 @@ def _require_own_paths(state: MixedState, files: Iterable[StoreFile], remedy: st
 
 
 def _require_one_path(state: MixedState, files: Iterable[StoreFile]) -> None:
-    """Raise ``UnsupportedError`` for files of one partition with two paths.
+    """Raise ``UnsupportedError`` if the files of one partition have two paths.
 
     The record of merged changes has an entry for each path.
     """
@@ -232,7 +233,7 @@ def _require_one_path(state: MixedState, files: Iterable[StoreFile]) -> None:
 
 
 def _require_one_spec(state: MixedState, plans: Sequence[FilePlan]) -> None:
-    """Raise ``UnsupportedError`` for files of several partition specs.
+    """Raise ``UnsupportedError`` if the files have several partition specs.
 
     A delete applies only to its own partition.
     """
@@ -290,7 +291,6 @@ def _by_node(files: Iterable[StoreFile]) -> _ByNode:
 
 
 def _sharing_keys(files: _ByNode, values: str, node: TreeNode) -> Iterator[StoreFile]:
-    """Yield the files of a partition that may have keys of a node."""
     for other, listed in files.get(values, {}).items():
         if node.may_share_keys(other):
             yield from listed

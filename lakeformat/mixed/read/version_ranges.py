@@ -56,7 +56,7 @@ class VersionRanges:
 
 
 def _may_exceed(base: KeyRange, least: Any) -> bool:
-    """Return False if no version of a base file is larger than ``least``.
+    """Return True if ``base``, a base file's range, may have a version larger than ``least``.
 
     ``least=None`` is smaller than every version.
     """

@@ -160,8 +160,9 @@ class StorePair:
             )
 
     def _require_same_columns(self, pair: LoadedPair) -> None:
-        """Raise ``CorruptTableError`` if a schema change was made in one store alone, or
-        differently.
+        """Raise ``CorruptTableError`` if a column of the base store differs in the change store.
+
+        A schema change then reached only one store.
         """
         field = _first_difference(pair)
         if field is None:
@@ -206,11 +207,6 @@ def _key_names(loaded: LoadedMetadata) -> list[str]:
 
 
 def _first_difference(pair: LoadedPair) -> Field | None:
-    """Return the first column of the base store that the change store lacks, or has with another
-    name or type.
-
-    None if the columns are the same.
-    """
     theirs = {each.id: (each.name, each.type) for each in pair.change.metadata.schema.fields}
     for field in pair.base.metadata.schema.fields:
         if theirs.get(field.id) != (field.name, field.type):

@@ -131,7 +131,11 @@ def _position(history: MixedHistory, end: WindowEnd) -> Position:
 def _following(
     history: MixedHistory, after: Position, upto: Position | None, consumer: str | None
 ) -> Sequence[MixedSnapshot]:
-    """Return the snapshots after a position; raise ``NotFoundError`` if some are missing."""
+    """Return the snapshots after the position ``after``, up to ``upto``.
+
+    Raise ``NotFoundError`` if some have expired or were rolled back. ``consumer`` is the consumer
+    to name in the message.
+    """
     since = history.since(after, upto)
     if not (since.missed or since.rewound):
         return since.snapshots
@@ -157,7 +161,7 @@ def _with_changes(
 
 
 def _require_known(history: MixedHistory, snapshot: MixedSnapshot) -> None:
-    """Raise ``UnsupportedError`` for a commit whose changes no store has."""
+    """Raise ``UnsupportedError`` for an overwrite or an adoption: no store has its changes."""
     if snapshot.store == "base" and snapshot.commit_kind != _REWRITE:
         after = snapshot.position
         raise UnsupportedError(

@@ -107,8 +107,9 @@ class _NodeChangesReader:
             yield found
 
     def _in_order(self, files: Sequence[StoreFile]) -> tuple[pa.RecordBatch, Mask]:
-        """Return the rows of files by version and offset, a delete before an insert with the same
-        numbers, and a mask of the inserts.
+        """Return the rows of files by version and offset, and a mask of the inserts.
+
+        A delete precedes an insert with the same version and offset.
         """
         fields = (*self.asked.schema.fields, FILE_OFFSET)
         deletes, inserts = (
@@ -164,8 +165,10 @@ class _NodeChangesReader:
     def _kinds(
         self, rows: pa.RecordBatch, is_insert: Mask
     ) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Mask]:
-        """Return the kind of each row as a code, and a mask that excludes the deletes that only
-        make room for an insert, because their values are unknown.
+        """Return the kind of each row as a code, and a mask of the rows to deliver.
+
+        The mask leaves out deletes that only make room for an insert, because their values are
+        unknown.
         """
         codes = np.where(is_insert, _INSERTED, _DELETED)
         is_pair = np.zeros(len(codes), np.bool_)
@@ -180,7 +183,7 @@ class _NodeChangesReader:
         return codes, is_known
 
     def _is_blank(self, rows: pa.RecordBatch) -> Mask:
-        """Return a mask of the rows that have only the values that a delete needs."""
+        """Return a mask of the rows with a null in every column that a delete can lack."""
         found = np.ones(rows.num_rows, np.bool_)
         for name in self.optional & {*rows.schema.names}:
             found &= rows.column(name).is_null().to_numpy(zero_copy_only=False)

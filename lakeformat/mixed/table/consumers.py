@@ -70,7 +70,7 @@ class MixedConsumers(PositionConsumers):
         self._existing(self._history(), consumer_id, place)
 
     def _existing(self, history: MixedHistory, consumer_id: str, place: Position) -> Position:
-        """Return the position; raise ``InvalidRequestError`` if changes after it cannot be read."""
+        """Return ``place``; raise ``InvalidRequestError`` if changes after it cannot be read."""
         since = history.since(place, None)
         if since.missed or since.rewound:
             why = "snapshots after it have expired" if since.missed else "no such position exists"

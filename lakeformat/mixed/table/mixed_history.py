@@ -260,7 +260,10 @@ class MixedHistory:
         )
 
     def _rewound(self, position: Position) -> bool:
-        """Return True if a store no longer has a snapshot of the position, after a rollback."""
+        """Return True if a rollback removed a snapshot of the position, or if it never existed.
+
+        Snapshots that only expired do not count.
+        """
         if any(
             mine > newest for mine, newest in zip(position.numbers, self.head.numbers, strict=True)
         ):
@@ -294,8 +297,9 @@ class MixedHistory:
     def _seen_between(
         self, snapshot: MixedSnapshot, first: tuple[int, ...], last: tuple[int, ...]
     ) -> MixedSnapshot:
-        """Return a snapshot with the position of a reader that has read from ``first`` up to this
-        snapshot.
+        """Return ``snapshot`` with its position limited to the numbers from ``first`` to ``last``.
+
+        This is the position of a reader that began at ``first`` and has read up to this snapshot.
         """
         places = zip(snapshot.position.numbers, first, last, strict=True)
         numbers = tuple(min(max(mine, low), high) for mine, low, high in places)

@@ -33,7 +33,7 @@ __all__ = ["read_only_store"]
 
 
 class _StorePointer:
-    """Reads the metadata of a store, and publishes none."""
+    """Reads the metadata of a store, and refuses to publish new metadata."""
 
     def __init__(self, pointer: MetadataPointer, store: str) -> None:
         self._pointer = pointer
@@ -54,7 +54,6 @@ class _StorePointer:
         )
 
     def turn(self) -> AbstractContextManager[None]:
-        """Return a context manager that takes no lock."""
         return nullcontext()
 
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> NoReturn:
@@ -76,13 +75,12 @@ class _BaseStore(IcebergTable):
 
     @property
     def kind(self) -> str:
-        """The store, for messages."""
         return "the base store of a Mixed table"
 
     @property
     def consumers(self) -> NoReturn:
-        """Raise ``UnsupportedError``: a consumer of the store would be taken for one of the Mixed
-        table, and the reverse.
+        """Raise ``UnsupportedError``, because the Mixed table keeps its consumers in the same
+        directory.
         """
         raise refuse_operation(self, "consumers")
 

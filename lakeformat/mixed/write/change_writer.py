@@ -99,8 +99,9 @@ class ChangeWriter(NodeWriter):
 
 
 def _with_level(change: LoadedMetadata) -> LoadedMetadata:
-    """Return the change store with a low level of compression, unless a property sets one: the next
-    optimizing writes the rows of its files again.
+    """Return the change store with a low level of compression, unless a property sets one.
+
+    The next optimizing writes the rows of its files again.
     """
     metadata = change.metadata
     properties = {_LEVEL: _FAST, **metadata.properties}

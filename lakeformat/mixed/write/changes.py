@@ -125,8 +125,10 @@ class ChangesOf:
     def _in_whole_pairs(
         self, rows: pa.RecordBatch, kinds: Kinds, numbers: range, *, is_end: bool
     ) -> tuple[pa.RecordBatch, Kinds, range]:
-        """Return the arguments with the row that was held back; hold back a last ``-U`` row, unless
-        ``is_end``.
+        """Return the arguments, after the row that the last call held back.
+
+        Unless ``is_end``, a ``-U`` row at the end is held back, because its ``+U`` row may begin
+        the next batch.
         """
         if self._held is not None:
             rows = pa.concat_batches([self._held, rows])
@@ -149,10 +151,10 @@ class ChangesOf:
         return found
 
     def _deletes(self, rows: pa.RecordBatch, retracts: Mask, deleting: Mask) -> pa.RecordBatch:
-        """Return the rows of deletes.
+        """Return the rows in the mask ``deleting``, as they are written to files of deletes.
 
-        A delete that only makes room for an insert has only values of the key and the partition,
-        because the deleted values are unknown.
+        A delete that only makes room for an insert has nulls in all optional columns, because the
+        deleted values are unknown.
         """
         chosen = _chosen(rows, deleting)
         if retracts[deleting].all():

@@ -140,7 +140,6 @@ class NodeWriter(TableWriter):
 
 
 def _is_same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
-    """Return True if both columns are the same memory."""
     if left.type != right.type or left.num_chunks != right.num_chunks:
         return False
     return all(map(_has_same_memory, left.chunks, right.chunks))

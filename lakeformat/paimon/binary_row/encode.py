@@ -138,8 +138,9 @@ def _encode_field(
 
 
 def _encode_slot(value: Value, data_type: DataType, items: _Items) -> bytes:
-    """Return the bytes of a value's slot; a number may be shorter than 8 bytes, and the caller pads
-    it.
+    """Return the bytes of a value's slot.
+
+    The bytes of a number may be shorter than 8; the caller pads them.
     """
     if not isinstance(data_type, AtomicType):
         return items.refer(encode_item(value, data_type))

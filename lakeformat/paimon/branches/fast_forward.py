@@ -129,7 +129,7 @@ def _newer(
 
 
 def _has(handle: TableHandle, source: TableLayout, number: int) -> bool:
-    """Return True if main and the branch have the same snapshot with this number."""
+    """Return True if main and the branch have the same snapshot with the id ``number``."""
     theirs = read_snapshot_if_present(handle.storage, source, number)
     return theirs is not None and theirs == read_snapshot_if_present(
         handle.storage, handle.layout, number

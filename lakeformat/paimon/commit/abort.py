@@ -43,9 +43,10 @@ def abort_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> li
 
 
 def _require_some(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Raise InvalidRequestError if no file exists: the messages probably belong to another table.
+    """Raise InvalidRequestError if no file of ``messages`` exists.
 
-    If only some files are missing, log a warning: an earlier abort was probably interrupted.
+    The messages then probably belong to another table. If only some files are missing, log a
+    warning: an earlier abort was probably interrupted.
     """
     paths = list(written_paths(handle, messages))
     there = are_there(paths)

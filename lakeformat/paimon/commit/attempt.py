@@ -326,8 +326,8 @@ class Attempts:
         """Return the id of the newest schema.
 
         If an append was written with an older schema, raise CommitConflictError for a new file with
-        another bucket count than its partition has; an empty partition gets the bucket count of the
-        newest schema.
+        another bucket count than its partition has. An empty partition must get the bucket count of
+        the newest schema.
         """
         newest = self._same.schema_id(head)
         if newest != self.handle.schema.id and self.intent.kind is CommitKind.APPEND:

@@ -57,7 +57,8 @@ class BaseFiles:
         """Return the delta manifests of the snapshots since the last call of ``at``.
 
         Return None if all manifests must be read: at the first call, and after an OVERWRITE, an
-        expiry or a rollback, after which a snapshot of another history may have the same number.
+        expiry or a rollback. After a rollback a snapshot of another history may have the same
+        number.
         """
         if self._head is None or self._head.id > head.id:
             return None

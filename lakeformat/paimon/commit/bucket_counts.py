@@ -87,8 +87,9 @@ class BucketCounts:
         return self._read[name]
 
     def _check_all(self, head: Snapshot, changes: SnapshotDelta) -> None:
-        """Compare with the bucket counts of all live files of the changed partitions; raise
-        CommitConflictError for a difference.
+        """Raise CommitConflictError if the files of a changed partition have two bucket counts.
+
+        The entries of all live files of these partitions are compared with the new ones.
         """
         live = in_partitions(self.who.handle, changes.partitions()).at(head)
         check_buckets(self.who, head, ManifestColumns.concat([live, changes.table]))

@@ -110,7 +110,6 @@ class _Merging:
         return self.merge
 
     def pick_newest(self) -> ManifestMerge | None:
-        """Choose the manifests of the newest snapshot to merge; None if none must be merged."""
         storage, layout = self.handle.storage, self.handle.layout
         head = latest_snapshot(storage, layout)
         return None if head is None else self.pick(manifests_of(storage, layout, head))
@@ -125,7 +124,7 @@ class _Merging:
         return SnapshotDelta()
 
     def report(self) -> CompactManifestsReport:
-        """Return a report with the numbers before the merge."""
+        """Return a report with the numbers before the merge, and that of the manifests to merge."""
         size = sum(manifest.file_size for manifest in self.before)
         runs = self.merge.runs if self.merge is not None else ()
         return CompactManifestsReport(

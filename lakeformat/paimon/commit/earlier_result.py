@@ -98,7 +98,10 @@ def find_replay(
 def _is_compaction_alone(
     handle: TableHandle, messages: Sequence[CommitMessage], overwrite: Replacement
 ) -> bool:
-    """Return True if the messages only compact, and ``overwrite`` therefore replaces nothing."""
+    """Return True if the messages have only a compaction, and ``overwrite`` names no partitions.
+
+    ``overwrite`` then replaces nothing.
+    """
     if not isinstance(overwrite, Dynamic | None):
         return False
     is_compaction = not compact_changes(handle, messages).is_empty

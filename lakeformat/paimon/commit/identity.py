@@ -101,9 +101,6 @@ class EarlierCommits:
                 raise self._undecidable(number)
 
     def _is_older(self, snapshot: Snapshot) -> bool:
-        """Return True if a snapshot is older than the first attempt by more than the clocks may
-        differ.
-        """
         since = self.commit.first_try_millis
         return since is not None and snapshot.time_millis < since - CLOCK_SKEW_MILLIS
 

@@ -134,9 +134,11 @@ def pick_queue(
 
 
 def _packs(run: Iterable[DataFileMeta], settings: AppendSettings) -> Iterator[list[DataFileMeta]]:
-    """Yield packs of adjacent files, oldest first.
+    """Yield packs of adjacent files, oldest first, that ``_are_enough`` accepts.
 
-    A pack ends at about the target size, before a file that is not small, or with the last file.
+    A pack ends at about the target size, before a file that is not small, or with the last file. It
+    continues instead if it has too few files, and is left out if these are the last ones. The
+    oldest files of a pack are left out while it has twice the target size or more.
     """
     pack: list[DataFileMeta] = []
     size = 0
@@ -185,9 +187,9 @@ def _behind_large_files(
 def _with_deletions(
     files: Sequence[DataFileMeta], settings: AppendSettings, vectors: Deletions
 ) -> list[AppendPick]:
-    """Return packs of the data files whose deletion vectors are in one index file.
+    """Return a pack for each index file: the data files whose deletion vectors it has.
 
-    A pack is returned if one of its files is small or has many deleted rows.
+    A pack is left out unless one of its files is small or has many deleted rows.
     """
     together: dict[str, list[DataFileMeta]] = {}
     for file in _oldest_first(files):

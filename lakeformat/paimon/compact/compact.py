@@ -239,7 +239,12 @@ class _BucketCompaction:
         return replace(plan, units=tuple(due), not_chosen=left)
 
     def _places_to_plan(self, groups: Groups) -> Places:
-        """Return the buckets that the next round plans, without those that failed."""
+        """Return the buckets that the next round plans.
+
+        They are the buckets that conflicted with another commit, and those that received postponed
+        rows. Compacted buckets are included unless ``ends_at_once`` returns True. Buckets that
+        failed are left out.
+        """
         assert self._planned is not None
         refused_places = {_place(unit) for unit, _ in groups.refused}
         done = {_place(made.unit) for made in groups.published}

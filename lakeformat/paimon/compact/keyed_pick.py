@@ -166,10 +166,6 @@ def _whole(levels: Levels, reason: str) -> Pick:
 
 
 def _unless_done(pick: Pick | None) -> Pick | None:
-    """Return None if the pick has no files, or a single file that is already on the output level.
-
-    Otherwise return the pick.
-    """
     files = [file for run in pick.runs for file in run.files] if pick else []
     if pick is None or not files:
         return None

@@ -128,7 +128,6 @@ def _planned(
 
 
 def _waiting(places: Iterable[tuple[bytes, int]]) -> set[bytes]:
-    """Return the partitions that have a bucket ``bucket-postpone``."""
     return {partition for partition, bucket in places if bucket == POSTPONE_BUCKET}
 
 
