@@ -86,7 +86,10 @@ def _lag(handle: TableHandle, head: Snapshot, targets: Targets | None) -> Reader
 def _in_catalogs(
     handle: TableHandle, newest: LoadedMetadata, targets: Targets | None
 ) -> ReadersLag | None:
-    """Return the lag of all late catalogs as one lag; None if no catalog is late."""
+    """Return the lag of all late catalogs as one lag; None if no catalog is late.
+
+    If the catalogs cannot be checked, return a lag with the reason.
+    """
     try:
         entries = entries_of(handle, targets)
     except LakeError as reason:

@@ -144,7 +144,10 @@ class _Publication:
         return self._report(None)
 
     def _follow(self, newest: LoadedMetadata) -> None:
-        """Point the catalogs to the newest metadata, then delete the oldest files."""
+        """Point the catalogs to the newest metadata, then delete metadata files older than its log.
+
+        Do nothing without catalogs: such files are kept only for them.
+        """
         if self._followers:
             self._followers.show()
             self._versions.delete_unlisted(newest)
@@ -172,7 +175,7 @@ class _Publication:
     def _manifests(self, base: LoadedMetadata) -> pa.Table | None:
         """Return the manifest list of ``base``.
 
-        None if it is damaged, or names files that no publication wrote.
+        Log a warning and return None if it is damaged, or names files that no publication wrote.
         """
         shown = base.metadata.current_snapshot
         assert shown is not None  # ``_base`` found it
@@ -372,7 +375,6 @@ class _Publication:
 
 
 def _number(metadata: LoadedMetadata) -> int:
-    """Return the number of the newest snapshot in the metadata; -1 without a snapshot."""
     number = metadata.metadata.current_snapshot_id
     return -1 if number is None else number
 

@@ -84,7 +84,10 @@ class PublishedDeletes:
 def _parts(
     files: Iterable[tuple[DeletedFile, DeletionVector]],
 ) -> Iterator[Iterator[tuple[DeletedFile, DeletionVector]]]:
-    """Divide the files into parts of at most 1,000; read each part to its end before the next."""
+    """Yield the files in parts of at most 1,000.
+
+    Read each part to its end before you take the next one.
+    """
     rest = iter(files)
     for first in rest:
         yield _with_first(first, islice(rest, _MOST_IN_A_FILE - 1))

@@ -92,8 +92,10 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True)
 class _LeavingFiles:
-    """Chooses the files to remove: data files by their URIs, delete files by that of their data
-    file.
+    """Chooses the files to remove.
+
+    These are the data files with a URI in ``paths``, and the delete files of data files with a URI
+    in ``changed``.
     """
 
     paths: pa.Array

@@ -195,7 +195,6 @@ class PublishedVersions:
             )
 
     def _files(self) -> list[tuple[int, str]]:
-        """Return the number and the path of each metadata file, the highest number first."""
         listed = self.storage.list(f"{self.root}/{METADATA}")
         found = ((version_of(info.path), info.path) for info in listed)
         return sorted(

@@ -87,7 +87,10 @@ def _time_of(
     values: Sequence[str | None],
     rules: ExpireRules,
 ) -> datetime | str:
-    """Return the time of a partition as datetime, or as str the reason why it has none."""
+    """Return the time of a partition as datetime.
+
+    If the partition has no time, return the reason as str.
+    """
     if rules.strategy == UPDATE_TIME:
         return partition.updated or "one of its files has no creation time"
     text = fill_pattern(rules.pattern, dict(zip(schema.partition_keys, values, strict=True)))

@@ -105,5 +105,8 @@ def chosen(
 
 
 def _wall_clock(millis: int) -> datetime:
-    """Return the writer's local time of a ``creation_time``, which is stored as if it were UTC."""
+    """Return ``millis``, the ``creation_time`` of a file, as datetime.
+
+    The format stores the local time of the writer as if it were UTC.
+    """
     return datetime.fromtimestamp(millis / 1000, UTC).replace(tzinfo=None)

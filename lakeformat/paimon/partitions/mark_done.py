@@ -138,7 +138,7 @@ def _checked(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> list[P
 def _one(handle: TableHandle, spec: PartitionSpec, *, allow_empty: bool) -> tuple[str, int]:
     """Return the directory of a partition relative to the table, and the number of its rows.
 
-    Raise NotFoundError if it has no rows, unless ``allow_empty`` is set.
+    Raise NotFoundError if the partition has no rows, unless ``allow_empty`` is True.
     """
     head = latest_snapshot(handle.storage, handle.layout)
     there = chosen(handle, live_partitions(handle, head), [spec])
@@ -183,7 +183,10 @@ def _mark(handle: TableHandle, path: str, actions: Sequence[str]) -> None:
 
 
 def _creation_time(handle: TableHandle, path: str) -> int | None:
-    """Return the time of the first mark in epoch milliseconds; None without a readable mark."""
+    """Return the epoch milliseconds at which the partition ``path`` was first marked as done.
+
+    Return None if its success file is missing or cannot be read.
+    """
     with suppress(NotFoundError, TooLargeError, *NO_JSON, KeyError, TypeError):
         return int(json.loads(handle.storage.read(_success_file(handle, path)))["creationTime"])
     return None

@@ -62,9 +62,11 @@ def has_unique_rows(schema: TableSchema) -> bool:
 
 
 def _is_visible(schema: TableSchema, entry: ManifestEntry, level_zero: bool) -> bool:
-    """Return True if a batch read reads the file; files of postponed rows are excluded.
+    """Return True if a batch read reads the file.
 
-    Raise CorruptTableError if the bucket number is not valid.
+    Files of postponed rows are never read. If ``level_zero`` is True, level-0 files are read even
+    if batch reads of the table skip them. Raise CorruptTableError if the bucket number is not
+    valid.
     """
     if entry.bucket == POSTPONE_BUCKET:
         return False

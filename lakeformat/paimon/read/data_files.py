@@ -104,8 +104,9 @@ class DataFiles:
                 yield _with_constants(batch, wanted, constants) if constants else batch
 
     def _constants(self, entry: ManifestEntry, wanted: Fields) -> dict[str, pa.Array]:
-        """Return the wanted partition columns of an append table's file, each as an array of one
-        value.
+        """Return an array of one value for each wanted partition column of an append table.
+
+        Return an empty dict for a table with a primary key.
         """
         schema = self._handle.schema
         names = {field.name for field in wanted} & set(schema.partition_keys)
@@ -229,8 +230,10 @@ class DataFiles:
 def _with_constants(
     batch: pa.RecordBatch, wanted: Fields, constants: dict[str, pa.Array]
 ) -> pa.RecordBatch:
-    """Return the columns ``wanted`` in their order, with the one-value arrays repeated for each
-    row.
+    """Return a batch of the columns ``wanted``, in their order.
+
+    The value of a column in ``constants`` is repeated for each row. The other columns come from
+    ``batch``.
     """
     schema = to_arrow_schema(wanted)
     arrays = []

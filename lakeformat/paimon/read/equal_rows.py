@@ -52,7 +52,10 @@ def _equal_present(left: pa.Array, right: pa.Array) -> Mask:
 
 
 def _equal_lists(left: pa.Array, right: pa.Array) -> Mask:
-    """Compare lists: same length and equal elements. A map is a list of its entries."""
+    """Return a mask of the rows whose two lists have the same length and equal elements.
+
+    A map is compared as the list of its entries.
+    """
     starts, sizes = _extents(left)
     their_starts, their_sizes = _extents(right)
     equal: Mask = sizes == their_sizes

@@ -75,8 +75,9 @@ def _require_nullable(schema: TableSchema, field: DataField, group: Group) -> No
 
 
 def _side_by_side(streams: list[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
-    """Yield one batch of each stream, all of equal length: the shortest batch decides the
-    length.
+    """Yield one batch of each stream, all of equal length.
+
+    The stream with the fewest buffered rows decides the length.
     """
     rows = [_JoinedRows(stream) for stream in streams]
     while count := min([each.buffered() for each in rows]):
@@ -91,8 +92,9 @@ class _JoinedRows:
         self._batch: pa.RecordBatch | None = None
 
     def buffered(self) -> int:
-        """Read a batch if none is buffered; return the number of buffered rows, 0 at the end of the
-        file.
+        """Return the number of buffered rows; 0 at the end of the file.
+
+        If no row is buffered, read the next batch first.
         """
         while not self._batch and (batch := next(self._batches, None)) is not None:
             self._batch = batch

@@ -282,7 +282,7 @@ def _schema_reader(handle: TableHandle) -> SchemaReader:
 
 
 def _in_commit_order(by_place: Positions, starts: Positions) -> BucketRows:
-    """Sort the groups by the position of their first file.
+    """Return the groups of files, sorted by the position of the first file of each group.
 
     ``by_place`` has the positions of files, group after group; a group begins at each of
     ``starts``.

@@ -252,7 +252,11 @@ class Scan(Results):
         files: tuple[ManifestEntry, ...],
         vectors: Mapping[tuple[bytes, int], tuple[IndexManifestEntry, ...]],
     ) -> list[Split]:
-        """Return the splits of a bucket; a single split for a partition with postponed rows."""
+        """Return the splits of the files of a bucket.
+
+        If the partition has postponed rows, ``files`` are all its files, and one split has them
+        all.
+        """
         places = dict.fromkeys((entry.partition, entry.bucket) for entry in files)
         marks = tuple(entry for place in places for entry in vectors.get(place, ()))
         if any(entry.bucket == POSTPONE_BUCKET for entry in files):
@@ -260,7 +264,10 @@ class Scan(Results):
         return bucket_splits(self._handle.schema, self.snapshot_id, files, marks)
 
     def _enough(self, splits: list[Split]) -> list[Split]:
-        """Return the first splits whose known row counts reach the limit, otherwise all splits."""
+        """Return the first splits whose known row counts together reach the limit.
+
+        Return all splits if their known row counts do not reach it.
+        """
         assert self._limit is not None
         known = 0
         for position, split in enumerate(splits):

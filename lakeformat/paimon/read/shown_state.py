@@ -82,7 +82,8 @@ def _files_from(handle: TableHandle, millis: int | None, decided_by: str) -> Sho
 def _first_at(handle: TableHandle, millis: int) -> Snapshot | None:
     """Return the oldest snapshot committed at or after a time.
 
-    Return None if there is none, or if an older snapshot may have expired.
+    Return None if there is none. Return None, too, if no earlier snapshot exists: then the first
+    snapshot after that time may have expired.
     """
     before = newest_at(handle, millis - 1)
     if before is None:

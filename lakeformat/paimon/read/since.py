@@ -35,7 +35,10 @@ def find_since(
 
 
 def _is_replaced(handle: TableHandle, after: AnyPosition) -> bool:
-    """Return True if, after a rollback, another snapshot has the number of this position."""
+    """Return True if a rollback has reused the number of the position ``after``.
+
+    Return False if the position is without the identity of its snapshot.
+    """
     if not isinstance(after, Position) or after.identity is None:
         return False
     found = read_snapshot_if_present(handle.storage, handle.layout, after.number)

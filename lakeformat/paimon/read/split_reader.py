@@ -108,7 +108,7 @@ class SplitReader:
     def _with_postponed(
         self, postponed: list[ManifestEntry], files: list[ManifestEntry]
     ) -> Iterator[pa.RecordBatch]:
-        """Merge a partition with postponed rows, which count as written last."""
+        """Stream the merged rows of a partition with postponed rows, which count as the newest."""
         engine, order = read_engine(self.schema), merge_order(self.schema)
         needed = engine.needs([*self._looked_at, *order.sequence])
         has_level = supersedes(self.schema.table_options)

@@ -115,8 +115,9 @@ def _is_merged(schema: TableSchema, files: Sequence[ManifestEntry]) -> bool:
 def _in_bucket_order(
     schema: TableSchema, files: Sequence[ManifestEntry]
 ) -> Sequence[ManifestEntry]:
-    """Sort the files of a fixed bucket in the order of their rows; other files keep the commit
-    order.
+    """Return the files in the order in which their rows were written to the bucket.
+
+    Without a fixed number of buckets, return the files unchanged, in commit order.
     """
     if schema.table_options.bucket < 0:
         return files
@@ -126,10 +127,10 @@ def _in_bucket_order(
 def _packs(
     schema: TableSchema, units: Sequence[tuple[ManifestEntry, ...]]
 ) -> Iterator[list[tuple[ManifestEntry, ...]]]:
-    """Yield packs of neighbouring units of at most ``source.split.target-size``; a larger unit is a
-    pack of its own.
+    """Yield packs of consecutive units of at most ``source.split.target-size``.
 
-    The files of a unit are never separated.
+    Each unit counts with at least ``source.split.open-file-cost``. A larger unit is a pack of its
+    own. The files of a unit are never separated.
     """
     options = schema.table_options
     capacity = options.source_split_target_size_bytes

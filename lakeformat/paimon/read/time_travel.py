@@ -125,7 +125,6 @@ def _of_watermark(handle: TableHandle, watermark: int) -> Snapshot:
 
 
 def _snapshots(handle: TableHandle) -> tuple[list[int], Callable[[int], Snapshot | None]]:
-    """Return the ids of the existing snapshots, and a function that reads each of them once."""
     storage, layout = handle.storage, handle.layout
     return snapshot_ids(storage, layout), cache(
         lambda number: read_snapshot_if_present(storage, layout, number)
@@ -133,7 +132,10 @@ def _snapshots(handle: TableHandle) -> tuple[list[int], Callable[[int], Snapshot
 
 
 def _time_of(snapshot: Snapshot | None) -> int:
-    """Return the commit time in epoch milliseconds; for an expired snapshot, the earliest time."""
+    """Return the commit time in epoch milliseconds.
+
+    For an expired snapshot, return a time before all other times.
+    """
     return _BEFORE_ALL if snapshot is None else snapshot.time_millis
 
 

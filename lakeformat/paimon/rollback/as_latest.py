@@ -195,7 +195,6 @@ class _RollbackIdentity:
 
     @classmethod
     def of(cls, handle: TableHandle, commit: CommitId | None, tag: str | None) -> _RollbackIdentity:
-        """Return the user and identifier of ``commit``; without ``commit``, a new user."""
         if commit is not None:
             return cls(commit, commit.user, commit.identifier, tag)
         prefix, unique = handle.options.commit_user_prefix, handle.environment.new_id()

@@ -120,11 +120,11 @@ def _fence(
 def _remove_behind(
     handle: TableHandle, number: int, strays: Sequence[Snapshot], began: int
 ) -> list[int]:
-    """Delete ``strays``, which are in a fence already; return all deleted numbers.
+    """Delete the snapshots ``strays``, which are in a fence already.
 
-    Snapshots that were committed meanwhile on top of a deleted snapshot get a fence and are
-    deleted, too. Only commits on top of the target ``number`` remain. Raise CommitConflictError if
-    the rollback takes too long.
+    Return the numbers of all deleted snapshots. Snapshots that were committed meanwhile on top of a
+    deleted snapshot get a fence and are deleted, too. Only commits on top of the target ``number``
+    remain. Raise CommitConflictError if the rollback takes too long.
     """
     storage, layout, gone = handle.storage, handle.layout, list[int]()
     while strays:
@@ -139,7 +139,10 @@ def _remove_behind(
 
 
 def _require_awake(handle: TableHandle, number: int, began: int) -> None:
-    """Raise CommitConflictError after half of the time for which an expiry respects the fence."""
+    """Raise CommitConflictError if the rollback has taken too long.
+
+    This is half of the time for which an expiry respects the fence.
+    """
     if handle.environment.now_millis() - began > ABANDONED_MILLIS // 2:
         raise CommitConflictError(
             f"the rollback of {handle.uri} to snapshot {number} took so long that its target may "
@@ -148,7 +151,7 @@ def _require_awake(handle: TableHandle, number: int, began: int) -> None:
 
 
 def _strays(handle: TableHandle, kept: int) -> list[Snapshot]:
-    """Return the snapshots after ``kept``, newest first, which must be deleted."""
+    """Return the snapshots to delete: those after ``kept``, newest first."""
     behind = [each for each in snapshot_ids(handle.storage, handle.layout) if each > kept]
     found = (read_snapshot_if_present(handle.storage, handle.layout, n) for n in behind[::-1])
     return [snapshot for snapshot in found if snapshot is not None]

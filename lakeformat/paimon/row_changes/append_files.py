@@ -67,9 +67,10 @@ def take_out_rows(
 
 
 def _groups(handle: TableHandle, found: Sequence[Found]) -> Iterator[Sequence[Found]]:
-    """Return the groups of files to rewrite; the rows of a group are written to the same new files.
+    """Return the groups of files to rewrite.
 
-    In a table with fixed buckets each file is a separate group, so that the rows keep their order.
+    The rows of a group are written to the same new files. In a table with fixed buckets each file
+    is a separate group, so that the rows keep their order.
     """
     if is_unaware(handle):
         return iter([found] if found else [])
@@ -115,7 +116,7 @@ class _BucketRewrite:
             raise
 
     def hand_over(self, found: Sequence[Found]) -> None:
-        """Call ``take`` with the deleted rows of files that are not rewritten."""
+        """Call ``take`` with the deleted rows of the files ``found``, which are not rewritten."""
         for each in found:
             for rows in read_found(self.handle, self.unit, each):
                 self._give(rows)

@@ -147,8 +147,9 @@ class ChangeAttempt:
             self.result = self._of_files(self._found, messages, self._commit(messages, None))
 
     def _take_out(self, found: Sequence[FoundRows]) -> list[CommitMessage]:
-        """Delete the found rows and, for an UPDATE, write them with their new values; return all
-        messages.
+        """Delete the found rows, and write them with their new values for an UPDATE.
+
+        Return the messages to commit. If this fails, no new file remains.
         """
         messages: list[CommitMessage] = []
         writer = None if self.assignments is None else OwnRowsWriter(self.handle)
@@ -198,9 +199,9 @@ class ChangeAttempt:
         return self.request.commit is not None and not self.request.dry_run
 
     def _record(self) -> CommitReport | None:
-        """Commit an empty snapshot if no row was found and ``_is_recorded`` is True.
+        """Commit an empty snapshot, and return its report, if a commit without rows is recorded.
 
-        Otherwise return None.
+        Return None if rows were found, or if ``_is_recorded`` is False.
         """
         if not self._is_recorded or self._found:
             return None

@@ -89,7 +89,6 @@ def plan_units(
 
 
 def _names(handle: TableHandle, snapshot: Snapshot) -> Mapping[_Place, frozenset[str]]:
-    """Return the names of all live files, by partition and bucket."""
     found: dict[_Place, set[str]] = {}
     columns = plan_columns(handle, snapshot).columns
     for entry in columns.entries():

@@ -174,7 +174,10 @@ def _rename(schema: TableSchema, change: RenameColumn) -> TableSchema:
 
 @dataclass(frozen=True, slots=True)
 class _TypeEdit:
-    """A check of a new type for one column; ``wanted`` is None if only the nullability changes."""
+    """Changes the type or the nullability of one column, after a check of the change.
+
+    ``wanted`` is the new type; None if only the nullability changes.
+    """
 
     schema: TableSchema
     path: Path

@@ -323,8 +323,9 @@ def _check_comment(comment: object) -> None:
 
 
 def _only_column(name: str, wanted: str | pa.DataType) -> DataField:
-    """Return a column with field ids from 0 on; raise InvalidRequestError if no column may have
-    this name or type.
+    """Return a column whose field ids start at 0.
+
+    Raise InvalidRequestError if no column may have this name or type.
     """
     named = pa.schema([(name, wanted)]) if isinstance(wanted, pa.DataType) else [(name, wanted)]
     return new_schema(named, time_millis=0).fields[0]

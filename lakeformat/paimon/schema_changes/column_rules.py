@@ -131,7 +131,10 @@ def _first_part(of: DataType) -> str | None:
 
 
 def _has_cast(old: DataType, new: DataType, *, explicit: bool) -> bool:
-    """Return True if a reader can cast values from ``old`` to ``new``; ``explicit`` allows loss."""
+    """Return True if a reader can cast values from ``old`` to ``new``.
+
+    ``explicit=True`` allows casts that may lose a part of a value.
+    """
     is_blob = any(isinstance(t, AtomicType) and t.name is TypeName.BLOB for t in (old, new))
     if is_blob or not isinstance(new, AtomicType) or not can_cast(old, new, explicit=explicit):
         return False

@@ -55,7 +55,6 @@ def files_of_table(options: TableOptions) -> Iterator[tuple[OptionKeys, TableOpt
 
 
 def _of_level(level: int) -> OptionKeys:
-    """Return the options for the files of one level, as errors name them."""
     return OptionKeys(
         f"level {level} in 'file.format.per.level'",
         f"level {level} in 'file.compression.per.level'",

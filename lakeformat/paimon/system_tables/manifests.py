@@ -22,7 +22,6 @@ class _Manifests(list[ManifestMeta]):
         self.schema = source.handle.schema
 
     def partitions(self, get: Callable[[ManifestMeta], bytes]) -> pa.Array:
-        """Return the smallest or largest partition values of each manifest, as text."""
         rows = pa.array([get(meta) for meta in self], pa.binary())
         return PartitionTexts(self.schema, rows, self._name).in_braces()
 

@@ -37,9 +37,6 @@ class _Indexes(list[IndexManifestEntry]):
         return f"_PARTITION of index file {self[row].file_name} of {self.source_name}"
 
     def of_global(self, get: Callable[[GlobalIndexMeta], Any]) -> list[Any]:
-        """Return the value that ``get`` returns for each global index; None for other index
-        files.
-        """
         metas = [entry.global_index for entry in self]
         return [None if meta is None else get(meta) for meta in metas]
 

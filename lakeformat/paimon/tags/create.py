@@ -243,14 +243,13 @@ def _refuse_second_automatic(handle: TableHandle, name: str, origin: Origin) -> 
 
 
 def _shadowing(name: str) -> str:
-    """Return the warning that a tag name looks like a snapshot number; empty for other names."""
+    """Return a warning for a tag name that looks like a snapshot number, otherwise ``""``."""
     if not (name.isascii() and name.isdigit()):
         return ""
     return f"; in SQL, VERSION AS OF '{name}' means a tag of this name, not snapshot {name}"
 
 
 def _kept_text(tag: Tag) -> str:
-    """Return the tag's snapshot, and the time for which the tag keeps it, for a message."""
     if tag.time_retained is None:
         return f"snapshot {tag.snapshot.id} without a time limit"
     millis = tag.time_retained // timedelta(milliseconds=1)

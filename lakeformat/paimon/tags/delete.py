@@ -176,7 +176,10 @@ class _Deletion:
         )
 
     def _is_live(self, tag: Tag) -> bool:
-        """Return True if the tagged snapshot itself exists, not another one with its number."""
+        """Return True if the tagged snapshot exists.
+
+        Return False if it has expired, or if another snapshot has its number after a rollback.
+        """
         number = tag.snapshot.id
         found = read_snapshot_if_present(self.handle.storage, self.handle.layout, number)
         return found == tag.snapshot

@@ -106,9 +106,10 @@ def _data_files(handle: TableHandle, lost: Lost, reason: str) -> Candidates:
 
 
 def _add_live(found: Candidates, entries: Iterable[ManifestColumns], reason: str) -> None:
-    """Add the live files of a snapshot to ``found``; manifest entries may come in any order.
+    """Add the live files of a snapshot to ``found``.
 
-    If manifests are missing, files that were not live may be added, too.
+    The manifest entries may come in any order. If manifests are missing, files that were not live
+    may be added, too.
     """
     net: dict[str, int] = {}
     fresh: set[str] = set()

@@ -248,8 +248,9 @@ def _in_order(hashes: Hashes) -> Hashes:
 
 
 def _is_among(wanted: Hashes, known: Hashes) -> Mask:
-    """Return a mask of the hashes that are in ``known``; a hash is two words, by which ``known`` is
-    sorted.
+    """Return a mask of the hashes in ``wanted`` that are in ``known``.
+
+    A hash is two words, and ``known`` is sorted by them.
     """
     found = np.zeros(len(wanted), np.bool_)
     at = np.searchsorted(known[:, 0], wanted[:, 0])

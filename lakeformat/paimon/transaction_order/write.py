@@ -71,7 +71,7 @@ class _Prepared:
 
     @property
     def touches(self) -> Touches:
-        """The function from partitions to a mask of the partitions that the batch changes."""
+        """A function that returns a mask of those given partitions that the batch changes."""
         if isinstance(self.replaced, PartitionFilter):
             return self.replaced.mask
         return touched_by(self.messages)
@@ -183,8 +183,7 @@ class BatchInOrder:
     def _write(self, changes: ChangesSince, earlier: _Prepared | None) -> _Prepared:
         """Write the rows of the batch to new files.
 
-        If an earlier attempt has written them, they are read from its files, otherwise from the
-        input.
+        The rows are read from the files of the attempt ``earlier`` or, without it, from the input.
         """
         with TableWriter(
             self.handle,
@@ -222,8 +221,8 @@ class BatchInOrder:
     def _replaced_by(self, writer: TableWriter) -> Replacement:
         """Return the partitions to replace.
 
-        These include partitions of which no row is written, because other commits have changed the
-        keys of all its rows in the batch.
+        A partition is replaced even if no row is written to it, because other commits have changed
+        the keys of all rows of the batch in this partition.
         """
         if isinstance(self.replaced, Dynamic) and writer.partitions:
             rows = pa.array(writer.partitions, pa.large_binary())

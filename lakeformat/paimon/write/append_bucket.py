@@ -192,7 +192,10 @@ class AppendBuckets:
 
 
 def _by_place(rows: Rows, places: Places) -> Iterator[tuple[int, Rows]]:
-    """Yield each place number with its rows, in their order; all rows are copied in one step."""
+    """Yield each place number with its rows, which keep their order.
+
+    All rows are copied in one step.
+    """
     by_place = rows_by_place(places)
     if len(by_place.places) > 1:
         rows = rows.take(pa.array(by_place.order))

@@ -70,7 +70,11 @@ class NumbersAsOf(SequenceNumbers):
         self._runs += 1
 
     def _require_bucket_count(self, live: ManifestColumns) -> None:
-        """Raise ``CommitConflictError`` for a partition that was rescaled since the snapshot."""
+        """Raise CommitConflictError for a partition that was rescaled since the snapshot.
+
+        Raise InvalidRequestError for any other partition whose number of buckets differs from the
+        option ``bucket``.
+        """
         try:
             super()._require_bucket_count(live)
         except InvalidRequestError:

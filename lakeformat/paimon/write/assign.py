@@ -211,7 +211,6 @@ def rows_by_place(places: Places) -> RowsByPlace:
 
 
 def _counted(numbers: npt.NDArray[np.unsignedinteger]) -> tuple[Places, Positions]:
-    """Return the distinct numbers, ascending, and how often each occurs."""
     counts = np.bincount(numbers)
     present = np.flatnonzero(counts)
     return present, counts[present]

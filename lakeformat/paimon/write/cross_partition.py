@@ -116,8 +116,9 @@ class CrossPartitionRows:
         return rows, piece.kinds, at
 
     def _moving(self, piece: _Piece, places: KeyPlaces) -> tuple[pa.RecordBatch, Kinds, Places]:
-        """Return each row in its own partition; a row whose key moved follows a DELETE in the old
-        partition.
+        """Return the rows, each in its own partition, with their kinds and places.
+
+        If a row moves its key to another partition, a DELETE row in the old partition precedes it.
         """
         moves = _moves(piece, places)
         left = np.flatnonzero(moves.left_partition != NOWHERE)

@@ -150,8 +150,9 @@ class KeyHashes:
         return {int(bucket): part for bucket, part in zip(there, parts, strict=True)}
 
     def _add(self, part: _Sorted) -> None:
-        """Add sorted hashes; small parts are merged, so that each hash is sorted only a few
-        times.
+        """Add a part with sorted hashes.
+
+        Small parts are merged, so that each hash is sorted only a few times.
         """
         while self._parts and len(self._parts[-1]) <= 2 * len(part):
             last = self._parts.pop()

@@ -127,8 +127,8 @@ class KeyValueBuckets:
         self._sequences.end_run()
 
     def _ready_to_move(self, rows: pa.Table) -> pa.Table:
-        """Return the rows with dictionary-encoded texts, which are copied faster; keys are not
-        encoded.
+        """Return the rows with dictionary-encoded texts outside of the key, which are copied
+        faster.
 
         With another engine than ``deduplicate``, or another format than Parquet, return the rows
         unchanged.
@@ -203,7 +203,6 @@ def _in_order(held: SortedRows) -> Iterator[tuple[int, pa.Table]]:
 
 
 def _parts(groups: KeyGroups) -> Iterator[KeyGroups]:
-    """Yield the groups in parts of at most ``ROW_GROUP_ROWS`` keys."""
     for first in range(0, len(groups), ROW_GROUP_ROWS):
         yield part_of(groups, first, min(first + ROW_GROUP_ROWS, len(groups)))
 

@@ -108,7 +108,7 @@ class PostponedBuckets:
 
 
 def _options(handle: TableHandle, prefix: str) -> TableOptions:
-    """Return options for Avro files without statistics.
+    """Return the options for files of postponed rows: Avro, without statistics.
 
     If Avro cannot store the type of a column, the files have the format of the table instead.
     """

@@ -237,8 +237,9 @@ class TableWriter:
             raise InvalidRequestError("this writer is finished; create a new writer for more rows")
 
     def _reading_base(self) -> AbstractContextManager[None]:
-        """Raise BucketsChangedError if the base snapshot, whose buckets are read in the block,
-        expires.
+        """Return a context manager that raises BucketsChangedError if the base snapshot expires.
+
+        Its block reads the buckets of this snapshot.
         """
         if self._base is None:
             return nullcontext()

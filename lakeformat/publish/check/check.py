@@ -121,7 +121,6 @@ def _checked(reader: Reader, newest: LoadedMetadata, expected: ExpectedRows) -> 
 
 
 def _hashes(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Hashes:
-    """Return a hash of each row, after a cast of its columns to ``schema``."""
     parts = [np.empty((0, 2), np.uint64)]
     for batch in batches:
         columns = [batch.column(field.name).cast(field.type) for field in schema]

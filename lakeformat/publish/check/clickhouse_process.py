@@ -60,10 +60,6 @@ def _quoted(text: str) -> str:
 
 
 def _last_line(text: str) -> str:
-    """Return the last line that names an error, or without such a line, the last line.
-
-    For an empty text, return a fixed text.
-    """
     lines = [each.strip() for each in text.splitlines() if each.strip()]
     named = [each for each in lines if "Exception" in each or "Error" in each]
     return (named or lines or ["its process ended without a message"])[-1]

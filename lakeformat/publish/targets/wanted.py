@@ -42,8 +42,9 @@ def wanted_catalogs(handle: TableHandle) -> tuple[WantedCatalog, ...]:
 
 
 def _names(handle: TableHandle) -> tuple[tuple[str, str], ...]:
-    """Return the database and the table of each entry; several databases are separated by
-    semicolons.
+    """Return the database and the table of each entry in a catalog.
+
+    ``metadata.iceberg.database`` may have several databases, separated by semicolons.
     """
     options = handle.options
     above, _, directory = handle.layout.root.rpartition("/")

@@ -181,7 +181,6 @@ class PredicateFilter:
         return found
 
     def _values(self, column: str, scalars: Sequence[pa.Scalar]) -> list[Value]:
-        """Return the scalars that are not null, as values of the column's type."""
         there = [scalar for scalar in scalars if scalar.is_valid]
         kind = self.fields[column].type
         return list(values_from_arrow(pa.array(there, scalars[0].type), kind))

@@ -152,8 +152,8 @@ class ChangeFiles:
     def _is_from_before(self, snapshot: Snapshot) -> bool:
         """Return True if the snapshot was committed before ``changelog-producer=input`` was set.
 
-        Then only the files that it added have its changes. With any other producer, the changelog
-        of a later compaction may deliver the rows.
+        Only the files that such a snapshot added have its changes. With any other producer, return
+        False: the changelog of a later compaction may deliver the rows.
         """
         handle = self._handle
         has_changelog = snapshot.changelog_manifest_list is not None

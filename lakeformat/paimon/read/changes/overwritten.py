@@ -77,8 +77,9 @@ def _merged(
     *,
     hides: bool,
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the merged rows of ``entries``; ``hides`` leaves out rows that deletion vectors
-    delete.
+    """Stream the merged rows of the files ``entries``.
+
+    If ``hides`` is True, skip the rows that deletion vectors delete.
     """
     deleted = find_deleted_rows(handle, snapshot) if hides else DeletedRows(handle, ())
     merged = MergedRowsWithKind(handle.schema, DataFiles(handle, snapshot, deleted), asked.fields)

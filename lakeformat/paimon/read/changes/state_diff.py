@@ -185,7 +185,6 @@ class _StateFiles:
 
 
 def _changed(old: _StateFiles, new: _StateFiles) -> list[_Place]:
-    """Return the buckets whose files or deletion vectors differ."""
     places = dict.fromkeys([*new.buckets, *old.buckets])
     return [place for place in places if old.files(place) != new.files(place)]
 

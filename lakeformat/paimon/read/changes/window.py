@@ -97,7 +97,10 @@ def read_change(handle: TableHandle, snapshot_id: int) -> Snapshot:
 
 
 def _parsed(end: WindowEnd) -> WindowEnd:
-    """Return the position that a text with a slash describes; the name of a tag has no slash."""
+    """Return the position that ``end`` describes if it is a str with a slash, otherwise ``end``.
+
+    The name of a tag has no slash.
+    """
     return Position.parse(end) if isinstance(end, str) and "/" in end else end
 
 
@@ -164,8 +167,10 @@ class _Ends:
             )
 
     def states(self, after: WindowEnd, upto: WindowEnd | None) -> SnapshotWindow:
-        """Return the window of a comparison; a tagged snapshot can be compared after it has
-        expired.
+        """Return the window between the two states that a comparison reads.
+
+        If an end is a tag, its snapshot may have expired. Raise InvalidRequestError if the window
+        ends before it starts.
         """
         before, now = self._state("after", after), self._state("upto", upto)
         first, last = (0 if state is None else state.id for state in (before, now))

@@ -86,7 +86,7 @@ class EntryPruner:
 
 @dataclass(frozen=True, slots=True)
 class _Pruner:
-    """Prunes by conditions that must all be met."""
+    """Excludes manifests and data files in which no row can meet all ``conditions``."""
 
     schema: TableSchema
     conditions: Sequence[ColumnTest]
@@ -136,8 +136,9 @@ class _Pruner:
         columns: ManifestColumns,
         by: Callable[[ManifestColumns, Sequence[DataField]], Mask],
     ) -> Mask:
-        """Return one mask of all files; ``by`` returns the mask of the files written with one
-        schema.
+        """Return one mask of all files.
+
+        ``by`` is called with the files of one schema at a time, and returns their mask.
         """
         mask = np.ones(len(columns), np.bool_)
         for schema_id in np.unique(columns.schema_id.numbers).tolist():
@@ -300,7 +301,6 @@ def _arities(rows: BytesColumn) -> Positions:
 
 
 def _named(fields: Sequence[DataField], names: Sequence[str]) -> list[DataField]:
-    """Return the fields with these names; an empty list if a field is missing."""
     by_name = {field.name: field for field in fields}
     if any(name not in by_name for name in names):
         return []

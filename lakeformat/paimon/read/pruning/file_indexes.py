@@ -105,7 +105,7 @@ class IndexPruner:
         )
 
     def _as_stored(self, schema_id: int, conditions: Sequence[ColumnTest]) -> list[StoredCondition]:
-        """Return the conditions on columns that the file has with the same type.
+        """Return the conditions on columns that have the same type in the file's schema as now.
 
         Columns are compared by field id, because they may have been renamed.
         """

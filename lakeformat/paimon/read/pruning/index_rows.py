@@ -66,7 +66,6 @@ def rules_out(bodies: Bodies, conditions: Sequence[StoredCondition], source: str
 def _open(
     index_type: str, data_type: DataType, body: bytes | None, source: str
 ) -> ColumnIndex | None:
-    """Return the index; None for a type of index or column that this library does not know."""
     try:
         return open_column_index(index_type, data_type, body, source)
     except UnsupportedError:
