@@ -96,8 +96,9 @@ def _act(wanted: CheckRequest, spark: SparkSession | None) -> Outcome:
 
 
 def _failure(wanted: CheckRequest, report: CheckReport, table: Table) -> str:
-    """Return the message of failed checks. With ``discard_failed`` also delete the staged
-    results.
+    """Return the message of failed checks.
+
+    With ``discard_failed`` also discard the staged results.
     """
     found = "; ".join(map(str, report.failed))
     words = f"{wanted.table}: {report.reason}. {found}"

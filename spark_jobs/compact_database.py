@@ -139,7 +139,6 @@ def _outcome_of(outcomes: list[TableOutcome[Any]], *, dry_run: bool) -> Outcome:
 
 
 def _small(outcome: TableOutcome[Any]) -> dict[str, Any]:
-    """Return the outcome of a table without the lists of its buckets and groups of files."""
     plain = outcome.to_dict()
     if plain["report"] is not None:
         plain["report"].pop("buckets", None)

@@ -89,10 +89,10 @@ def curve_positions(keys: ByteRows) -> Positions:
 
 @cache
 def _spread(number: int, count: int) -> Words:
-    """Return, for each value of a byte, its bits with gaps for the bits of the other columns.
+    """Return the bits of all 256 byte values, with gaps for the bits of the other columns.
 
     ``number`` is the position of the column among ``count`` columns. The result has one row for
-    each word of 8 bytes that the spread bits need.
+    each word of 8 bytes that the spread bits need, and one element of it for each byte value.
     """
     bits = np.zeros((256, -(-count // _WORD_BYTES) * _WORD_BYTES * 8), np.uint8)
     all_bytes = np.arange(256, dtype=np.uint8)[:, None]
@@ -147,7 +147,10 @@ def _of_integers(numbers: npt.NDArray[np.int64]) -> Words:
 
 
 def _of_floats(numbers: npt.NDArray[np.float64]) -> Words:
-    """Return words that sort like ``numbers``: all bits of negative numbers are flipped."""
+    """Return words that sort like ``numbers``.
+
+    All bits of a negative number are flipped. Of any other number, only the sign bit is flipped.
+    """
     bits = np.ascontiguousarray(numbers).view(np.uint64)
     return np.where(bits & _SIGN, ~bits, bits | _SIGN)
 
@@ -155,7 +158,7 @@ def _of_floats(numbers: npt.NDArray[np.float64]) -> Words:
 def _of_decimals(column: pa.Array) -> Words:
     """Return words that sort like the decimals of a column.
 
-    Decimals of at most 18 digits are exact. Of decimals with more digits, about 16 digits count.
+    Decimals of at most 18 digits are sorted exactly, longer ones by about their first 16 digits.
     """
     halves = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
     low, high = halves[column.offset : column.offset + len(column)].T

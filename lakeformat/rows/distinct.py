@@ -31,9 +31,9 @@ def number_distinct(columns: Sequence[pa.Array]) -> tuple[Positions, Positions]:
 
 
 def _renumbered(codes: Positions, bound: int) -> tuple[Positions, Positions]:
-    """Return new codes without gaps for all rows, and the first row with each new code.
+    """Return ``codes`` renumbered without gaps, and the first row with each new code.
 
-    All ``codes`` are below ``bound``.
+    There is one code for each row, and all are below ``bound``.
     """
     if bound > 4 * len(codes):
         _, first_of, codes = np.unique(codes, return_index=True, return_inverse=True)

@@ -65,7 +65,7 @@ def _resident() -> int:
 
 @cache
 def _glibc() -> ctypes.CDLL | None:
-    """Return the C library if it supports these settings, else None."""
+    """Return glibc if this is Linux and glibc has ``mallinfo2``, otherwise None."""
     if not Path("/proc/self/statm").exists():
         return None
     try:

@@ -94,9 +94,9 @@ def _float_words(values: npt.NDArray[np.generic]) -> Words:
 
 
 def _text_words(array: pa.Array, nulls: Mask | None) -> Iterator[KeyWord]:
-    """Yield words of eight bytes of each text, from its first byte on.
+    """Yield one sort key for each eight bytes of the texts, from the first byte on.
 
-    If two texts may be equal in all words but differ in size, the last word is the size.
+    If two texts may be equal in all these words but differ in size, the last word is the size.
     """
     raw, starts, ends = byte_spans(array)
     sizes = ends - starts
@@ -113,7 +113,7 @@ def _text_words(array: pa.Array, nulls: Mask | None) -> Iterator[KeyWord]:
 
 
 def _even_text_words(data: Bytes, starts: Positions, size: int) -> Iterator[KeyWord]:
-    """Yield the words of texts that are all ``size`` bytes long, like ``_text_words``."""
+    """Yield the words of ``_text_words`` for adjacent texts that are all ``size`` bytes long."""
     if 0 < size < _WORD_BYTES:  # the word of the last text extends past its end
         data = np.append(data[: starts[-1] + size], np.zeros(_WORD_BYTES, np.uint8))
     for place in range(0, size, _WORD_BYTES):
@@ -129,9 +129,7 @@ def _even_text_words(data: Bytes, starts: Positions, size: int) -> Iterator[KeyW
 
 
 class _TextWord:
-    """Returns eight bytes of each text from a fixed offset on, with zeros after the end of the
-    text.
-    """
+    """The eight bytes of each text from the offset ``place`` on, with zeros after its end."""
 
     __slots__ = ("_data", "_is_full", "_place", "_sizes", "_starts")
 

@@ -73,7 +73,7 @@ def first_refused(given: pa.Array, is_refused: Callable[[pa.Array], bool]) -> in
 
 
 def _means_the_same(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return True if a cast between these types can be exact for some values."""
+    """Return True if a cast from ``source`` to ``target`` can be exact for at least some values."""
     if pa.types.is_null(source):
         return True
     if pa.types.is_dictionary(source):
@@ -90,7 +90,10 @@ def _means_the_same(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _check_rounding(given: pa.Array, stored: pa.Array, name: str) -> None:
-    """Raise InvalidRequestError if the cast changed a float: Arrow reports no error then."""
+    """Raise ``InvalidRequestError`` if the cast from ``given`` to ``stored`` rounded a float.
+
+    Arrow reports no error in this case.
+    """
     source, target = given.type, stored.type
     if source == target or pa.types.is_null(source):
         return
@@ -160,8 +163,7 @@ def _parts_mean_the_same(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _fields_mean_the_same(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return True if the struct ``target`` has all fields of ``source``, with types that mean the
-    same.
+    """Return True if ``target`` has all fields of ``source``, with types that allow an exact cast.
 
     Arrow would silently drop the values of a field that ``target`` lacks.
     """

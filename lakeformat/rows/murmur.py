@@ -53,7 +53,10 @@ def hash_bytes(array: pa.Array) -> NDArray[np.int32]:
 
 
 def _half(words: Words, at: Positions) -> NDArray[np.uint32]:
-    """Return the four bytes from each byte position on, as little-endian numbers."""
+    """Return four bytes of ``words`` from each byte position ``at`` on, as little-endian integers.
+
+    ``words`` are 64-bit words that contain the bytes without gaps.
+    """
     place, shift = at >> 3, ((at & 7) << 3).view(np.uint64)
     # numpy gives 0 for a shift by 64.
     both: Words = (words[place] >> shift) | (words[place + 1] << (np.uint64(64) - shift))

@@ -35,8 +35,9 @@ def hash_to_long(values: pa.Array, seed: int) -> NDArray[np.int64]:
 
 
 def _words(values: pa.Array, length: int) -> _Lanes:
-    """Return values of ``length`` bytes as little-endian 64-bit words, padded with zeros to whole
-    blocks.
+    """Return one row of little-endian 64-bit words for each value of ``length`` bytes.
+
+    A row is padded with zeros to whole blocks of 16 bytes.
     """
     content = pa.concat_arrays([values]).cast(pa.binary(length)).buffers()[1]
     rows = np.frombuffer(content, np.uint8, len(values) * length).reshape(len(values), length)
@@ -47,7 +48,10 @@ def _words(values: pa.Array, length: int) -> _Lanes:
 
 
 def _hash_alike(words: _Lanes, length: int, seed: int) -> _Lanes:
-    """Return the first half of the hash of each row of words; all values have ``length`` bytes."""
+    """Return the first 64 bits of the hash of each row of ``words``.
+
+    Without the padding, each row has ``length`` bytes.
+    """
     h1 = np.full(len(words), seed, np.uint64)
     h2 = h1.copy()
     whole = length // _BLOCK

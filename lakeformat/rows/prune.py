@@ -144,14 +144,14 @@ def may_meet(condition: ColumnTest, bounds: Bounds, data_type: DataType) -> Mask
 
 
 def _out_of_bounds(condition: ColumnTest, bounds: Bounds, data_type: AtomicType) -> pa.Array:
-    """Return, for each file, True if its bounds exclude a match; False or null if they do not."""
+    """Return, for each file, True if its bounds exclude every match; otherwise False or null."""
     if condition.op is not Op.IN:
         return _beyond(condition.op, condition.literal, bounds, data_type)
     return _beyond_all(condition.literal, bounds, data_type)
 
 
 def _beyond_all(literals: tuple[Value, ...], bounds: Bounds, data_type: AtomicType) -> pa.Array:
-    """Return, for each file, True if its bounds exclude all ``literals``."""
+    """Return, for each file, True if its bounds exclude all ``literals``; otherwise False."""
     ordered = _in_order(literals, data_type)
     if ordered is None:
         return _nowhere(bounds)
@@ -167,9 +167,9 @@ def _beyond_all(literals: tuple[Value, ...], bounds: Bounds, data_type: AtomicTy
 
 @lru_cache(maxsize=8)
 def _in_order(literals: tuple[Value, ...], data_type: AtomicType) -> pa.Array | None:
-    """Return the literals without nulls, sorted; the result is cached, because all files need it.
+    """Return the literals without nulls, sorted; None if a literal is NaN.
 
-    Return None if a literal is NaN: such a list excludes no file.
+    A list with NaN excludes no file. The result is cached, because it is the same for all files.
     """
     there = [literal for literal in literals if literal is not None]
     if any(isinstance(literal, float) and math.isnan(literal) for literal in there):
@@ -181,9 +181,9 @@ def _in_order(literals: tuple[Value, ...], data_type: AtomicType) -> pa.Array | 
 def _places(
     is_before: Callable[[pa.Array, pa.Array], pa.Array], ordered: pa.Array, values: pa.Array
 ) -> NDArray[np.int64]:
-    """Return, for each value, the number of elements of ``ordered`` that are before the value.
+    """Return, for each of ``values``, the number of elements of ``ordered`` that are before it.
 
-    The number for a null is arbitrary.
+    ``is_before`` compares an element with a value. The number for a null is arbitrary.
     """
     low = np.zeros(len(values), np.int64)
     high = np.full(len(values), len(ordered), np.int64)

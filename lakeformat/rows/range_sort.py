@@ -101,7 +101,10 @@ class _Sorter:
             yield from self._in_order(held)
 
     def _add(self, held: list[pa.RecordBatch]) -> None:
-        """Write the rows to a temporary file by range, and empty ``held``."""
+        """Write the rows in ``held`` to a temporary file, range by range, and empty ``held``.
+
+        The first call chooses the bounds of the ranges.
+        """
         table = pa.Table.from_batches(held)
         held.clear()
         if self._bounds is None:
@@ -110,8 +113,9 @@ class _Sorter:
         self._spill.add(table.schema, self._parts(table, self._bounds))
 
     def _sampled(self, ranges: int) -> pa.Table:
-        """Return bounds that divide the rows into ``ranges`` ranges of about the same number of
-        rows.
+        """Return the bounds of ``ranges`` ranges that have about the same number of rows.
+
+        The bounds are sampled rows, one fewer than there are ranges.
         """
         step = max(self._row_count // (ranges * _SAMPLES_PER_RANGE), 1)
         parts = []
@@ -125,7 +129,7 @@ class _Sorter:
         return take_rows(sample, self._order.positions(sample)[places])
 
     def _parts(self, table: pa.Table, bounds: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-        """Yield the number of each range with its rows in order."""
+        """Yield the number of each range that has rows in ``table``, with these rows sorted."""
         # The bounds are sorted with the rows, before and after those that equal them.
         compared = pa.concat_tables([bounds, table.select(self._order.columns), bounds])
         positions = self._order.positions(compared) - bounds.num_rows
@@ -137,7 +141,7 @@ class _Sorter:
             yield int(ranges[start]), ordered.slice(start, end - start)
 
     def _ranges(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the temporary files in order.
+        """Yield the rows of the temporary files, range by range, then delete the files.
 
         A range that does not fit into memory is sorted in pieces.
         """
@@ -158,8 +162,9 @@ class _Sorter:
         self._spill.clear()
 
     def _in_order(self, held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in order, and empty ``held``; only one column at a time is in memory
-        twice.
+        """Yield the rows in ``held`` sorted, and empty ``held``.
+
+        Columns are sorted one after the other, so only one of them is in memory twice.
         """
         if not held:
             return

@@ -75,7 +75,7 @@ def _number_words(column: pa.Array) -> Words:
 
 
 def _hashed_lists(column: pa.Array, salt: np.uint64) -> Words:
-    """Hash the elements of all lists, then each list as the sequence of its elements."""
+    """Return one hash for each list or map: the hash of the sequence of its elements."""
     offsets = column.offsets.to_numpy().astype(np.int64)
     first, size = int(offsets[0]), int(offsets[-1] - offsets[0])
     parts = map_entries(column) if pa.types.is_map(column.type) else [column.values]
@@ -102,8 +102,9 @@ def _hashed_bytes(column: pa.Array, nulls: npt.NDArray[np.bool_] | None, salt: n
 
 
 def _words_of(words: Words, starts: Positions, sizes: Positions, counts: Positions) -> Words:
-    """Return the bytes of all values as 64-bit words; the last word of each value is padded with
-    zeros.
+    """Return the bytes of all values as 64-bit words.
+
+    ``counts`` has the number of words of each value. Its last word is padded with zeros.
     """
     before = _WORD_BYTES * _places(counts)
     content = WordReader(words, np.repeat(starts, counts) + before).read(len(before))
@@ -114,10 +115,11 @@ def _words_of(words: Words, starts: Positions, sizes: Positions, counts: Positio
 
 
 def _hashed_sequences(parts: Words, counts: Positions, sizes: Positions, salt: np.uint64) -> Words:
-    """Return one hash for each of the sequences, which follow each other in ``parts``.
+    """Return one hash for each sequence in ``parts``, where the sequences follow each other.
 
-    ``counts`` has the number of elements of each, and ``sizes`` its size in bytes or elements.
-    The sizes are hashed, too, so that a text and the same text with zeros at its end differ.
+    ``counts`` has the number of elements of each sequence, and ``sizes`` its size in bytes or
+    elements. The sizes are hashed, too, so that a text and the same text with zeros at its end
+    differ.
     """
     steps = _places(counts).view(np.uint64) * _STEP
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(parts ^ salt ^ steps))])
@@ -127,7 +129,10 @@ def _hashed_sequences(parts: Words, counts: Positions, sizes: Positions, salt: n
 
 
 def _places(counts: Positions) -> Positions:
-    """Return, for each element, its position within its sequence; ``counts`` are the lengths."""
+    """Return, for each element, its position within its sequence.
+
+    ``counts`` has the length of each sequence.
+    """
     ends = np.cumsum(counts)
     places: Positions = np.arange(counts.sum(), dtype=np.int64) - np.repeat(ends - counts, counts)
     return places

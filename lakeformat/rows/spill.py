@@ -68,7 +68,7 @@ class SpillSettings:
 
 @dataclass(frozen=True, slots=True)
 class _SpilledFile:
-    """One temporary file in Arrow format: for each place, some consecutive batches of its rows.
+    """A temporary file in Arrow format, with the range of its batches that each place has.
 
     A place is a number that the writer gives, for example to a bucket.
     """
@@ -174,9 +174,7 @@ class _OpenSpill:
         self._readers = readers
 
     def runs(self, place: int) -> list[Iterator[pa.RecordBatch]]:
-        """Return the rows of a place as one run per file, in the order in which the files were
-        written.
-        """
+        """Return the rows of a place as one run per file, the oldest file first."""
         return [
             map(reader.get_batch, batches[place])
             for reader, batches in self._readers

@@ -33,8 +33,9 @@ def _words(keys: Sequence[pa.Array], directions: Sequence[str]) -> Iterator[KeyW
 
 
 def _ranked(column: pa.Array) -> pa.Array:
-    """Return the ranks of texts if they repeat: numbers sort faster. Other columns are returned
-    unchanged.
+    """Return the rank of each text if texts repeat, because numbers sort faster.
+
+    Any other column is returned unchanged.
     """
     found = with_dictionaries(pa.table([column], ["key"]), ()).column(0).combine_chunks()
     if not pa.types.is_dictionary(found.type):

@@ -79,9 +79,9 @@ def sort_roughly(words: Iterator[KeyWord], rows: int) -> Positions:
 
 
 def _pack(words: Iterator[KeyWord], room: int) -> tuple[Words | None, Iterator[KeyWord]]:
-    """Return one word of at most ``room`` bits, and the words left to sort by.
+    """Return one word of at most ``room`` bits for each row, and the words left to sort by.
 
-    The word has the first bits of the words; it is None if all rows are equal.
+    It has the first bits of ``words``, and is None if all rows are equal.
     """
     head: Words | None = None
     for word in words:
@@ -103,9 +103,9 @@ def _pack(words: Iterator[KeyWord], room: int) -> tuple[Words | None, Iterator[K
 
 
 def _squeeze(values: Words) -> tuple[Words, int]:
-    """Return values in the same order that need fewer bits, and the number of these bits.
+    """Return numbers of fewer bits in the same order as ``values``, and their number of bits.
 
-    The number is 0 if all values are equal.
+    The number of bits is 0 if all values are equal.
     """
     least = values.min()
     bits = int(values.max() - least).bit_length()
@@ -122,9 +122,9 @@ def _differing(values: Words) -> int:
 
 
 def _pick_bits(values: Words, differing: int) -> tuple[Words, int]:
-    """Return values made of only the bits in ``differing``, and the number of these bits.
+    """Return each value reduced to its bits in ``differing``, and the number of bits left.
 
-    For texts of digits, these are half of all bits.
+    Texts of digits differ in at most half of all bits.
     """
     if differing & _DIGIT_BITS == differing:
         return _pick_digits(values, differing)
@@ -142,11 +142,11 @@ def _pick_bits(values: Words, differing: int) -> tuple[Words, int]:
 
 
 def _pick_digits(values: Words, differing: int) -> tuple[Words, int]:
-    """Return values of the same order, made from the lower half of each byte, and the number of
-    bits that the largest one needs.
+    """Return smaller values in the same order, and the number of bits of the largest one.
 
-    The halves are moved together in steps of two, four and eight bytes. Halves at the end that are
-    equal in all values are dropped, and the smallest value is subtracted.
+    They are made from the lower half of each byte. The halves are moved together in steps of two,
+    four and eight bytes. Halves at the end that are equal in all values are dropped, and the
+    smallest value is subtracted.
     """
     picked = values & np.uint64(_DIGIT_BITS)
     for shift, mask in ((4, 0x00FF00FF00FF00FF), (8, 0x0000FFFF0000FFFF), (16, 0xFFFFFFFF)):
@@ -159,11 +159,10 @@ def _pick_digits(values: Words, differing: int) -> tuple[Words, int]:
 
 
 def _sort_beside_positions(values: Words, position_bits: int) -> tuple[Positions, Mask]:
-    """Return the positions sorted by ``values``, and a mask of the positions where a new value
-    begins.
+    """Return the positions sorted by ``values``, and a mask of the first position of each value.
 
     Value and position are sorted as one number, which is several times faster than sorting
-    positions by value.
+    positions by value. ``values`` is overwritten.
     """
     packed = np.left_shift(values, np.uint64(position_bits), out=values)
     packed |= np.arange(len(values), dtype=np.uint64)
@@ -174,8 +173,9 @@ def _sort_beside_positions(values: Words, position_bits: int) -> tuple[Positions
 
 
 def _fastest_sort(values: Words) -> Kind:
-    """Return the faster kind of numpy's sort: ``stable`` merges runs if there are at most
-    ``MOST_FALLS``.
+    """Return ``stable``, which merges sorted runs, if ``values`` has at most ``MOST_FALLS`` falls.
+
+    Otherwise return ``quicksort``, which is then the faster kind of numpy's sort.
     """
     falls = int(np.count_nonzero(values[1:] < values[:-1]))
     return "stable" if falls <= MOST_FALLS else "quicksort"

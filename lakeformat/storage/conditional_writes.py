@@ -104,9 +104,10 @@ class ConditionalWrites:
                     raise
 
     def _put_after_a_look(self, path: str, content: bytes) -> None:
-        """Check that ``path`` is free, then write the file; for stores without conditional writes.
+        """Write the file if ``path`` does not exist, otherwise raise ``AlreadyExistsError``.
 
-        Raise ``AlreadyExistsError`` if ``path`` is taken.
+        This is for stores without conditional writes. Another writer may create the file between
+        the check and the write.
         """
         if self.exists(path):
             raise self._taken(path)

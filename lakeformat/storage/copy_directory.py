@@ -68,8 +68,8 @@ class _Copying:
         """Raise ``AlreadyExistsError`` unless the new directory has an equal copy of every old
         file.
 
-        ``strange``, for the message, is a file that only the new directory has. It is allowed if
-        all copies exist: then an earlier attempt copied it and deleted its original.
+        The message names ``strange``, a file that only the new directory has. It is allowed if all
+        copies exist: then an earlier attempt copied it and deleted its original.
         """
         if not all(name in there and self._is_same(name) for name in files):
             raise self._taken(strange, "which the old directory does not have")
@@ -99,7 +99,8 @@ class _Copying:
     def undo(self) -> None:
         """Delete the copies of this attempt, newest first.
 
-        So the files below ``last``, which make the directory a table, are deleted first.
+        The files below ``last`` make the directory a table. They were copied last, so they are
+        deleted first.
         """
         for path in reversed(self._made):
             try:
@@ -185,7 +186,7 @@ def _files(storage: Storage, directory: str) -> dict[str, FileInfo]:
 
 
 def _is_temporary(name: str) -> bool:
-    """Return True for a ``temporary_sibling``, which a crash may have left."""
+    """Return True for the path of a temporary file, which a writer may leave when it crashes."""
     return any(part.startswith(".") and part.endswith(".tmp") for part in name.split("/"))
 
 

@@ -75,7 +75,7 @@ def require_proof(store: RawStore, identity: str, path: str, new_id: Callable[[]
 
 
 def _probe(store: RawStore, path: str) -> str | None:
-    """Return a clause about the defect of the store; None without a defect.
+    """Return the defect of the store, as a clause for a message; None without a defect.
 
     Raise ``UnavailableError`` if the store does not answer.
     """

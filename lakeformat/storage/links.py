@@ -119,7 +119,10 @@ def refuse_link(root: str, path: str) -> NoReturn:
 
 
 def _is_directory(root: str, path: str) -> bool:
-    """Return False for a missing path or a file; raise ``InvalidRequestError`` for a link."""
+    """Return True for a directory, and False for a file or a missing path.
+
+    Raise ``InvalidRequestError`` for a link.
+    """
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):

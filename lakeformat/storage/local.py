@@ -259,8 +259,9 @@ class LocalStorage(FollowsNoLinks):
             raise
 
     def _mode_to_open(self, path: str) -> int:
-        """Return the ``st_mode`` of a file; raise ``InvalidRequestError`` for a link below the
-        root.
+        """Return the ``st_mode`` of the file at ``path``.
+
+        If the storage has a root, raise ``InvalidRequestError`` for a link.
         """
         if self._root is None:
             return os.stat(path).st_mode
@@ -270,7 +271,10 @@ class LocalStorage(FollowsNoLinks):
         return mode
 
     def _mode(self, path: str) -> int | None:
-        """Return the ``st_mode`` of a path; None if it is missing."""
+        """Return the ``st_mode`` of ``path``; None if it is missing.
+
+        A link below the root is not followed.
+        """
         self._check(path)
         with translated("look for", path):
             try:
@@ -279,8 +283,9 @@ class LocalStorage(FollowsNoLinks):
                 return None
 
     def _prepare(self, path: str, content: bytes) -> str:
-        """Write and return the temporary file for ``path``. After a failure nothing was
-        published.
+        """Write ``content`` to a temporary file for ``path``, and return the path of that file.
+
+        If this fails, nothing was published.
         """
         with translated("publish", path, writes_nothing=True):
             try:
@@ -340,8 +345,9 @@ def _file_info(directory: str, entry: os.DirEntry[str], follow: bool) -> FileInf
 
 @contextmanager
 def _disk_errors_translated(path: str) -> Iterator[None]:
-    """Translate errors of the disk. Any other ``OSError`` comes from the caller and is not
-    changed.
+    """Translate errors of the disk to errors of this library.
+
+    Any other ``OSError`` comes from the caller and is not changed.
     """
     try:
         yield

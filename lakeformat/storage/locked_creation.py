@@ -144,7 +144,10 @@ class LockedCreation:
 
 
 class _LeftBehind:
-    """Stands for the lock of an unpickled storage: ``hold`` raises ``LockUnavailableError``."""
+    """Replaces the lock of an unpickled storage; ``hold`` raises ``LockUnavailableError``.
+
+    Only the process that opened the table has the lock.
+    """
 
     def hold(self, key: str) -> AbstractContextManager[Held]:
         raise LockUnavailableError(

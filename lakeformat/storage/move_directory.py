@@ -84,7 +84,6 @@ def is_moving(storage: Storage, old: str, new: str) -> bool:
 
 
 def _require_apart(storage: Storage, old: str, new: str) -> None:
-    """Raise ``InvalidRequestError`` if one of the directories contains the other."""
     source, target = (f"{path.strip('/')}/" for path in (old, new))
     if source.startswith(target) or target.startswith(source):
         raise InvalidRequestError(

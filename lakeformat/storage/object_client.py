@@ -36,7 +36,7 @@ _ONCE = {**_RETRIES, "max_retries": 0}
 
 
 class _ForkCheck:
-    """A check that this process was not forked from a process that had used an object store."""
+    """Detects a process that was forked from a process that had used an object store."""
 
     are_watched = False
     is_child = False
@@ -141,9 +141,10 @@ def _load(address: ObjectAddress) -> ModuleType:
 def _settings(
     address: ObjectAddress, values: Mapping[str, object]
 ) -> tuple[str, dict[str, object]]:
-    """Return the endpoint, and the configuration of the client.
+    """Return the endpoint of the store, and the configuration of its client.
 
-    A missing Azure account, or two different ones, raise ``InvalidRequestError``.
+    Raise ``InvalidRequestError`` if the Azure account is missing, or if the address and the options
+    name different ones.
     """
     settings = dict(values)
     if address.kind == "gs":
@@ -185,10 +186,10 @@ def _s3_settings(
 
 
 def _static_credentials(values: dict[str, object]) -> Callable[[], dict[str, object]] | None:
-    """Return the S3 key in the options; None if the options have no key.
+    """Return a function that returns the S3 key in the options; None if they have no key.
 
-    Raise ``InvalidRequestError`` for a part of a key: the client would combine it with values of
-    the environment.
+    The key is removed from ``values``. Raise ``InvalidRequestError`` for a part of a key: the
+    client would combine it with values of the environment.
     """
     names = ("access_key_id", "secret_access_key", "session_token")
     key, secret, token = (values.pop(name, None) for name in names)

@@ -18,7 +18,7 @@ _WAITING_PARTS = 1
 
 
 class _Aborted(Exception):
-    """Raised inside the upload, which then deletes the parts that were sent."""
+    """Raised inside of an upload to abort it. The upload then deletes the parts that were sent."""
 
 
 class UploadStream(io.RawIOBase):

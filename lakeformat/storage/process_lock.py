@@ -21,7 +21,7 @@ class _HeldLock:
         """Do nothing: a lock in memory does not expire."""
 
     def keep(self) -> None:
-        """Do nothing, so that the lock is released as usual: if kept, it would never be free."""
+        """Do nothing: the lock is released as usual, because a kept lock would never be free."""
 
 
 class ProcessLock:

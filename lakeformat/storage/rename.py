@@ -242,7 +242,7 @@ class RenameStorage:
             return self._connected
 
     def _has_place(self, path: str) -> bool:
-        """Return True if at most the parent directory of ``path`` is missing.
+        """Return True if ``path`` has a parent directory, or only this one directory is missing.
 
         A rename of the table after this check is not detected here, so the publisher checks the
         table again afterwards.

@@ -52,9 +52,9 @@ def _switch(text: str) -> bool:
 
 
 def _address(text: str) -> str:
-    """Return an endpoint; a missing scheme becomes https, as in Hadoop.
+    """Return the address of an endpoint; a missing scheme becomes https, as in Hadoop.
 
-    Any text that is not an address raises ``ValueError``.
+    Raise ``ValueError`` if the text is not an address.
     """
     address = text.strip().rstrip("/")
     if "://" not in address:
@@ -80,7 +80,7 @@ def _key_file(text: str) -> str:
 def _seconds(text: str) -> float:
     """Return a duration in seconds; a number without a unit is milliseconds, as in Hadoop.
 
-    Only the units ms, s and m are accepted; any other text and 0 raise ``ValueError``.
+    The units are ms, s and m. Raise ``ValueError`` for any other text, and for 0.
     """
     found = re.fullmatch(r"\s*(\d+)\s*(ms|s|m)?\s*", text)
     if found is None or int(found[1]) == 0:

@@ -68,7 +68,10 @@ def directory_turn(directory: str, sleep_seconds: Callable[[float], None]) -> It
 
 
 def _wait(descriptor: int, sleep_seconds: Callable[[float], None]) -> None:
-    """Return once the file is locked, after ``_PATIENCE_SECONDS``, or after an error."""
+    """Wait until the file is locked, at most for ``_PATIENCE_SECONDS``.
+
+    Also return after an error, then without the lock.
+    """
     waited, pause = 0.0, _FIRST_PAUSE_SECONDS
     while waited < _PATIENCE_SECONDS:
         try:

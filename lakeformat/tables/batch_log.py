@@ -110,8 +110,8 @@ class _LoggedBatch:
     def begun(self) -> CommitId | None:
         """Record that the batch begins, and return the identity to commit it with.
 
-        Return None if the batch is already published. A batch that is older than the newest batch
-        raises ``InvalidRequestError`` if its commit is not found.
+        Return None if the batch is already published. Raise ``InvalidRequestError`` if the batch is
+        older than the newest batch and its commit is not found.
         """
         note, commit = self._read(), self.commit
         if note is not None and note.identifier > commit.identifier:

@@ -149,8 +149,9 @@ class _DriverRound(Generic[U, R]):
     """The number of attempts that ended in a conflict."""
 
     def run(self) -> bool:
-        """Plan, run and commit; return True if more work is due. A conflict is stored in
-        ``conflict``.
+        """Plan the units, run them and commit, and return True if more work is due.
+
+        A conflict is stored in ``conflict``, and more work is then due.
         """
         try:
             planned = self.steps.plan()
@@ -182,7 +183,7 @@ class _DriverRound(Generic[U, R]):
             self._note(error)
 
     def _note(self, error: LakeError) -> None:
-        """Store a conflict, after which the units can be planned again; raise any other error.
+        """Store a conflict, after which the units are planned again, and raise any other error.
 
         A missing or damaged file counts as a conflict if the table has a newer state.
         """
@@ -195,8 +196,9 @@ class _DriverRound(Generic[U, R]):
 
 
 def _outcomes(steps: Steps[U, R], planned: Round[U, R]) -> Iterator[R | None]:
-    """Yield the result of each unit as soon as it is ready; None for a unit that ``stop``
-    skipped.
+    """Yield the result of each unit as soon as it is ready.
+
+    The result of a unit that was skipped because of ``stop`` is None.
     """
     if not isinstance(steps.executor, str):
         return steps.executor.outcomes(planned.work, planned.units, planned.stop)

@@ -27,5 +27,4 @@ def read_ahead(items: Iterator[T]) -> Iterator[T]:
 
 
 def _next(items: Iterator[T]) -> list[T]:
-    """Return the next item in a list; an empty list at the end."""
     return list(islice(items, 1))

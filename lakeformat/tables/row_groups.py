@@ -38,7 +38,7 @@ def group_picker(
 
 
 def _may_meet(footer: Footer, asked: Sequence[tuple[ColumnTest, DataField]]) -> Mask:
-    """Return True for each row group in which a row may meet all conditions."""
+    """Return a mask of the row groups in which a row may meet all conditions in ``asked``."""
     mask = np.ones(len(footer), np.bool_)
     for condition, field in asked if len(footer) else ():
         least, most = footer.bounds(field.name, to_arrow_type(field.type))
@@ -50,8 +50,7 @@ def _may_meet(footer: Footer, asked: Sequence[tuple[ColumnTest, DataField]]) -> 
 def _usable(
     conditions: Sequence[ColumnTest], fields: Sequence[DataField], stored: Sequence[DataField]
 ) -> list[tuple[ColumnTest, DataField]]:
-    """Return the conditions that the bounds of the file can decide, each with its column in the
-    file.
+    """Return the conditions that the file's bounds can decide, each with its column in the file.
 
     Columns are matched by field id. The column in the file must be atomic, and of the same type as
     in the table.

@@ -168,8 +168,10 @@ class Table(ABC):
     def _require_options(
         self, operation: str, method: Callable[..., object], options: Mapping[str, Any]
     ) -> None:
-        """Raise ``UnsupportedError`` as ``require_arguments`` does, and ``InvalidRequestError`` for
-        any other option that ``method`` does not have.
+        """Raise an error if ``options`` has an option that the operation does not support.
+
+        It is ``UnsupportedError`` for an option that ``require_arguments`` refuses, and
+        ``InvalidRequestError`` for any other option that ``method`` does not have.
         """
         self.require_arguments(operation, **options)
         if others := options.keys() - self.refused_arguments.get(operation, {}).keys():

@@ -122,8 +122,7 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
 
     @abstractmethod
     def _next_changes(self, place: PlaceT) -> StreamedChanges | None:
-        """Return the changes of the next snapshot with changes after ``place``; None if no such
-        snapshot exists yet.
+        """Return the changes of the next snapshot with changes after ``place``; None without one.
 
         In both cases set the progress past the snapshots that were read.
         """

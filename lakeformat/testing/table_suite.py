@@ -101,6 +101,5 @@ class TableSuite:
 
 
 def _written(table: Any, number: int) -> Any:
-    """Commit a row, and return the position after the commit."""
     table.write(pa.table({"id": [number]}))
     return table.position()

@@ -83,7 +83,7 @@ def as_column(array: pa.Array, data_type: DataType) -> pa.Array:
 
 
 def _as_kind(array: pa.Array, wanted: pa.DataType, data_type: DataType) -> pa.Array:
-    """Return ``array``; if it has Arrow's type ``null``, return nulls of the type ``wanted``.
+    """Return ``array``, or nulls of the type ``wanted`` if it has Arrow's type ``null``.
 
     Raise ``InvalidRequestError`` if the types differ in kind, such as text and number: Arrow would
     parse or print the values.

@@ -48,7 +48,7 @@ def _java_text(value: float, bits: int, least_exponent: int) -> str:
 
 
 def _digits(value: float, exponent: int, bits: int) -> tuple[str, int]:
-    """Return the significant digits, and the power of ten of the first one."""
+    """Return the significant digits of ``value``, and the power of ten of the first digit."""
     numerator, denominator = value.as_integer_ratio()
     if denominator == 1 and exponent <= _LAST_LONG_EXPONENT:
         return _digits_of_whole(numerator, exponent - bits - 1)
@@ -56,7 +56,7 @@ def _digits(value: float, exponent: int, bits: int) -> tuple[str, int]:
 
 
 def _digits_of_whole(number: int, spare_bits: int) -> tuple[str, int]:
-    """Return the digits of a whole number, and the power of ten of the first one.
+    """Return the digits of a whole number, and the power of ten of the first digit.
 
     Digits that depend on ``spare_bits``, the bits beyond the type's precision, are rounded away.
     """
@@ -70,11 +70,11 @@ def _digits_of_whole(number: int, spare_bits: int) -> tuple[str, int]:
 
 
 def _shortest(numerator: int, denominator: int, exponent: int, bits: int) -> tuple[str, int]:
-    """Generate decimal digits until the rest is less than half the distance to the next
-    floating-point number.
+    """Return the digits that Java prints, and the power of ten of the first digit.
 
-    Below a power of two this distance is only half as large, and Java uses the smaller distance
-    above it, too.
+    Digits are generated until the rest is less than half the distance to the next floating-point
+    number. Below a power of two this distance is only half as large, and Java uses the smaller
+    distance above it, too.
     """
     power = _estimated_power(numerator, denominator, exponent)
     rest, scale, margin = _as_whole_numbers(numerator, denominator, exponent - bits, power)
@@ -116,8 +116,9 @@ def _as_whole_numbers(
 
 
 def _width(rest: int, scale: int, power: int) -> int | None:
-    """Return the size in bits of the integers in which Java computes this number: 32 or 64, which
-    may overflow; None for integers of any size.
+    """Return the size in bits of the integers with which Java computes this number.
+
+    The sizes 32 and 64 may overflow. None stands for integers of any size.
     """
     fives = 5 ** max(-power, 0)
     factors = (rest // fives).bit_length() + (fives.bit_length() if power < 0 else 0)
@@ -135,7 +136,7 @@ def _wrapped(number: int, width: int | None) -> int:
 def _rounded(
     digits: list[int], power: int, beyond_half: int, *, is_low: bool, is_high: bool
 ) -> tuple[str, int]:
-    """Return the digits, and the power of ten of the first digit.
+    """Return the rounded digits, and the power of ten of the first digit.
 
     The last digit is rounded up if only the number above is near enough (``is_high``). If the
     number below is near enough, too (``is_low``), the nearer number is taken.

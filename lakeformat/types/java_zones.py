@@ -119,10 +119,9 @@ def zone_offsets(name: str) -> ZoneOffsets:
 
 
 def _changes(zone: tzinfo) -> Iterator[tuple[int, int]]:
-    """Yield the changes of the offset since 1900: the time in seconds since 1970, and the new
-    offset in seconds.
+    """Yield each change of the zone's offset: its time in seconds since 1970, and the new offset.
 
-    The first one is the offset at the beginning of 1900.
+    The offset is in seconds. The first pair has the offset at the beginning of 1900.
     """
     known = _seconds_at(zone, _FIRST_SECOND)
     yield _FIRST_SECOND, known
@@ -136,7 +135,7 @@ def _changes(zone: tzinfo) -> Iterator[tuple[int, int]]:
 def _first_with(zone: tzinfo, offset: int, before: int, after: int) -> int:
     """Return the first second from which the zone has ``offset``.
 
-    The zone has another offset at second ``before``, and ``offset`` at second ``after``.
+    The zone has a different offset at second ``before``, and ``offset`` at second ``after``.
     """
     while after - before > 1:
         middle = (before + after) // 2

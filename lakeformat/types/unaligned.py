@@ -101,7 +101,7 @@ class _Pieces:
     start: Positions
 
     def move(self, rows: Positions, skip: Positions | np.int64, width: int) -> None:
-        """Copy ``width`` bytes of each range in ``rows``, from ``skip`` bytes after its start."""
+        """Copy ``width`` bytes of the ranges numbered ``rows``, ``skip`` bytes after each start."""
         if len(rows):
             content = at_every_byte(self.source, f"V{width}")[self.start[rows] + skip]
             at_every_byte(self.target, f"V{width}")[self.to[rows] + skip] = content

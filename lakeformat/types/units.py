@@ -88,7 +88,6 @@ def join_timestamp(millis: int, nano_of_milli: int, data_type: AtomicType) -> in
 
 
 def _checked(unscaled: int, data_type: AtomicType) -> int:
-    """Return ``unscaled`` if the type has room for it; else raise ValueError."""
     if data_type.precision <= COMPACT_DECIMAL_PRECISION:
         fits = -_LONG_END <= unscaled < _LONG_END
     else:

@@ -60,8 +60,9 @@ def join_texts(parts: Sequence[pa.Array], *, rows: int, brackets: str) -> pa.Arr
 
 
 def _timestamp_text(nanos: int) -> str:
-    """Return the text of Java's ``LocalDateTime``: a fraction has 3, 6 or 9 digits; without one,
-    zero seconds are omitted.
+    """Return the text that Java's ``LocalDateTime`` has for a timestamp.
+
+    A fraction has 3, 6 or 9 digits. Without a fraction, zero seconds are omitted.
     """
     seconds, fraction = divmod(nanos, NANOS_PER_SECOND)
     moment = str(np.datetime64(seconds, "s"))

@@ -148,7 +148,10 @@ def _elements(column: pa.Array, element: DataType) -> list[Value]:
 
 
 def _cut(column: pa.Array, elements: list[Value]) -> list[Value]:
-    """Divide the elements of all rows into one list for each row."""
+    """Return one list of elements for each row of ``column``; None for a null row.
+
+    ``elements`` has the elements of all rows, one row after the other.
+    """
     if pa.types.is_fixed_size_list(column.type):
         size = column.type.list_size
         ends = [size * (column.offset + row) for row in range(len(column) + 1)]
@@ -169,8 +172,9 @@ def _tuples(column: pa.Array, types: Sequence[DataType]) -> list[Value]:
 
 
 def _for_arrow(value: Value, data_type: DataType) -> Any:
-    """Check a value and convert it for ``pa.array``, which would silently cut 1.5 to 1 for
-    an INT.
+    """Return a value converted for ``pa.array``; raise an error if the type cannot store it.
+
+    Without this check ``pa.array`` would silently cut 1.5 to 1 for an INT.
     """
     if value is None:
         return None

@@ -82,7 +82,10 @@ def exceeds_precision(low: Words, high: Words, precision: int) -> NDArray[np.boo
 
 
 def _minimal_size(low: Words, high: Words) -> Words:
-    """Return the smallest number of bytes that holds a non-negative number and its sign bit."""
+    """Return the smallest number of bytes that holds each non-negative number and its sign bit.
+
+    ``low`` and ``high`` are the two 64-bit halves of the numbers.
+    """
     in_high = np.searchsorted(_BYTE_STEPS, high, side="right") + 9
     in_low = np.searchsorted(_BYTE_STEPS, low, side="right") + 1
     return np.where(high > 0, in_high, in_low).astype(np.uint64)
@@ -102,7 +105,7 @@ def _arithmetic_right(words: Words, count: Positions) -> Words:
 
 
 def _bits(count: Positions) -> Words:
-    """Return shift counts as words, limited to 0 to 64.
+    """Return shift counts as words; counts outside of 0 to 64 become the nearest of these.
 
     The caller ignores the result of a shift whose count was negative.
     """

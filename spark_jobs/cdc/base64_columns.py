@@ -79,8 +79,9 @@ def decimals_of(texts: pa.Array, scale: int, column: str) -> pa.Array:
 
 
 def _buffers(array: pa.Array) -> tuple[Numbers, Bytes]:
-    """Return the offset of each text, counted from 0, and the bytes of all texts; nulls have no
-    bytes.
+    """Return the offset of each text within the bytes of all texts, and these bytes.
+
+    The first offset is 0. Nulls have no bytes.
     """
     whole = array.fill_null(b"" if pa.types.is_large_binary(array.type) else "")
     whole = pa.concat_arrays([whole.cast(pa.large_binary())])
@@ -91,7 +92,7 @@ def _buffers(array: pa.Array) -> tuple[Numbers, Bytes]:
 
 
 def _pads(offsets: Numbers, data: Bytes) -> Numbers:
-    """Return the number of padding characters at the end of each text."""
+    """Return the number of padding characters at the end of each text, at most two."""
     lengths, ends = np.diff(offsets), offsets[1:]
     pads = np.zeros(len(ends), np.int64)
     there = lengths > 0

@@ -128,8 +128,9 @@ class Canal(TypedMessages):
 
 
 def _beside(old: pa.ListArray, data: pa.ListArray, path: str) -> pa.StructArray:
-    """Return the old row for each new row, null if a message has no old rows. Raise
-    ``InvalidRequestError`` if a message has old rows, but not one for each new row.
+    """Return the old row for each new row; null if the message has no old rows.
+
+    Raise ``InvalidRequestError`` if a message has old rows, but not one for each new row.
     """
     counts = pc.list_value_length(data)
     has = pc.fill_null(pc.greater(pc.list_value_length(old), 0), False)
@@ -146,10 +147,9 @@ def _beside(old: pa.ListArray, data: pa.ListArray, path: str) -> pa.StructArray:
 
 def _mysql_type(column: str, text: object) -> DataType | None:
     """Return the type for a column of MySQL; None if the message declares none that can be parsed.
-    Raise ``UnsupportedError`` for a type that has no equivalent.
 
     MySQL's type TIMESTAMP becomes TIMESTAMP without a time zone: its texts are in the time zone of
-    the session.
+    the session. Raise ``UnsupportedError`` for a type that has no equivalent.
     """
     if not isinstance(text, str):
         return None

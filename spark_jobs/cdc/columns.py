@@ -152,8 +152,9 @@ class MessageColumns:
 
 
 def _shown(values: pa.DataType) -> pa.DataType | None:
-    """Return a type without the parts that have only nulls and empty lists; None if no other part
-    remains.
+    """Return a type without the parts that have only nulls or empty lists.
+
+    Return None if no part remains.
     """
     if pa.types.is_null(values):
         return None
@@ -168,9 +169,9 @@ def _shown(values: pa.DataType) -> pa.DataType | None:
 
 
 def _both(column: MessageColumn, given: Declared) -> Declared:
-    """Return the declaration that holds the values of ``given`` and of the column's earlier
-    declaration. Raise ``InvalidRequestError`` if no type holds both, or if the two encodings
-    differ.
+    """Return a declaration for the values of ``given`` and of the column's earlier declaration.
+
+    Raise ``InvalidRequestError`` if no type holds both, or if the two encodings differ.
     """
     before = column.declared
     assert before is not None
@@ -189,7 +190,6 @@ def _both(column: MessageColumn, given: Declared) -> Declared:
 
 
 def _described(declared: Declared, type: DataType) -> str:
-    """Return words for a declared type, with the encoding of its values unless they are plain."""
     if declared.decoding is Decoding.PLAIN:
         return type_text(type)
     return f"{type_text(type)} (as {declared.decoding.value})"

@@ -160,8 +160,10 @@ class Debezium:
 
 
 def _require_sent(rows: pa.StructArray, path: str) -> None:
-    """Raise ``InvalidRequestError`` if an update has Debezium's placeholder for a large value that
-    did not change and was not sent.
+    """Raise ``InvalidRequestError`` if an updated row lacks a value that was not sent.
+
+    PostgreSQL does not send a large value that an update did not change. Debezium then sends a
+    placeholder.
     """
     for member, values in zip(rows.type, rows.flatten(), strict=True):
         if pa.types.is_string(values.type) and pc.any(pc.is_in(values, _NOT_SENT)).as_py():
@@ -173,7 +175,7 @@ def _require_sent(rows: pa.StructArray, path: str) -> None:
 
 
 def _body(messages: pa.Table) -> pa.Table | pa.StructArray:
-    """Return the messages without the ``payload`` and ``schema`` around them."""
+    """Return the messages without the ``payload`` and ``schema`` that may surround them."""
     payload = field_of(messages, "payload")
     return messages if payload is None or payload.null_count == len(payload) else payload
 

@@ -108,7 +108,7 @@ def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
 
 
 class _Difference(Exception):
-    """The type of a column in the messages does not fit the table."""
+    """Raised if the type of a column in the messages does not fit the table."""
 
 
 def _change(
@@ -128,8 +128,10 @@ def _change(
 def _changes_inside(
     column: MessageColumn, found: DataType, there: DataType
 ) -> Iterator[SchemaChange]:
-    """Yield the changes of a nested column. Parts without a declared type keep the type of the
-    table. Raise ``_Difference`` if no type holds the values of the messages and those of the table.
+    """Yield the changes that the table's nested column needs.
+
+    Parts without a declared type keep the type of the table. Raise ``_Difference`` if no type holds
+    the values of the messages and those of the table.
     """
     for path, part, old in parts_beside(found, there, (column.name,)):
         if old is None:
@@ -148,7 +150,7 @@ def _added(column: MessageColumn, path: _Path, type: DataType) -> SchemaChange:
 
 
 def _wanted(column: MessageColumn, there: DataField, texts_hold_all: bool) -> DataType | None:
-    """Return the new type of a column; None to keep the type in ``there``.
+    """Return the new type of the table's column; None to keep its type in ``there``.
 
     Raise ``_Difference`` if no type holds the values of the messages and those of the table.
     """
@@ -167,8 +169,9 @@ def _wanted(column: MessageColumn, there: DataField, texts_hold_all: bool) -> Da
 
 
 def _is_small_number(declared: DataType, there: DataType, texts_hold_all: bool) -> bool:
-    """Return True for MySQL's tinyint(1), which is declared as BOOLEAN, in an integer column: its
-    texts are numbers.
+    """Return True for an integer column whose messages declare MySQL's tinyint(1) as BOOLEAN.
+
+    The texts of such a column are numbers.
     """
     names = [each.name for each in (declared, there) if isinstance(each, AtomicType)]
     return texts_hold_all and len(names) == 2 and names[0] is T.BOOLEAN and names[1] in INTEGERS
@@ -181,10 +184,10 @@ def _is_decimal(type: DataType) -> bool:
 def _by_values(
     column: MessageColumn, type: AtomicType, found: DataType, texts_hold_all: bool
 ) -> DataType | None:
-    """Return a type that holds the values of ``type`` and the JSON values of a column without a
-    declared type; None to keep ``type``.
+    """Return a type for the values of ``type`` and for JSON values without a declared type.
 
-    Raise ``_Difference`` if the values do not fit. With ``texts_hold_all`` text fits every type.
+    Return None to keep ``type``. Raise ``_Difference`` if the values do not fit. With
+    ``texts_hold_all`` text fits every type.
     """
     if not isinstance(found, AtomicType):
         raise _differs(column, column.name, type, found)

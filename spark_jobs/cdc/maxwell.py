@@ -51,9 +51,6 @@ class TypedMessages:
         return joined_names([field_of(messages, name) for name in _TABLE_NAMES.names])
 
     def _kinds(self, messages: pa.Table, path: str) -> pa.Array:
-        """Return the ``type`` of each message; raise ``InvalidRequestError`` if a message has
-        none.
-        """
         kind = field_of(messages, "type")
         if kind is None or kind.null_count:
             raise lake.InvalidRequestError(

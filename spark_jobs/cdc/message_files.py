@@ -156,8 +156,9 @@ class MessageFiles:
         return replace(self, paths=[path]).rows(table)
 
     def _blocks(self, path: str) -> Iterator[bytes]:
-        """Yield blocks of messages; if ``only`` is set, only the messages that name this source
-        table or no table.
+        """Yield the messages of a file in blocks.
+
+        If ``only`` is set, messages that name a different source table are left out.
         """
         opener = opener_of(path, self.options)
         with plain_copy(path, "json", self.dialect, opener) as local:
@@ -166,7 +167,7 @@ class MessageFiles:
                     yield meant
 
     def _meant(self, block: bytes, only: str, path: str) -> bytes:
-        """Return the lines of messages that name the table with the name ``only``, or no table."""
+        """Return the lines of ``block`` without messages that name a table other than ``only``."""
         with naming(path):
             names = self._tables(block)
         if names is None:
@@ -178,8 +179,10 @@ class MessageFiles:
         return envelope.tables(parse_block(block, envelope.of_tables()))
 
     def _parsed(self, block: bytes, source: SourceTable, path: str) -> pa.Table:
-        """Parse messages with inferred types. If Arrow fails because the messages are of several
-        source tables, raise the ``InvalidRequestError`` of ``SourceTable.mask``.
+        """Parse messages with inferred types.
+
+        If Arrow fails because the messages are of several source tables, raise the
+        ``InvalidRequestError`` of ``SourceTable.mask``.
         """
         try:
             return parse_block(block)

@@ -128,7 +128,10 @@ def _as_number(field: DataField) -> Column:
 
 
 def _multiply(word: Column, factor: int) -> Column:
-    """Return the low 32 bits of a product, from two partial products that are below 2**63."""
+    """Return the low 32 bits of the product.
+
+    They come from two partial products below 2**63, because a whole product may overflow.
+    """
     low = word.bitwiseAND(0xFFFF) * sql.lit(factor).cast("bigint")
     high = (sql.shiftright(word, 16) * sql.lit(factor).cast("bigint")).bitwiseAND(0xFFFF)
     return (low + sql.shiftleft(high, 16)).bitwiseAND(_MASK)

@@ -126,8 +126,9 @@ def _literal(field: DataField, value: pa.Scalar) -> Column | None:
 
 
 def _moment(value: pa.Scalar) -> Column | None:
-    """Return the literal of a timestamp; None for nanoseconds. It is SQL text, because Spark would
-    convert a datetime to the driver's time zone.
+    """Return the literal of a timestamp; None if its unit is nanoseconds.
+
+    The literal is SQL text, because Spark would convert a datetime to the driver's time zone.
     """
     if value.type.unit == "ns":
         return None

@@ -128,8 +128,9 @@ class _TaggedJobs:
 
 
 def _inheriting(spark: SparkSession, target: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``target`` for another thread, with the job group and scheduler pool of this thread:
-    Spark keeps both for each thread.
+    """Return ``target`` for another thread, with the job group and scheduler pool of this thread.
+
+    Spark keeps both separately for each thread.
     """
     from pyspark.util import inheritable_thread_target
 

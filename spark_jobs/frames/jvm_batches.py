@@ -132,7 +132,10 @@ def counted_by_rows(frame: DataFrame, decimals: Collection[str] = ()) -> DataFra
 
 
 def _with_numbers(frame: DataFrame, decimals: Collection[str], context: SparkContext) -> DataFrame:
-    """Return the rows with the chosen decimals of at most 18 digits as 64-bit integers."""
+    """Return the rows with the columns ``decimals`` as 64-bit integers.
+
+    Decimals of more than 18 digits do not fit into 64 bits and are not changed.
+    """
     columns = []
     for field in frame.schema.fields:
         column = column_named(field.name)
@@ -143,15 +146,15 @@ def _with_numbers(frame: DataFrame, decimals: Collection[str], context: SparkCon
 
 
 def _short_digits(kind: spark_types.DataType) -> list[int] | None:
-    """Return precision and scale of a decimal of at most 18 digits; None for any other type."""
     if not isinstance(kind, spark_types.DecimalType) or kind.precision > COMPACT_DECIMAL_PRECISION:
         return None
     return [kind.precision, kind.scale]
 
 
 def _unscaled(column: Column, context: SparkContext) -> Column:
-    """Return the unscaled values of decimals as 64-bit integers. No SQL function returns them, so
-    this uses Spark's internal expression.
+    """Return the unscaled values of decimals as 64-bit integers.
+
+    No SQL function returns them, so this uses Spark's internal expression.
     """
     from pyspark.sql.classic.column import Column as ClassicColumn
 

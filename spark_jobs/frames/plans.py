@@ -140,8 +140,9 @@ def plan_results(results: Results, *, with_kind: bool = True) -> ReadPlan:
 
 
 def _shape(schema: pa.Schema, with_kind: bool) -> tuple[StructType, int]:
-    """Return the columns of the DataFrame, and the number of leading columns to skip: 0 with
-    ``with_kind``, else 1 for the column of kinds.
+    """Return the columns of the DataFrame, and the number of leading columns to skip.
+
+    The column of row kinds comes first. It is skipped unless ``with_kind`` is True.
     """
     skipped = 0 if with_kind else 1
     return schema_of(pa.schema([*schema][skipped:])), skipped

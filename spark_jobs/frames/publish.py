@@ -66,8 +66,9 @@ def publish(
 
 
 def _remove(table: lake.Table, messages: list[lake.CommitMessage]) -> None:
-    """Delete the files of ``messages``. A failure is only logged, so that the error of the commit
-    is raised.
+    """Delete the files of ``messages``.
+
+    A failure is only logged, so that the caller raises the error of the commit.
     """
     try:
         table.abort(messages)

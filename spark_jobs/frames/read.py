@@ -150,8 +150,9 @@ def _frame(spark: SparkSession, plan: ReadPlan) -> DataFrame:
 
 
 def _native_condition(scan: lake.Scan) -> tuple[Column, ...] | None:
-    """Return the conditions of a scan as Spark columns; None if Spark cannot check one of them, or
-    cannot read a column.
+    """Return the conditions of a scan as Spark columns.
+
+    Return None if Spark cannot check one of the conditions, or cannot read a column.
     """
     by_name = {field.name: field for field in scan.table_schema.fields}
     if len({name.lower() for name in by_name}) < len(by_name):
@@ -170,8 +171,10 @@ def _native_condition(scan: lake.Scan) -> tuple[Column, ...] | None:
 
 
 def _can_spark_read(file: PlainFile, native: bool | None) -> bool:
-    """Return True if Spark can read the file. Spark ignores files whose names begin with a dot or
-    an underscore. Unless ``native`` is True, the scheme of the storage must be in ``_SPARK_READS``.
+    """Return True if Spark can read the file.
+
+    Spark ignores files whose names begin with a dot or an underscore. Unless ``native`` is True,
+    the scheme of the storage must be in ``_SPARK_READS``.
     """
     is_hidden = file.path.rpartition("/")[2].startswith((".", "_"))
     return not is_hidden and (native is True or file.storage.scheme in _SPARK_READS)
@@ -197,8 +200,9 @@ def _native_frame(
 
 
 def _address(file: PlainFile) -> str:
-    """Return the path of a file for Spark; characters that Spark would read as a glob are
-    escaped.
+    """Return the path of a file for Spark.
+
+    Characters that Spark would read as a glob are escaped.
     """
     literal = re.sub(r"([\\{}\[\]*?])", r"\\\1", file.path)
     if file.storage.scheme == "file":

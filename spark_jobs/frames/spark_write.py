@@ -236,8 +236,10 @@ def write_in_tasks(
 def _messages_of(
     frame: DataFrame, table: lake.Table, work: Callable[..., Iterator[pa.RecordBatch]]
 ) -> list[lake.CommitMessage]:
-    """Run the tasks and return their messages. If a task fails, raise its error and delete the
-    files of all tasks; with Spark Connect, files may remain as orphans.
+    """Run the tasks and return their messages.
+
+    If a task fails, delete the files of the tasks that have finished, and raise its error. With
+    Spark Connect, files may remain as orphans.
     """
     context = classic_context(frame.sparkSession)
     written = None if context is None else context.accumulator([], _Messages())

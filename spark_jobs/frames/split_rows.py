@@ -87,8 +87,10 @@ def _split(
     routing: Routing,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Pack the rows of a partition, in a Spark task. An error about the rows is stored in a piece,
-    because Spark would run a failed task again with the same result.
+    """Yield the rows of one partition of the input as pieces, in a Spark task.
+
+    An error about the rows is stored in a piece, because Spark would run a failed task again with
+    the same result.
     """
     from pyspark import TaskContext
 
@@ -106,8 +108,9 @@ def _split(
 
 
 class _Splitter:
-    """Holds rows until they have ``_HELD_BYTES``, then divides them into pieces, one for each
-    writing task.
+    """Divides rows into pieces, one for each writing task.
+
+    Rows are held in memory until they have ``_HELD_BYTES``.
     """
 
     def __init__(
@@ -139,9 +142,10 @@ class _Splitter:
         self._bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Hold the rows of a batch; yield pieces of all held rows once they have ``_HELD_BYTES``.
+        """Hold the rows of a batch, and yield pieces of all held rows if they have ``_HELD_BYTES``.
 
-        Also yield pieces before the batch is held, if it has another schema or too many bytes.
+        If the batch has a different schema or too many bytes, yield pieces of the earlier rows
+        first.
         """
         with rows_count_from(0):
             rows = self._checked.add(batch)
@@ -156,8 +160,9 @@ class _Splitter:
             yield from self._pieces()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """Yield pieces of the rows that are still held, and close the writer of the pieces. Call it
-        once, at the end.
+        """Yield pieces of the rows that are still held, and close the writer of the pieces.
+
+        Call it once, at the end.
         """
         last = [*self._pieces()]
         self._writer.close()
@@ -199,8 +204,9 @@ class _Splitter:
         return sort_roughly(chain([lambda _: rank[places]], by_key), rows.num_rows)
 
     def _task_of(self, number: int) -> int:
-        """Return the writing task of a bucket of a partition; every packing task chooses the same
-        one.
+        """Return the writing task for the bucket with this number.
+
+        Each task that divides rows chooses the same one.
         """
         place: Place = self._assign.place(number)
         return (zlib.crc32(place.partition) + place.bucket) % self._tasks

@@ -49,7 +49,10 @@ def prefix_tests(column: str, pattern: str, escape: str) -> list[ColumnTest]:
 
 
 def _pieces(pattern: str, escape: str) -> list[tuple[str, bool]]:
-    """Return the characters of a LIKE pattern, each with True if it is a wildcard."""
+    """Return each character of a LIKE pattern, with True if it is a wildcard.
+
+    Escape characters are left out, and an escaped character is not a wildcard.
+    """
     found = []
     characters = iter(pattern)
     for character in characters:
@@ -67,7 +70,6 @@ def _pieces(pattern: str, escape: str) -> list[tuple[str, bool]]:
 
 
 def _prefix(pattern: str, escape: str) -> str:
-    """Return the text before the first wildcard, with which every matching text begins."""
     prefix = ""
     for character, is_wild in _pieces(pattern, escape):
         if is_wild:

@@ -132,7 +132,8 @@ def _number(value: Decimal, data_type: AtomicType) -> pa.Scalar:
 def _largest_decimal(data_type: AtomicType) -> Decimal:
     """Return the largest value that a decimal column may contain.
 
-    A sum of 64-bit decimals may have more digits than the precision of its column.
+    A column of at most 18 digits is stored in 64 bits. A sum in it may have more digits than its
+    precision.
     """
     is_compact = data_type.precision <= COMPACT_DECIMAL_PRECISION
     unscaled = (1 << 63) - 1 if is_compact else 10**data_type.precision - 1
@@ -140,12 +141,13 @@ def _largest_decimal(data_type: AtomicType) -> Decimal:
 
 
 class _Unfit(ValueError):
-    """The reason why a value does not fit a column, for an error message."""
+    """Raised if a value does not fit its column; the text advises on a value that fits."""
 
 
 def _python_value(scalar: pa.Scalar) -> Any:
-    """Return a scalar as a Python value; times as str, because Python's times end at
-    microseconds.
+    """Return an Arrow scalar as a Python value.
+
+    Times become str, because Python's times end at microseconds.
     """
     if pa.types.is_temporal(scalar.type) and scalar.is_valid:
         text = str(scalar.cast(pa.string()))
@@ -154,7 +156,10 @@ def _python_value(scalar: pa.Scalar) -> Any:
 
 
 def _plain_value(value: Any) -> Any:
-    """Return a numpy or Arrow value as a Python value; a time as str with all its digits."""
+    """Return a numpy or Arrow scalar as a Python value, and any other value unchanged.
+
+    Arrow's times become str, with all their digits.
+    """
     if isinstance(value, np.generic):
         return value.item()
     if not isinstance(value, pa.Scalar):
@@ -173,7 +178,10 @@ def _boolean(value: Any, _: AtomicType) -> bool:
 
 
 def _exact(value: Any) -> Decimal:
-    """Return a number, or text of a number, as a Decimal with the same digits."""
+    """Return a number, or the text of a number, as a Decimal with the same digits.
+
+    Raise ``_Unfit`` for any other value.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         raise _Unfit("write a number")
     try:
@@ -307,7 +315,10 @@ def _moment_text(moment: datetime, *, is_instant: bool) -> str:
 
 
 def _to_utc(text: str) -> str:
-    """Return a time with a zone as text in UTC, with all its digits."""
+    """Return the text of a time with a zone as text in UTC, with all its digits.
+
+    A text without a zone is returned unchanged.
+    """
     zone = _ZONE.search(text)
     if zone is None:
         return text

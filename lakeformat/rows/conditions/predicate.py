@@ -298,7 +298,6 @@ def col(name: str) -> Column:
 
 
 def _flat(kind: type[And | Or], part: Predicate) -> tuple[Predicate, ...]:
-    """Return the parts of ``part`` if it is an AND or OR of ``kind``; otherwise ``part`` alone."""
     return part.parts if isinstance(part, kind) else (part,)
 
 
@@ -312,7 +311,10 @@ def _predicate(other: object) -> Predicate:
 
 
 def _plain(name: str, text: str) -> str:
-    """Return a LIKE pattern that matches exactly ``text``; ``name`` is the column, for errors."""
+    """Return a LIKE pattern that matches exactly ``text``.
+
+    An error message names the column ``name``.
+    """
     if not isinstance(text, str):
         raise InvalidRequestError(
             f"col({name!r}).startswith, endswith and contains take a str, got {text!r}; compare "

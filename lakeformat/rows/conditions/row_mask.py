@@ -63,7 +63,10 @@ def row_mask(part: Predicate, batch: pa.RecordBatch) -> pa.BooleanArray:
 
 
 def _values(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Return the values of a column, or of a field inside of structs if the name has dots."""
+    """Return the values of the column ``name``.
+
+    If there is no such column, the dotted name means a field inside of structs.
+    """
     if name in batch.schema.names:
         return batch.column(name)
     found = _inside(batch.schema, batch.columns, name)
@@ -72,9 +75,9 @@ def _values(batch: pa.RecordBatch, name: str) -> pa.Array:
 
 
 def _inside(fields: Iterable[pa.Field], columns: Sequence[pa.Array], name: str) -> pa.Array | None:
-    """Return the values of the field with a dotted name; null if a struct around it is null.
+    """Return the values of the field with the dotted ``name``; None if there is no such field.
 
-    Return None if there is no such field.
+    A value is null if a struct around it is null.
     """
     for field, column in zip(fields, columns, strict=True):
         if field.name == name:

@@ -94,7 +94,10 @@ class _Conditions(Dialect):
 
 
 class _PredicateReader:
-    """Converts the parser's tree to predicates; an error quotes the SQL of an unsupported part."""
+    """Converts the parser's tree to predicates.
+
+    An error quotes the part of the SQL text that is not supported.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -166,7 +169,6 @@ class _PredicateReader:
         return Like(self._column(node.this), pattern, escape)
 
     def _column(self, node: exp.Expr) -> str:
-        """Return the name of a column, or the dotted name of a field inside of structs."""
         parts = node.parts if isinstance(node, exp.Column | exp.Dot) else []
         if not parts or any(part.key != "identifier" for part in parts):
             raise self._refuse(node)

@@ -90,7 +90,8 @@ def parse_database_uri(uri: str, properties: Mapping[str, str] | None = None) ->
 def _require_text(what: str, text: str) -> None:
     """Raise ``InvalidRequestError`` if the text has a null character or half of a surrogate pair.
 
-    The message does not show the text, because it may be a password.
+    The message names the setting as ``what``. It does not show the text, because it may be a
+    password.
     """
     try:
         text.encode()
@@ -143,7 +144,7 @@ def _parameters(query: str) -> dict[str, str]:
 
 
 def _translated(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Return parameters of Java's driver under libpq's names.
+    """Return the parameters of Java's driver under the names that libpq has for them.
 
     Raise ``InvalidRequestError`` for an unknown parameter, with ``prefix`` before its name.
     """

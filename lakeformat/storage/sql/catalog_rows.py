@@ -213,7 +213,7 @@ class CatalogRows:
         return {(row[0], row[1]): row[2] or "" for row in connection.execute(rows)}
 
     def _here(self, table: Table, database: str, name: str | None = None) -> ColumnElement[bool]:
-        """Return the condition that selects the rows of a database, or of one table or view."""
+        """Return the condition for the rows of a database, or of its table or view ``name``."""
         found = and_(table.c.catalog_key == self._key, table.c.database_name == database)
         if name is None:
             return found
@@ -221,8 +221,9 @@ class CatalogRows:
         return and_(found, column == name)
 
     def _insert(self, connection: Connection, table: Table, **values: str) -> bool:
-        """Insert a row; return False if the row exists. The transaction can continue in both
-        cases.
+        """Insert a row and return True, or return False if the row exists.
+
+        The transaction can continue in both cases.
         """
         try:
             with connection.begin_nested():

@@ -232,7 +232,6 @@ class LeasedRow:
                 self._close()
 
     def _require_lease(self, seconds: float) -> None:
-        """Raise ``InvalidRequestError`` if the write may take longer than half of the lease."""
         if seconds > self._settings.lease_seconds / 2:
             raise InvalidRequestError(
                 f"{self} is guaranteed only for {self._settings.lease_seconds / 2:g} s, but one "
@@ -245,7 +244,10 @@ class LeasedRow:
             return self._try_once(give_up)
 
     def _try_once(self, give_up: float) -> LockRow | None:
-        """Take the lock and return None, or return the row of its holder."""
+        """Take the lock and return None, or return the row of its holder.
+
+        ``give_up`` is the time until which the attempt waits for the database.
+        """
         # A last attempt without patience would blame the database if another lock is just renewed.
         patience = max(give_up - self._clock(), LAST_MOMENT_SECONDS)
         with self._writing("acquire the lock", patience) as connection:
@@ -262,9 +264,7 @@ class LeasedRow:
         return None  # require_time checks later how long the lock may be trusted
 
     def _watch(self, acquired_at: str) -> float:
-        """Return the seconds for which this process has seen the row with the time
-        ``acquired_at``.
-        """
+        """Return the seconds since this process first saw the row with the time ``acquired_at``."""
         now = self._clock()
         if self._watched is None or self._watched[0] != acquired_at:
             self._watched = (acquired_at, now)
@@ -298,8 +298,9 @@ class LeasedRow:
             self._trust_from(sent)
 
     def _trust_from(self, sent: float) -> None:
-        """Trust the lock for half of the lease, counted from the time before the request was
-        sent.
+        """Trust the lock for half of the lease.
+
+        The time counts from ``sent``, which is before the request was sent.
         """
         self._deadline = sent + self._settings.lease_seconds / 2
 
@@ -351,8 +352,9 @@ class LeasedRow:
 
 @contextmanager
 def _lock_errors() -> Iterator[None]:
-    """Translate ``UnavailableError`` into ``LockUnavailableError``: without the lock nothing was
-    published.
+    """Translate ``UnavailableError`` into ``LockUnavailableError``.
+
+    The message adds that nothing was published, because that needs the lock.
     """
     try:
         yield

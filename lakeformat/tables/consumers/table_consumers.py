@@ -107,7 +107,6 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
         return self._files().expire(self._table, before, dry_run=dry_run)
 
     def _readable(self, consumer_id: str) -> PlaceT | None:
-        """Return the stored progress of a consumer; None if its file is missing or damaged."""
         try:
             return self._read(consumer_id)
         except CorruptTableError:
@@ -131,14 +130,14 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     ) -> PlaceT:
         """Return the progress to store for these arguments.
 
-        ``InvalidRequestError`` is raised if the snapshot that the consumer reads next has expired,
-        or is not in the history of the branch.
+        Raise ``InvalidRequestError`` if the snapshot that the consumer reads next has expired, or
+        is not in the history of the branch.
         """
 
     @abstractmethod
     def _require_kept(self, consumer_id: str, place: PlaceT) -> None:
-        """Raise a ``LakeError`` if the snapshots that the consumer needs expired before its file
-        was written.
+        """Raise a ``LakeError`` if the snapshots that the consumer needs have expired.
 
-        Paimon raises ``CommitConflictError``, the other formats raise ``InvalidRequestError``.
+        They may expire before the file of the consumer is written. Paimon raises
+        ``CommitConflictError``, the other formats raise ``InvalidRequestError``.
         """

@@ -141,9 +141,9 @@ class Lookup:
         return rows.select(self._columns).take(pc.index_in(ids, value_set=rows.column(ID)))
 
     def _look_for_newest(self, *, is_due: bool = False) -> bool:
-        """Switch to the newest snapshot; return True if it is another snapshot than before.
+        """Switch to the newest snapshot, and return True if the snapshot has changed.
 
-        The table is asked by the first call, then after ``reload_seconds`` or with ``is_due``.
+        The snapshot is looked up by the first call, after ``reload_seconds``, and with ``is_due``.
         """
         now = self._environment.now_millis()
         age = now - self._looked_millis
@@ -170,8 +170,9 @@ class Lookup:
         return pa.concat_tables([found, read])
 
     def _read(self, missing: pa.Array, columns: Sequence[pa.Array]) -> pa.Table:
-        """Read the rows of the keys that are not in memory: ``missing`` has their ids, ``columns``
-        their values.
+        """Read the rows of the keys that are not in memory.
+
+        ``missing`` has the ids of these keys, and ``columns`` their values.
         """
         assert self._position is not None
         schema = pa.schema([pa.field(ID, _ID_TYPE), *self._schema])
@@ -205,7 +206,7 @@ class Lookup:
                 )
 
     def _matching(self, batches: Iterator[pa.RecordBatch], wanted: pa.Array) -> Iterator[pa.Table]:
-        """Yield the rows of each batch that have a wanted key, with the id of the key."""
+        """Yield the rows of each batch whose key is in ``wanted``, with the id of the key added."""
         for batch in batches:
             keys = [_as(batch.column(name), self._types[name], name) for name in self._keys]
             ids, _ = _identities(keys)
@@ -228,7 +229,10 @@ class Lookup:
         )
 
     def _given_columns(self, keys: object) -> list[pa.Array]:
-        """Return the key columns, with the types of the table."""
+        """Return the key columns of ``keys``, cast to the types of the table.
+
+        Raise ``InvalidRequestError`` if a key column is missing or repeated.
+        """
         if not isinstance(keys, pa.Table | pa.RecordBatch):
             raise InvalidRequestError(
                 f"get_many needs keys as a pyarrow Table or RecordBatch, got "
@@ -279,7 +283,7 @@ def _as(column: pa.Array | pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.
 
 
 def _identities(columns: Sequence[pa.Array]) -> tuple[pa.Array, pa.Array]:
-    """Return the 16-byte id of the key of each row, and a mask of the keys without a null.
+    """Return the 16-byte id of each row's key, and a mask of the rows whose key has no null.
 
     Equal keys have equal ids.
     """
@@ -292,8 +296,9 @@ def _identities(columns: Sequence[pa.Array]) -> tuple[pa.Array, pa.Array]:
 
 
 def _condition(names: Sequence[str], columns: Sequence[pa.Array]) -> Predicate | None:
-    """Return a condition that all given keys meet, to skip partitions, buckets and files; other
-    rows may meet it, too. Return None if no key column can be compared.
+    """Return a condition that all given keys meet; None if no key column can be compared.
+
+    It is for skipping partitions, buckets and files. Rows with other keys may meet it, too.
     """
     parts = [
         part
@@ -314,8 +319,9 @@ def _column_condition(name: str, column: pa.Array) -> Predicate | None:
 
 
 def _is_ordered(kind: pa.DataType) -> bool:
-    """Return True if a condition can compare values of this type. Floats are excluded because of
-    NaN.
+    """Return True if a condition can compare values of this type.
+
+    Floats are excluded because of NaN.
     """
     types = pa.types
     tests = (

@@ -66,7 +66,10 @@ def find_obstacles(
 def _of_failures(
     table: str, steps: Sequence[StepReport], reasons: Sequence[Reason]
 ) -> Iterator[Reason]:
-    """Yield one problem for each cause of failed steps, with the names of these steps."""
+    """Yield one problem for each cause of failed steps, with the names of these steps.
+
+    If one of ``reasons`` has the same cause, its next step is kept.
+    """
     by_cause = dict[str, list[StepReport]]()
     for step in steps:
         if step.error is not None:
@@ -82,8 +85,9 @@ def _of_failures(
 
 
 def _of_failure(table: str, names: str, cause: str, step: StepReport) -> Reason:
-    """Return the problem and the next step for one cause; ``step`` is the first step that failed
-    because of it.
+    """Return the problem and the next step for one cause.
+
+    ``step`` is the first step that failed because of it, and ``names`` has all such steps.
     """
     error, again = step.error, f"lake maintain {table}"
     if isinstance(error, CommitConflictError | UnavailableError):

@@ -51,8 +51,9 @@ def _reason(report: OrphanReport, table: str, usual_age: str) -> str:
 
 
 def _young_files(report: OrphanReport, table: str, usual_age: str) -> str:
-    """Return a clause about orphan files that are too young to be removed. If the newest commit set
-    the age limit, add the command that removes them.
+    """Return a clause about the orphan files that are too young to be removed.
+
+    If the newest commit set the age limit, add the command that removes the files.
     """
     young = counted(report.young_files, "file")
     if report.kept_by_commit is None:

@@ -63,7 +63,10 @@ class StepRunner(Generic[T]):
         return done
 
     def _run(self, request: MaintainRequest, name: str, step: Step[T]) -> StepReport:
-        """Run one step. If it fails, its report has the error, so that the next steps can run."""
+        """Run one step and return its report.
+
+        If the step fails, the report has the error, so that the next steps can run.
+        """
         request.begins(self.table, name)
         try:
             report = step(self.subject, request)

@@ -74,8 +74,10 @@ class RepeatedValues:
 
     @property
     def _limit(self) -> int:
-        """The number of bytes to hold in memory. The limit grows with the number of temporary
-        files, because a part of each file is read at the same time.
+        """The number of bytes to hold in memory.
+
+        The limit grows with the number of temporary files, because a part of each file is read at
+        the same time.
         """
         return min(_FIRST_BYTES << (len(self._spill) // _FILES_OF_ONE_SIZE), self._most_bytes)
 
@@ -84,13 +86,13 @@ class RepeatedValues:
         self._held_bytes += rows.nbytes
 
     def _take_held(self) -> pa.Table:
-        """Return the distinct values in memory with their counts, and empty the memory."""
         held, self._held, self._held_bytes = self._held, [], 0
         return self._joined(pa.concat_tables(held))
 
     def _join_held(self) -> None:
-        """Replace the rows in memory by their distinct values; write these to files if they are too
-        large.
+        """Replace the rows in memory by their distinct values.
+
+        If these are too large, write them to temporary files.
         """
         rows = self._take_held()
         if rows.nbytes < self._limit // 2:
@@ -109,7 +111,7 @@ class RepeatedValues:
         )
 
     def _parts(self) -> Iterator[pa.Table]:
-        """Yield tables of all distinct values with their counts; equal values are in one table."""
+        """Yield tables that together have every distinct value once, with its count."""
         if self._held and not len(self._spill):
             yield self._take_held()
             return
@@ -121,7 +123,7 @@ class RepeatedValues:
                 yield self._joined(pa.Table.from_batches(batches))
 
     def _joined(self, rows: pa.Table) -> pa.Table:
-        """Return each distinct value once, with the sum of its counts."""
+        """Return each distinct value of ``rows`` once, with the sum of its counts."""
         if rows.num_rows < 2:
             return rows
         words = chain.from_iterable(column_words(rows.column(name)) for name in self._names)

@@ -203,7 +203,7 @@ class StagedFiles(Generic[MessageT]):
         return path
 
     def _beside(self, prefix: str, name: str) -> list[FileInfo]:
-        """Return the claims or the discards of a result; ``prefix`` chooses the kind.
+        """Return the files of a result that begin with ``prefix``: its claims or its discards.
 
         The file ``claim-<name>`` without an id, which version 0.1 wrote, is included.
         """
@@ -212,9 +212,10 @@ class StagedFiles(Generic[MessageT]):
         return [each for each in files if each.name.partition(".")[0] == plain]
 
     def _create(self, path: str, content: bytes) -> bool:
-        """Create a file, and its directory if it is missing; return False if the file exists.
+        """Create a file and return True, or return False if the file exists.
 
-        If the table was dropped or renamed meanwhile, ``NotFoundError`` is raised.
+        The directory is created if it is missing. Raise ``NotFoundError`` if the table was dropped
+        or renamed meanwhile.
         """
         try:
             return create_or_find(self.storage, path, content)

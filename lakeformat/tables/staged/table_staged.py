@@ -145,14 +145,15 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
 
     @abstractmethod
     def _require_own(self, messages: Sequence[MessageT]) -> None:
-        """Raise ``InvalidRequestError`` if a message names a file where this table's writers never
-        write.
+        """Raise ``InvalidRequestError`` if a message names a file that is outside of the
+        directories in which this table's writers write.
         """
 
     @abstractmethod
     def _where_published(self, messages: Sequence[MessageT]) -> str | None:
-        """Return the reason why the messages count as published; None if no snapshot has their
-        files.
+        """Return the reason why the messages count as published; None if they are not published.
+
+        They count as published if a snapshot has their files.
         """
 
     @abstractmethod
@@ -160,15 +161,15 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         """Return the report of an earlier commit with this identity; None without such a commit."""
 
     def _require_order(self, results: Sequence[StagedResult[MessageT]]) -> None:
-        """Raise ``InvalidRequestError`` if two results have a row of the same key in an unknown
-        order.
+        """Raise ``InvalidRequestError`` if two results in an unknown order have rows of the same
+        key.
 
         Rows without keys need no order.
         """
 
     @abstractmethod
     def _commit(self, messages: Sequence[MessageT], commit: CommitId) -> ReportT:
-        """Publish messages in one snapshot."""
+        """Publish messages in one snapshot, and return the report of the commit."""
 
     @abstractmethod
     def _delete(self, messages: Sequence[MessageT]) -> Sequence[str]:
@@ -194,7 +195,6 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         return report
 
     def _require_kept(self, names: Iterable[str]) -> None:
-        """Raise ``InvalidRequestError`` if the discard of a result has begun."""
         for name in names:
             if self._files.is_discarded(name):
                 raise InvalidRequestError(
@@ -211,7 +211,11 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         )
 
     def _discard(self, result: StagedResult[MessageT], *, dry_run: bool) -> DiscardReport:
-        """Delete one staged result with its files, unless a publication has claimed it."""
+        """Delete a staged result with its data files, and return a report.
+
+        The data files are kept if a snapshot has them. Everything is kept with ``dry_run``, and if
+        a publication has claimed the result.
+        """
         self._require_own(result.messages)
         mark = None if dry_run else self._files.begin_discard(result.name, self._environment)
         left: Sequence[str] = ()
@@ -243,9 +247,9 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         )
 
     def _name(self, address: str) -> str:
-        """Return the name of the result with this URI.
+        """Return the name of the staged result at the URI ``address``.
 
-        A URI that does not name a staged result of this table raises ``InvalidRequestError``.
+        Raise ``InvalidRequestError`` if the URI does not name a staged result of this table.
         """
         require_text("the address of a staged result", address)
         name = self._files.named(address)
@@ -258,7 +262,9 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         return name
 
     def _is_at(self, address: str, name: str) -> bool:
-        """Return True if an address is the URI of a result, possibly in another spelling."""
+        """Return True if ``address`` is the URI of the result ``name``, possibly in another
+        spelling.
+        """
         place, found = resolve(address, self._files.storage)
         return place.uri(found) == self._files.address(name)
 

@@ -59,7 +59,7 @@ def _no_counterpart(
 
 
 def _first_bad(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """Return the first value that cannot be cast, found by bisection."""
+    """Return the first value that cannot be cast, as an array of one element."""
     while len(array) > 1:
         half = array[: len(array) // 2]
         try:
@@ -72,7 +72,7 @@ def _first_bad(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
 
 
 def _text_of(value: pa.Array) -> str:
-    """Return the value as Arrow prints it.
+    """Return the single element of ``value`` as Arrow prints it.
 
     Java would cut years to four digits, and so hide the reason of an error.
     """

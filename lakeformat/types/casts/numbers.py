@@ -126,7 +126,9 @@ def _parse_decimal(text: str | None, wanted: AtomicType) -> Decimal | None:
 
 
 def _float_to_decimal(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Convert floats to decimals by way of their texts; raise ``InvalidRequestError`` for NaN and
+    """Convert floats to decimals by way of their texts.
+
+    A float that is too large for the type becomes null. Raise ``InvalidRequestError`` for NaN and
     infinity.
     """
     if not pc.all(pc.is_finite(array)).as_py() and len(array) > array.null_count:
@@ -143,7 +145,7 @@ def _saturated_longs(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def _low_words(array: pa.Array) -> pa.Array:
-    """Return the low 64 bits of unscaled decimals, as a Java ``long`` keeps them."""
+    """Return the low 64 bits of each unscaled decimal, as Java's conversion to ``long`` does."""
     content = np.frombuffer(array.buffers()[1] or b"", np.int64)
     return _with_nulls_of(array, content[2 * array.offset : 2 * (array.offset + len(array)) : 2])
 

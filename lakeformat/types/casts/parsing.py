@@ -107,8 +107,9 @@ def _floats(array: pa.Array, wanted: AtomicType) -> pa.Array:
 
 
 def _odd_float(text: str) -> float | None:
-    """Parse an unusual spelling: surrounding spaces, words, a type suffix, hexadecimal digits; None
-    for any other text.
+    """Return the number in an unusual spelling that Java accepts; None for any other text.
+
+    Unusual are surrounding spaces, words such as NaN, a type suffix and hexadecimal digits.
     """
     found = _FLOAT_ODD.fullmatch(text.strip("".join(map(chr, range(33)))))
     if found is None:
@@ -121,7 +122,10 @@ def _odd_float(text: str) -> float | None:
 
 
 def _hexadecimal(text: str) -> float | None:
-    """Parse a hexadecimal number; one out of range is infinite. None for a text without digits."""
+    """Return the value of a hexadecimal number; None for a text without digits.
+
+    A number that is out of range becomes infinite.
+    """
     try:
         return float.fromhex(text)
     except OverflowError:

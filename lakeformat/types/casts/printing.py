@@ -96,7 +96,10 @@ def _bracketed(
 
 
 def _plain_decimals(array: pa.Array) -> pa.Array:
-    """Print decimals without an exponent, which Arrow uses for small numbers of a large scale."""
+    """Print decimals without an exponent.
+
+    Arrow prints small decimals of a large scale with an exponent.
+    """
     texts = array.cast(pa.string())
     if not pc.any(pc.match_substring(texts, "E")).as_py():
         return texts
@@ -105,8 +108,10 @@ def _plain_decimals(array: pa.Array) -> pa.Array:
 
 
 def _floats(array: pa.Array) -> pa.Array:
-    """Print floats with Arrow. Zero, NaN, infinity, and floats that need an exponent in Java or in
-    Arrow, are printed one by one.
+    """Print floats as Java does, most of them with Arrow.
+
+    Zero, NaN, infinity, and floats that need an exponent in Java or in Arrow are printed one by
+    one.
     """
     magnitudes = pc.abs(array)
     is_plain = pc.and_(pc.greater_equal(magnitudes, 1e-3), pc.less(magnitudes, 1e7))
@@ -139,8 +144,9 @@ def _timestamps(array: pa.Array, precision: int) -> pa.Array:
 
 
 def _times(millis: pa.Array, precision: int) -> pa.Array:
-    """Print times without trailing zeros; a precision above 0 keeps at least one fractional
-    digit.
+    """Print times without trailing zeros.
+
+    With a precision above 0 at least one fractional digit is kept.
     """
     seconds = pc.divide(millis, MILLIS_PER_SECOND)
     clock = _clock(seconds)

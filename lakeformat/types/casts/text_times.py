@@ -116,7 +116,10 @@ def parse_timestamps(array: pa.Array, wanted: AtomicType, *, integers: Integers)
 
 
 def _assemble(array: pa.Array, seconds: Longs, fraction: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Make timestamps of seconds and fractions; digits beyond the precision are cut off."""
+    """Return timestamps of seconds since 1970 and the digits of their fractions.
+
+    Digits beyond the precision of ``wanted`` are cut off.
+    """
     target = to_arrow_type(wanted)
     digits = {"ms": 3, "us": 6, "ns": 9}[target.unit]
     texts = pc.utf8_rpad(pc.fill_null(fraction, ""), digits, "0")
@@ -127,7 +130,7 @@ def _assemble(array: pa.Array, seconds: Longs, fraction: pa.Array, wanted: Atomi
 
 
 def _from_epoch(counts: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Read numbers as counts since 1970 in the unit of the type.
+    """Return timestamps of numbers that count the time since 1970 in the unit of the type.
 
     Raise ``InvalidRequestError`` for a precision other than 0, 3, 6 and 9, because Java has no unit
     for it.

@@ -83,11 +83,10 @@ def _timestamp_to_timestamp(
 
 
 def _truncate(counts: pa.Array, per_milli: int, precision: int, unit: str) -> tuple[pa.Array, int]:
-    """Truncate counts to a precision; return the counts, and how many of their units a millisecond
-    has.
+    """Return ``counts`` truncated to a precision, and how many of their units a millisecond has.
 
-    As in Java, counts are rounded down; for a precision below 3, to milliseconds first, and from
-    there towards 1970.
+    As in Java, counts are rounded down. For a precision below 3 they are rounded down to
+    milliseconds, and from there towards 1970.
     """
     if precision <= MILLIS_DIGITS:
         counts, per_milli = floor_divide(counts, per_milli), 1
