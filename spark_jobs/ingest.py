@@ -102,8 +102,9 @@ def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
 
 @contextmanager
 def _refusing_for_good(wanted: IngestRequest) -> Iterator[None]:
-    """Mark a conflict with commits after ``read_snapshot`` as final, because another attempt would
-    commit the same rows and fail again.
+    """Mark a ``CommitConflictError`` of a request with ``read_snapshot`` as final, so that the task
+    is not retried: a retry would commit the same rows and fail again. This excludes a request with
+    ``conflict='transaction-order'``.
     """
     from lakeformat import CommitConflictError
 
@@ -122,8 +123,11 @@ def _ingest_batch(
     commit: CommitId,
     paths: Sequence[str],
 ) -> Outcome:
-    """Ingest a batch of files of a stream, once. Create the table if it does not exist, and record
-    the batch in the directory of the table.
+    """Commit the rows of the files ``paths``, one batch of a stream, exactly once. If the batch is
+    already published, return the outcome of that commit. Create the table if it does not exist.
+
+    The directory of the table has a record of the last batch, so that a retry recognises the batch
+    after its snapshot has expired.
     """
     from spark_jobs.ingestion.row_sources import target_table
     from spark_jobs.runtime.new_table import dropping_if_empty
@@ -146,8 +150,8 @@ def _ingest_batch(
 
 
 def _ingest_new_files(catalog: Catalog, wanted: IngestRequest, started: Sessions) -> Outcome:
-    """Ingest the files that no earlier run of the task has ingested; all files if the table has
-    unique keys.
+    """Ingest the files that no earlier run of the task has ingested. If the table has unique keys,
+    ingest all files, because a row that is written again replaces the earlier row with its key.
     """
     from spark_jobs.ingestion.row_sources import target_table
     from spark_jobs.ingestion.run_files import RunFiles
@@ -187,7 +191,6 @@ def _ingest_new_files(catalog: Catalog, wanted: IngestRequest, started: Sessions
 def _columns_of(
     wanted: IngestRequest, started: Sessions, table: Table | None, paths: Sequence[str] | None
 ) -> Columns:
-    """Return the source of the rows; a new table gets its columns from it."""
     if wanted.engine == "spark":
         from spark_jobs.ingestion.spark_rows import spark_rows
 
@@ -204,7 +207,10 @@ def _ingest_rows(
     commit: CommitId | None,
     paths: Sequence[str] | None = None,
 ) -> Outcome:
-    """Ingest all rows of the source in one commit; with ``paths`` only those of these files."""
+    """Commit the rows of the source, or only those of the files ``paths``, in one commit. With
+    ``stage``, write the files and stage them without a commit. If an earlier attempt has done this,
+    return its outcome.
+    """
     from spark_jobs.ingestion.row_key import key_of_rows, new_writer
     from spark_jobs.ingestion.row_sources import FileRows, rows_of, target_table
     from spark_jobs.runtime.new_table import dropping_if_empty
@@ -288,8 +294,8 @@ def _ingest_on_spark(
 
 
 def _require_operations(table: Table, wanted: IngestRequest) -> None:
-    """Raise ``UnsupportedError`` if the table's format lacks an operation of the job, and
-    ``InvalidRequestError`` if a key has no effect on this table.
+    """Raise ``UnsupportedError`` if the format of the table lacks an operation of the job. Raise
+    ``InvalidRequestError`` if a key of the request has no effect on this table.
     """
     from spark_jobs.ingestion.row_key import key_of_rows
 

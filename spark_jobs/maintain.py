@@ -176,7 +176,9 @@ def _plain(report: MaintainReport) -> dict[str, Any]:
 def _judge(
     wanted: MaintainRequest, reports: Sequence[tuple[str, MaintainReport]], outcome: Outcome
 ) -> None:
-    """Raise ``UnhealthyTableError`` if the verdict on a table is ``fail_when`` or worse."""
+    """Raise ``UnhealthyTableError``, with the ``outcome`` of the job, if the verdict on a table is
+    ``fail_when`` or worse.
+    """
     if wanted.fail_when is None:
         return
     bad = [(n, r) for n, r in reports if r.after.verdict in AS_BAD[wanted.fail_when]]

@@ -103,7 +103,10 @@ def _kind_of_member(value: Any) -> str:
 
 
 def _next_step(name: str, hint: Any, value: Any, before: object) -> str:
-    """Return the end of the message with the correction; empty if none is known."""
+    """Return the end of an error message, which advises how to correct ``value``; empty if no
+    advice is known. ``before`` is the template or the task result that gave the value; None if it
+    was written in the DAG.
+    """
     if sources := sources_of(before):
         return _about_result(*sources[0], value)
     if _is_task(value):
@@ -168,7 +171,6 @@ def _is_task(value: Any) -> bool:
 
 
 def _holds_lists(hint: Any) -> bool:
-    """Return True if the type allows dicts, and all of their values must be lists."""
     dicts = [each for each in alternatives(hint) if get_origin(each) is Mapping]
     return bool(dicts) and all(get_origin(get_args(each)[1]) is Sequence for each in dicts)
 

@@ -142,7 +142,7 @@ def _begin(payload: Mapping[str, Any]) -> str | int:
 
 
 def _names_snapshots(payload: Mapping[str, Any]) -> bool:
-    """Return True for a payload of this provider."""
+    """Return True if the snapshot ids in ``payload`` have the types that this provider writes."""
     ids = payload.get("snapshot_id"), payload.get("previous_snapshot_id")
     return type(ids[0]) is int and (ids[1] is None or type(ids[1]) is int)
 
@@ -163,7 +163,7 @@ def _meant(
 ) -> TableAddress:
     """Return the table named ``table``; if None, the one table whose events started the run.
 
-    Raises ``LakeArgumentError`` for an invalid name, and if the events are of no table or of
+    Raise ``LakeArgumentError`` for an invalid name, and if the events are of no table or of
     several.
     """
     if table is not None:

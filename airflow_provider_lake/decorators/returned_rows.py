@@ -231,8 +231,8 @@ def _refuse_loss(rows: list[Any] | tuple[Any, ...], read: pa.Table, function: st
 
 
 def _is_kept(given: Any, kept: Any, kind: pa.DataType) -> bool:
-    """Return True if Arrow has lost no part of a value. Rounding to a FLOAT is no loss, but a
-    finite value that became infinite is one.
+    """Return True if Arrow stored the value ``given`` without loss as ``kept``. Rounding to a FLOAT
+    is no loss, but a finite value that became infinite is one.
     """
     import pyarrow.types as kinds
 

@@ -34,8 +34,8 @@ def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
 
 
 def _unreadable(conn_id: str, backend: str, reason: Exception) -> Exception:
-    """Return the error with only the class of the reason, because the text of the reason may
-    contain the whole connection.
+    """Return the error for a connection that ``backend`` failed to read. The error names only the
+    class of ``reason``, because the text of ``reason`` may contain the whole connection.
     """
     from lakeformat import InvalidRequestError, UnavailableError
 

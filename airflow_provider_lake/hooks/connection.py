@@ -93,7 +93,8 @@ def read_connection(connection: Connection) -> LakeConnection:
 
 
 def _mask(value: str) -> None:
-    """Hide a value in logs; for a URL also the password in it, which an error may show alone.
+    """Hide ``value`` in logs. If it is a URL, also hide its password, which an error may show
+    alone.
 
     Drivers split a password with an unescaped ``:`` or ``@`` differently, and then report a part of
     it as the host. So each part of such a password is hidden, too.
@@ -181,7 +182,6 @@ def _each_option(given: Mapping[str, Any], name: str) -> Iterator[tuple[Any, Any
 
 
 def _object(value: Any) -> dict[str, Any] | None:
-    """Return a dict, or the dict in a JSON text; None for anything else."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

@@ -180,8 +180,8 @@ def _is_directory(catalog: Catalog | IcebergCatalog) -> bool:
 
 
 def _verdict(location: str, databases: list[str], findings: list[Finding]) -> tuple[bool, str]:
-    """Return the result of the connection test. Only the warehouse can fail the test: Java and
-    Spark may be missing on the API server.
+    """Return True if the connection test has passed, and the message of the test. Only the
+    warehouse can fail the test: Java and Spark may be missing on the API server.
     """
     warehouse = next((finding for finding in findings if finding.name == "warehouse"), None)
     if warehouse is not None and warehouse.status == "fail":

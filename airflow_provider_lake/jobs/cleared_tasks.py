@@ -42,8 +42,8 @@ class LakeRepeatedMixin(LakeJobMixin):
         table: str
 
     def _commit_id(self, context: Context) -> CommitId:
-        """Return the commit identity of this attempt: that of earlier attempts; for a cleared task
-        the next one.
+        """Return the commit identity of this attempt. A retry has the identity of the earlier
+        attempts. A cleared task that does its work again has the next identity.
         """
         self._own_commit = self._identity_of_try(context)
         return self._own_commit
@@ -104,8 +104,8 @@ class LakeRepeatedMixin(LakeJobMixin):
         )
 
     def _record_success(self, result: JobResult, context: Context) -> None:
-        """Record the success in the directory of the table; without the record, a cleared task does
-        nothing. A failure is only logged.
+        """Record the success in the directory of the table. Without the record, a cleared task does
+        not do its work again. If the record cannot be written, log a warning.
         """
         from lakeformat import LakeError, RunRecord
 

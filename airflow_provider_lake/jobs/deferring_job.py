@@ -86,8 +86,8 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         output: JobOutput,
         request: JobRequest,
     ) -> JobResult:
-        """Return the result of a process that has ended; raise the reported error, or
-        ``failure``.
+        """Return the result of a process that has ended. If the process failed, raise the error in
+        ``reported``, or else ``failure``.
         """
 
     @abstractmethod
@@ -256,8 +256,9 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
 
 
 def _unsuccessful(ending: Ending | None) -> str | None:
-    """Return the part of a message about the failed end of a process; None if the process
-    succeeded. ``ending`` is None if the supervisor was killed, too.
+    """Return the part of an error message that explains why a process failed; None if the process
+    succeeded. ``ending`` is the end that the supervisor of the process recorded. It is None if the
+    supervisor was killed together with the process.
     """
     if ending is None:
         return "was killed together with its supervisor"

@@ -137,7 +137,6 @@ def _partly(failed: Mapping[str, Any]) -> PartlyFailedError:
 
 
 def _done(failed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a failed result without the keys that describe the failure."""
     of_failure = ("error", "message", "exit_code", "is_final")
     return {name: value for name, value in failed.items() if name not in of_failure}
 

@@ -102,8 +102,8 @@ class LakeJobMixin(CheckedArguments):
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Raise the errors of the block as failures of the task, with or without retry; end the
-        task if its supervisor dies.
+        """Raise the errors of the block as failures of the task, without a retry for an error that
+        a retry would meet again. End the task if its supervisor dies.
         """
         # Parsing a DAG does not need them.
         from airflow_provider_lake.jobs.airflow_supervisor import ending_with_the_supervisor
@@ -185,7 +185,6 @@ class LakeJobMixin(CheckedArguments):
         return get_args(Engine) if engine == "auto" or is_open(engine) else (engine,)
 
     def _given(self) -> dict[str, Any]:
-        """Return the arguments that are keys of the request and not None, by key."""
         values = {key: getattr(self, attribute_of(key), None) for key in own_keys(self.request)}
         return {key: value for key, value in values.items() if value is not None}
 
@@ -276,7 +275,6 @@ class LakeJobMixin(CheckedArguments):
         return result
 
     def _report(self, result: Mapping[str, Any]) -> None:
-        """Call the functions in ``on_report`` with the result."""
         if self.on_report is not None:
             from airflow_provider_lake.jobs.report_callbacks import call_back
 
@@ -284,8 +282,8 @@ class LakeJobMixin(CheckedArguments):
 
     @contextmanager
     def _reporting_failures(self) -> Iterator[None]:
-        """Call the functions in ``on_report`` also if an error has a result, such as that of failed
-        checks.
+        """Call the functions in ``on_report`` if the block raises an error that has a result, such
+        as that of failed checks. The error is raised in any case.
         """
         try:
             yield
@@ -306,7 +304,7 @@ def _as_argument(task_id: str, reason: Exception) -> LakeArgumentError:
 
 
 def _sentence_of(result: JobResult) -> str:
-    """Return the reason of a result; for a commit also the numbers of rows and files."""
+    """Return the reason in ``result``. For a commit, add the numbers of rows and files."""
     from lakeformat.types.count_text import counted
 
     reason, report = str(result["reason"]), result.get("report", {})

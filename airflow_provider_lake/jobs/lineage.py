@@ -57,7 +57,7 @@ class LakeLineageMixin:
         return self._lineage((self.published or {}) if self.reads_only else {})
 
     def _tables_read(self) -> list[str]:
-        """Return the names of all other lake tables that the task reads."""
+        """Return the names of the lake tables that the task reads, without its own table."""
         return []
 
     def _lineage(self, result: Mapping[str, Any]) -> OperatorLineage[Any, Any]:
@@ -140,8 +140,8 @@ def _columns(table: Table) -> Any:
 
 
 def _column(name: str, kind: DataType, description: str | None = None) -> Any:
-    """Return a column with its type name; the fields inside nested columns have the names that
-    OpenLineage's Spark integration gives them.
+    """Return an OpenLineage column with the name of its type. The fields inside nested columns have
+    the names that OpenLineage's Spark integration gives them.
     """
     from airflow.providers.common.compat.openlineage.facet import SchemaDatasetFacetFields
 

@@ -94,8 +94,8 @@ def _count_work(metrics: _Metrics, result: Mapping[str, Any]) -> None:
 
 
 class _Metrics:
-    """Sends metrics with tags; if Airflow's ``legacy_names_on`` is set, also under names that
-    contain the values of the tags.
+    """A sender of metrics with tags. If Airflow's ``legacy_names_on`` is set, it also sends each
+    metric under a name that contains the values of the tags.
     """
 
     def __init__(self, job: str, subject: Mapping[str, str]) -> None:

@@ -78,7 +78,9 @@ class PreparedJob:
 
 
 def _refusal_of(private: Collection[str]) -> str:
-    """Return the reason why a driver in deploy mode 'cluster' cannot get these keys."""
+    """Return the reason why a driver in deploy mode ``cluster`` cannot get the request keys in
+    ``private``, whose values may be secrets.
+    """
     words = {
         "catalog_options": "the options in the lake connection",
         "source_options": "source_options and the login of jdbc_conn_id",

@@ -56,9 +56,10 @@ class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
         return True
 
     def _is_published(self, request: JobRequest) -> bool:
-        """Return True if the one commit of this task is in the table.
+        """Return True if the one commit of this task is in the table. Return False for a task
+        without such a commit, for example one that stages its rows.
 
-        Raises ``NotFoundError`` for a missing table that the job does not create, and
+        Raise ``NotFoundError`` for a missing table that the job does not create, and
         ``InvalidRequestError`` for partitions that the table cannot have, before anything is
         submitted.
         """

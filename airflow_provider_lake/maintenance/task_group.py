@@ -123,8 +123,8 @@ def _one_gate(table: str, gate: object, of_steps: Gate | None) -> Gate:
 def _check_of(
     steps: Mapping[str, Mapping[str, Any]], shared: Mapping[str, Any]
 ) -> Callable[[Any], None]:
-    """Return a function that the first task calls before its work; it fails the task if the format
-    of the table lacks a step, or an argument of a step.
+    """Return a function that the first task calls before its work. The function fails the task if
+    the format of the table lacks a step, or an argument of a step.
     """
 
     def check(context: Any) -> None:

@@ -71,5 +71,5 @@ def _safe_text(reason: Exception) -> str:
 
 
 def _member(value: object, name: str) -> Any:
-    """Return a member of a DAG run or a deadline; in a deadline alert both are dicts."""
+    """Return the member ``name`` of a DAG run or a deadline. In a deadline alert both are dicts."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

@@ -103,8 +103,9 @@ class LakeCheckOperator(LakeJobOperator):
         self._check_arguments()
 
     def _given(self) -> dict[str, Any]:
-        """Return the arguments for the check at parsing. A placeholder replaces addresses that are
-        known only when the task runs, so that all other arguments are checked.
+        """Return the arguments that are keys of the request. If the addresses in ``staged`` are
+        known only when the task runs, a placeholder replaces them while the DAG is parsed, so that
+        all other arguments are checked.
         """
         given = super()._given()
         return {**given, "staged": [_LATER]} if is_open(given.get("staged")) else given

@@ -278,7 +278,9 @@ class LakeIngestOperator(LakeJobOperator):
         return not replaces and self.source_table is None and not self.stage
 
     def _is_repeated(self) -> bool:
-        """Return False also with a checkpoint, which itself decides which files are new."""
+        """Return True if a cleared task does its work again. Return False for a dry run, and for a
+        task with a checkpoint, because the checkpoint decides which files are new.
+        """
         return self.checkpoint is None and super()._is_repeated()
 
     def _tables_read(self) -> list[str]:

@@ -93,7 +93,9 @@ def _in_environment(user: BaseUser) -> Iterator[str]:
 
 
 def _type_of(text: str) -> str | None:
-    """Return the type of a connection given as JSON or as a URI; None for JSON without a type."""
+    """Return the type of a connection given as JSON or as a URI; None for JSON that is invalid or
+    has no type.
+    """
     if not text.lstrip().startswith("{"):
         return text.partition("://")[0]
     with suppress(ValueError, AttributeError):

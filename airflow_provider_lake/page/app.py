@@ -147,7 +147,7 @@ async def task(
 
 
 async def _tasks_of(user: User, name: str, commit_users: list[str]) -> dict[str, OneTask]:
-    """Return the tasks of commit users, by commit user, without tasks that the user may not see."""
+    """Return the tasks with these ``commit_users`` that ``user`` may see, by commit user."""
 
     def look() -> dict[str, OneTask]:
         return visible_tasks(user, tasks_of_users({*commit_users}, name))

@@ -67,7 +67,6 @@ class _Links:
 
 
 def _moment(millis: int | None) -> str:
-    """Return a time in UTC, to the second; a dash for None."""
     if millis is None:
         return "–"
     try:
@@ -89,7 +88,6 @@ def _age(seconds: float | None) -> str:
 
 
 def _sentence(text: str) -> str:
-    """Return the text with a capital letter at its beginning and a full stop at its end."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 

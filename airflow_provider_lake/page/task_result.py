@@ -79,7 +79,6 @@ def check_lines(result: Mapping[str, Any]) -> list[CheckLine]:
 
 
 def _label(key: str) -> str:
-    """Return the name of a member as words, without the unit ``millis``."""
     words = key.removesuffix("millis").replace("_", " ").strip()
     return (words or "time").capitalize()
 

@@ -41,7 +41,9 @@ def lake_of_dag(connection_id: str, dag_id: str) -> LakeHook:
 
 
 class _TeamLake(LakeHook):
-    """A lake whose connection belongs to a team; with the team None, to all teams."""
+    """The hook of a connection that belongs to ``team``. If ``team`` is None, the connection
+    belongs to all teams.
+    """
 
     def __init__(self, lake_conn_id: str, team: str | None) -> None:
         super().__init__(lake_conn_id)

@@ -41,8 +41,8 @@ def spark_here(
 def _master(conn_id: str) -> str:
     """Return the Spark master of a connection, after the checks of the hook for spark-submit.
 
-    Raises ``AirflowFailException`` for a wrong connection, and for deploy mode ``cluster``, in
-    which the driver is not this process.
+    Raise ``AirflowFailException`` for a wrong connection, and for deploy mode ``cluster``, in which
+    the driver is not this process.
     """
     from airflow_provider_lake.jobs.job_output import JobOutput
     from airflow_provider_lake.spark.submit import LakeSparkSubmitHook

@@ -90,8 +90,8 @@ class _DriverWatch:
         self._failures = 0
 
     def look(self) -> dict[str, Any] | None:
-        """Return the payload of the event; None while the driver runs, and while fewer than
-        ``_MOST_FAILURES`` checks in a row got no answer.
+        """Return the payload of the trigger's event once the driver has ended, the time limit is
+        reached, or ``_MOST_FAILURES`` checks in a row got no answer; until then, return None.
         """
         ends_at = self._asked.ends_at
         if ends_at is not None and time.time() >= ends_at:

@@ -117,8 +117,12 @@ def _opened(lake_conn_id: str) -> Heads | None:
 
 
 def _look(heads: Heads, names: set[str], fresh: set[str], seen: dict[str, str | None]) -> Tick:
-    """Check the tables. ``seen`` has the identities of the reported snapshots, and is updated. If
-    the storage does not answer, the result is empty.
+    """Return the newest snapshots of the tables ``names`` that have changed since the last check,
+    and the tables that do not exist. Tables in ``fresh`` are reported even if they have not
+    changed.
+
+    Update ``seen``, the identities of the reported snapshots. If the storage does not answer,
+    return an empty result.
     """
     from lakeformat import UnavailableError
 

@@ -84,9 +84,9 @@ def place_of(
 
 
 def _remembered(spark: SparkSession) -> Warehouse:
-    """Return the warehouse of the session or, for a clone, of its original session.
-
-    A stream runs in a clone of its session.
+    """Return the warehouse that was set for ``spark``. If none was set, return that of another
+    session in the same Spark context, because a stream runs in a clone of its session. Without such
+    a session, return the default warehouse.
     """
     if (place := _PLACES.get(spark)) is not None:
         return place

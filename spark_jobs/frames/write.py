@@ -158,8 +158,8 @@ def write_stream_batch(
 
 
 def _query_id(frame: DataFrame) -> str:
-    """Return the id of the running query, which is in its checkpoint; raise ``InvalidRequestError``
-    if it is unknown.
+    """Return the id of the running stream query. Spark stores this id in the query's checkpoint, so
+    it is the same after a restart. Raise ``InvalidRequestError`` if the id is unknown.
     """
     context = classic_context(frame.sparkSession)
     found = None if context is None else context.getLocalProperty("sql.streaming.queryId")

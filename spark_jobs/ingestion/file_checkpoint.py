@@ -140,8 +140,8 @@ class Checkpoint:
             self.begun = None if f"{self.number}.done" in names else batch
 
     def _clean(self) -> None:
-        """Delete the files that the newest merged file replaces, also those that a crash has
-        left.
+        """Delete the files of all batches that the newest ``upto`` file includes, and older
+        ``upto`` files. Also delete those that an earlier call left because of a crash.
         """
         names = self._names()
         upto = _upto(names)
@@ -175,8 +175,8 @@ class Checkpoint:
 
 
 def _states(content: Mapping[str, Any]) -> dict[str, FileState | None]:
-    """Return the files of a record with their states; None for the files in records of earlier
-    releases.
+    """Return the state of each file in a record, by path. The state is None in the records of
+    earlier releases, which store only paths.
     """
     states: Mapping[str, tuple[int, int | str]] = content.get("states", {})
     unknown: dict[str, FileState | None] = dict.fromkeys(content["files"])

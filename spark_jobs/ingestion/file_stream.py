@@ -80,7 +80,9 @@ def _sentence(files: int, batches: int) -> str:
 
 
 def _batches(checkpoint: Checkpoint, wanted: IngestRequest) -> Iterator[Batch]:
-    """Yield the batch whose commit may be missing, then batches of new files."""
+    """Yield the batch that an earlier process began and may not have committed, if there is one.
+    Then yield batches of new files.
+    """
     if (begun := checkpoint.resume()) is not None:
         yield begun
     for _ in rounds(wanted.poll):

@@ -92,7 +92,7 @@ class JdbcFrame:
 
     def _require_exact_numbers(self, source: SqlTable) -> None:
         """Raise ``InvalidRequestError`` for a column of numbers that Spark would round without an
-        error.
+        error, unless ``customSchema`` in the source options sets the types.
         """
         if source.unbounded_numbers and not self._has_custom_types:
             column = source.unbounded_numbers[0]
@@ -123,8 +123,8 @@ def _loaded(
 
 
 def _mapped(frame: DataFrame, mapping: ColumnMapping) -> DataFrame:
-    """Return the rows with the names of the table's columns, and with Spark's casts. Raise
-    ``InvalidRequestError`` for casts without ANSI mode.
+    """Return ``frame`` with the column names of the table and with the casts in ``mapping``. Raise
+    ``InvalidRequestError`` for casts if Spark's ANSI mode is off.
     """
     if not mapping.sources and not mapping.casts:
         return frame
@@ -178,5 +178,4 @@ def _unanswered(name: str, reason: Exception) -> lake.UnavailableError:
 
 
 def _without_case(options: dict[str, str], known: str) -> dict[str, str]:
-    """Return the options; a key that differs from ``known`` only by case becomes ``known``."""
     return {known if key.lower() == known.lower() else key: each for key, each in options.items()}

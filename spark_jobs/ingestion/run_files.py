@@ -140,8 +140,9 @@ class RunFiles:
     def _require_files(
         self, own: Iterable[str], found: Collection[str], new: Collection[str]
     ) -> None:
-        """Log the missing files among ``own``, the files whose rows a repeated run replaces. Raise
-        ``InvalidRequestError`` if files are missing and nothing is left to ingest.
+        """Warn if a file in ``own``, which this run has ingested before, is not in ``found`` any
+        more, because a repeated run removes the rows of such a file. Raise ``InvalidRequestError``
+        instead if ``new`` has no file to ingest.
         """
         missing = sorted(set(own).difference(found))
         if not missing or self._commit.replaces is None:
@@ -196,7 +197,9 @@ class RunFiles:
             self._mark(_only_one(own, self._storage.uri(self._start)))
 
     def _mark(self, id: str) -> None:
-        """Mark the record of this run's commit, and delete the records of its other attempts."""
+        """Mark the record ``id`` of this run's commit as published. Delete the records of other
+        attempts of the same commit, and merge the marked records if there are many.
+        """
         self._create(id + _DONE, {})
         pending = self._read()[1]
         own = self._commit.user, self._commit.identifier
@@ -242,7 +245,6 @@ class RunFiles:
     def _attempts(
         self, pending: Mapping[str, _Record]
     ) -> dict[tuple[str, int], dict[str, _Record]]:
-        """Group ``pending``, the records without a mark, by commit identity, then by record id."""
         found: dict[tuple[str, int], dict[str, _Record]] = {}
         for id, record in pending.items():
             found.setdefault(record.identity, {})[id] = record
@@ -267,7 +269,9 @@ class RunFiles:
         )
 
     def _merge(self, names: set[str]) -> None:
-        """Replace the records of published commits by one file."""
+        """Replace the records of published commits by one file with the newest record of each
+        commit user.
+        """
         done = _done(names)
         newest = _newest([record for name in done for record in self._records(name)])
         merged = {"runs": [record.to_json() for record in newest]}
@@ -339,10 +343,11 @@ def _newest(records: Iterable[_Record]) -> list[_Record]:
 
 
 def _only_one(attempts: Mapping[str, _Record], start: str) -> str:
-    """Return the id of the record of a published commit. ``start`` is the URI of a record without
-    its id.
+    """Return the id of one of ``attempts``, the records of one published commit, which must name
+    the same files.
 
-    Raise ``CommitUndecidableError`` if several attempts were killed and left different files.
+    Raise ``CommitUndecidableError`` if they name different files: it is unknown which attempt has
+    published its rows. ``start`` is the URI of a record without its id, for this error.
     """
     if len({json.dumps(record.to_json()["files"]) for record in attempts.values()}) > 1:
         raise lake.CommitUndecidableError(

@@ -102,8 +102,8 @@ def _inside(name: str, found: DataType, there: DataType, *, widens: bool) -> Ite
 
 
 def _wider(old: DataType, found: DataType) -> DataType | None:
-    """Return the type that holds the values of ``old`` and ``found``; None to keep ``old``, also if
-    no type holds both.
+    """Return the type that holds the values of ``old`` and ``found``. Return None if the column
+    keeps ``old``, because ``old`` is wide enough or no type holds both.
 
     STRING and BYTES, which have no length, never widen a column.
     """

@@ -103,7 +103,9 @@ class _InTasks:
     def written(
         self, table: lake.Table, overwrite: Overwritten | None, order: Order | None
     ) -> list[lake.CommitMessage]:
-        """Write the rows of the files in tasks; the messages of one key keep their order."""
+        """Write the rows of the files in Spark's tasks, and return the commit messages of the
+        tasks. Changes of one key keep their order.
+        """
         from spark_jobs.frames.routing import keyed_rows
         from spark_jobs.frames.spark_write import write_in_tasks
         from spark_jobs.ingestion.spark_source import files_frame, parts_frame
@@ -134,7 +136,9 @@ def _read_messages(files: MessageFiles, table: lake.Table, path: str) -> Iterato
 def _read_changes(
     table: lake.Table, part: tuple[lake.Scan, Split] | Results
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a part with their kinds; all rows of a split have the kind +I."""
+    """Yield the rows of ``part`` with a column of row kinds. All rows of a split are inserts,
+    ``+I``.
+    """
     if isinstance(part, Results):
         yield from part.to_batches()
         return

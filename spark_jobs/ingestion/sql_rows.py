@@ -109,7 +109,9 @@ def _connect(url: str, options: dict[str, str]) -> Any:
 
 
 def _chosen(column: Any, wanted: pa.DataType) -> Any:
-    """Return the SQL expression that selects a column; JSON for a text column is cast to text."""
+    """Return the SQL expression that selects ``column``. A JSON column is cast to text if the type
+    ``wanted`` is a string.
+    """
     import sqlalchemy as sql
 
     if isinstance(column.type, sql.Uuid):

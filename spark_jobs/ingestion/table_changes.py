@@ -124,9 +124,12 @@ def _commit(
     run: str | None,
     messages: list[lake.CommitMessage],
 ) -> lake.CommitReport:
-    """Commit the files; the snapshot stores the position at which the reading ended. Return the
-    report of another run if it has committed these changes first. Raise ``CommitConflictError`` if
-    another run has committed other changes meanwhile.
+    """Commit the files in ``messages``, and store the position at which the reading ended in the
+    snapshot.
+
+    ``noted`` is None if another run has already committed changes from the same position. Return
+    the report of that commit, which may end at another position. Raise ``CommitConflictError`` if
+    that commit is not found, for example because its snapshot has expired.
     """
     properties = {_NEXT: str(stream.next_snapshot), **({} if run is None else {_RUN: run})}
     if noted is None:
@@ -202,7 +205,6 @@ def _end_of(snapshot: lake.Snapshot) -> int:
 
 
 def _position(source: lake.Table, consumer: str) -> int:
-    """Return the number of the snapshot that the consumer reads next; 0 before its first run."""
     return next((each.next_snapshot for each in source.consumers.list() if each.id == consumer), 0)
 
 

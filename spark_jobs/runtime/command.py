@@ -117,9 +117,9 @@ def _kept(name: str, uri: str | None, result: JobResult, options: Mapping[str, s
 
 
 def _request(given: str, secrets: Mapping[str, Mapping[str, str]]) -> JsonObject:
-    """Return the request in an argument or a file, with the secret options from the environment.
-    Raise ``InvalidRequestError`` if the request is not a JSON object, or if it has options that are
-    also in the environment.
+    """Return the request in ``given``, a JSON object or the path of a file with one, with the
+    options in ``secrets``, which come from the environment. Raise ``InvalidRequestError`` if the
+    request is not a JSON object, or if it has options that are also in the environment.
     """
     try:
         request = json.loads(read_request_text(given, secrets.get(_CATALOG_OPTIONS)))
@@ -134,9 +134,6 @@ def _request(given: str, secrets: Mapping[str, Mapping[str, str]]) -> JsonObject
 
 
 def _secrets(words: argparse.Namespace) -> dict[str, Mapping[str, str]]:
-    """Return the options in the environment variables that the command line names, by their key in
-    the request.
-    """
     named = {
         _CATALOG_OPTIONS: words.catalog_options_env,
         _SOURCE_OPTIONS: words.source_options_env,

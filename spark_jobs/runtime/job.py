@@ -225,17 +225,14 @@ def snapshot_before(table: Table, snapshot_id: int) -> int | None:
 
 
 def _published_by(report: CommitReport | RowChangeReport) -> list[int]:
-    """Return the ids of the snapshots that a commit has published; if it compacted the table, the
-    snapshot of the compaction is last.
+    """Return the ids of the snapshots that a commit has published. If the commit compacted the
+    table, the snapshot of the compaction is last.
     """
     compacted = getattr(report, "compact_snapshot_id", None)  # only Paimon's reports have it
     return [number for number in (report.snapshot_id, compacted) if number is not None]
 
 
 def _subject(wanted: JobRequest) -> dict[str, str]:
-    """Return the key ``table`` or ``database`` of a request with its value; empty if the request
-    has neither.
-    """
     for name in ("table", "database"):
         if getattr(wanted, name, None) is not None:
             return {name: getattr(wanted, name)}
@@ -243,8 +240,8 @@ def _subject(wanted: JobRequest) -> dict[str, str]:
 
 
 def _small(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the report with its lists cut to 100 members; ``left_out`` has the number of cut
-    members by list.
+    """Return the report with its lists cut to 100 members. If lists were cut, the key ``left_out``
+    has the number of missing members by list.
     """
     members: dict[str, Any] = {}
     left_out: dict[str, int] = {}

@@ -43,6 +43,6 @@ def log_lines() -> Iterator[None]:
 
 class _Marked(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line, even for a message with a trace."""
+        """Return the marker and the record as JSON in one line, even for a message with a trace."""
         line = {"level": record.levelname, "logger": record.name, "text": super().format(record)}
         return f"{LOG_MARKER}{json.dumps(line)}"

@@ -104,8 +104,8 @@ def _print_application(session: SparkSession) -> None:
 
 
 def _place(master: str) -> _Settings:
-    """Return settings for a master on this machine, such as the driver's address; none for a
-    cluster, whose executors could not reach this address.
+    """Return settings for a master on this machine, such as the driver's address. Return an empty
+    dict for a cluster, whose executors could not reach this address.
     """
     if not re.match(r"local\b|spark://(localhost|127\.)", master):
         return {}

@@ -99,9 +99,6 @@ class LakeDataSource(DataSource):
         return asked
 
     def _fitting(self, schema: StructType) -> lake.Table:
-        """Return the table for a write; raise ``InvalidRequestError`` if the columns do not fit
-        it.
-        """
         table = self._table()
         require_fitting(schema, row_schema(table), self._options.get("kinds"))
         return table

@@ -204,7 +204,9 @@ class LakeStreamReader(DataSourceStreamReader):
             return {}
 
     def _offset(self, position: Position) -> dict[str, Any]:
-        """Return the offset at a position, with the identity of the snapshot if it exists."""
+        """Return the stream offset for ``position``. It includes the identity of the snapshot at
+        this position, if the snapshot exists.
+        """
         found = self._table.snapshot(position)
         return {_POSITION: str(position if found is None else found.position), _FULL: None}
 
@@ -295,23 +297,19 @@ class RefusedStreamReader(DataSourceStreamReader):
 
 
 def _shown(position: Position | None) -> str:
-    """Return the position of a stream as the end of a message; empty for None."""
     if position is None:
         return ""
     return f" after {_named(position)}" if any(position.numbers) else " before its first snapshot"
 
 
 def _named(position: Position) -> str:
-    """Return words for a position: its snapshot number, or all numbers of a position with
-    several.
-    """
     numbers = ".".join(map(str, position.numbers))
     return f"{'snapshot' if len(position.numbers) == 1 else 'position'} {numbers}"
 
 
 def _mode(options: Mapping[str, str]) -> str:
-    """Return the start mode of a stream. Raise ``InvalidRequestError`` if an option of this mode is
-    missing, or belongs to another mode.
+    """Return the start mode of a stream. Raise ``InvalidRequestError`` if ``options`` lacks the
+    option that this mode needs, or has one that belongs to another mode.
     """
     mode = options.get("scan.mode", "latest-full").lower()
     for name, modes in _MODES_AT.items():
