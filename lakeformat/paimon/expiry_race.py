@@ -148,9 +148,6 @@ def _expired_soon(handle: TableHandle, read: Sequence[Snapshot], changes: bool) 
 
 
 def _is_of_a_missing_file(error: BaseException | None) -> bool:
-    """Return True if the error or one of its causes is a NotFoundError; a damaged file does not
-    count.
-    """
     while error is not None and not isinstance(error, NotFoundError):
         error = error.__cause__ or error.__context__
     return error is not None

@@ -125,10 +125,10 @@ def _root_of(
 
 
 def _plain_depth(handle: TableHandle, found: Location, name: str) -> int | None:
-    """Return the number of path segments below a migrated directory: the partition keys and the
-    file name.
+    """Return the number of path segments that a migrated file has below its directory.
 
-    Return None if the address does not have the form of a migrated file.
+    This is one for each partition key, and one for the file name. Return None if the address does
+    not have the form of a migrated file.
     """
     keys = handle.schema.partition_keys
     if len(found.segments) <= len(keys) or not is_unaware(handle) or packed_part(name):

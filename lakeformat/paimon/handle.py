@@ -265,7 +265,6 @@ def require_no_chain(handle: TableHandle) -> None:
 
 
 def _require_no_link(handle: TableHandle) -> None:
-    """Raise UnsupportedError on a branch that belongs to a chain table."""
     if _chain_branches(handle.options.to_dict()):
         raise UnsupportedError(
             f"branch {handle.layout.branch!r} of {handle.uri} is part of a chain table "

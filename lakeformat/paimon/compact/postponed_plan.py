@@ -37,7 +37,9 @@ def plan_postponed(
 
 
 def _bucket_count(handle: TableHandle, live: Sequence[ManifestEntry]) -> tuple[int, str]:
-    """Return the number of buckets that the partition has or will have, and the reason."""
+    """Return the number of buckets that the partition has, or that its compaction will create, and
+    a text with the reason.
+    """
     options = handle.options
     counts = {entry.total_buckets for entry in live if entry.bucket >= 0}
     if counts:

@@ -74,7 +74,7 @@ def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
 def _require_schema(handle: TableHandle, unit: CompactUnit) -> str:
     """Raise CommitConflictError for a unit of another schema, or with files of a newer schema.
 
-    Return the beginning of the text of later errors, which names the unit.
+    Return a text that names the unit, as the beginning of later error messages.
     """
     where = f"compaction of {unit.place} of {handle.uri}, planned at snapshot {unit.snapshot.id}"
     if unit.schema_id != handle.schema.id:

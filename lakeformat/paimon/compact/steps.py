@@ -88,7 +88,10 @@ def _is_one_file(sections: Sequence[FileRuns]) -> bool:
 
 
 def _joined(steps: Sequence[Step]) -> Iterator[Step]:
-    """Join adjacent rewrites, so that an output file may have rows of several rewrites."""
+    """Yield the steps, with adjacent rewrites joined to one.
+
+    So an output file may have rows of several rewrites.
+    """
     waiting: list[FileRuns] = []
     for step in steps:
         if isinstance(step, Rewrite):

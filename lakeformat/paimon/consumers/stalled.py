@@ -168,7 +168,10 @@ def _state_of(handle: TableHandle, name: str, unmoved: int) -> StalledConsumer |
 
 
 class _KeptSnapshots:
-    """Decides if a consumer prevents an expiry; lists the directories once for all consumers."""
+    """Decides if a consumer prevents an expiry of snapshots or changelogs.
+
+    Their directories are listed once for all consumers.
+    """
 
     def __init__(
         self, handle: TableHandle, snapshots: Rules | None, changelogs: Rules | None
@@ -180,10 +183,10 @@ class _KeptSnapshots:
         self._changelogs = changelog_ids(handle.storage, handle.layout)
 
     def by(self, number: int) -> str | None:
-        """Return ``snapshot`` or ``changelog``, the kind of file that would expire without
-        consumers.
+        """Return ``snapshot`` or ``changelog``: the kind of file that would expire without a
+        consumer.
 
-        ``number`` is the consumer's next snapshot. Return None if neither would expire.
+        ``number`` is the next snapshot of the consumer. Return None if neither would expire.
         """
         if number < min([*self._changelogs, *self._snapshots], default=0):
             return None  # The changes that the consumer would read next have expired.

@@ -47,5 +47,5 @@ def what_is_left(storage: Storage, path: str, written: int) -> FileRemains:
 
 
 def _ends_a_file(end: bytes) -> bool:
-    """Return True if the last four bytes of a file are those of a complete Parquet or ORC file."""
+    """Return True if ``end`` is the last four bytes of a complete Parquet or ORC file."""
     return end == MAGIC or end.startswith(b"ORC")

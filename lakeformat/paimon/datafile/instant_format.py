@@ -66,9 +66,7 @@ def lacks_zone(schema: TableSchema) -> bool:
 
 
 def _shifts_instants(schema: TableSchema) -> bool:
-    """Return True if JVMs shift TIMESTAMP_LTZ by their zone when they write ORC files of the
-    table.
-    """
+    """Return True if JVMs shift TIMESTAMP_LTZ by their time zone in ORC files of the table."""
     options = schema.table_options
     if not any(FileFormat.ORC in options.text(option).lower() for option in _FORMATS):
         return False

@@ -143,15 +143,15 @@ def _section(file: IO[bytes], section: PackedPart) -> IO[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class _ColumnSource:
-    """A wanted column, and the file's column that it is read from; None if the file lacks it."""
+    """A wanted column, and the column of the file that it is read from.
+
+    ``source`` is None if the file lacks the column.
+    """
 
     source: DataField | None
     wanted: DataField
 
     def stays_same(self, names: Collection[str]) -> bool:
-        """Return True if the column is one of ``names`` and its type in the file is the wanted
-        type.
-        """
         return (
             self.wanted.name in names
             and self.source is not None
@@ -159,9 +159,9 @@ class _ColumnSource:
         )
 
     def is_stored_in(self, schema: pa.Schema, kind: pa.DataType) -> bool:
-        """Return True if batches of the file have the column in the Arrow type ``kind``.
+        """Return True if batches of ``schema`` have the column in the Arrow type ``kind``.
 
-        A dictionary-encoded column counts, too.
+        Return True for a dictionary-encoded column, too. Neither is converted.
         """
         if self.source is None:
             return False
@@ -237,7 +237,7 @@ class _Shape:
     def _with_types(self, given: Sequence[pa.Array | pa.Field]) -> pa.Schema:
         """Return the schema of the wanted columns with the types of ``given``.
 
-        They differ from the table's types only for texts that are dictionary-encoded.
+        Only dictionary-encoded texts have another type than in the table.
         """
         kinds = [each.type for each in given]
         if kinds == self._schema.types:

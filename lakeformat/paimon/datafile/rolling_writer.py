@@ -185,7 +185,7 @@ def file_content(
 
 
 def _repeated_columns(fields: tuple[DataField, ...], key_columns: Sequence[str]) -> dict[str, str]:
-    """Return the name of the copy for each key column that a Parquet file has twice."""
+    """Return the key columns that a Parquet file stores twice, each with the name of its copy."""
     if not key_columns:
         return {}
     stored = {field.name: field for field in parquet_schema(fields)}
@@ -272,7 +272,7 @@ class _OpenFile:
         return None, (self._name + INDEX_SUFFIX,)
 
     def discard(self) -> None:
-        """Stop writing; the caller deletes the file."""
+        """Close the unfinished file; the caller deletes it."""
         self._writer.discard()
         with suppress(LakeError):
             self._stack.close()

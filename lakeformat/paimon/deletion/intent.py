@@ -168,7 +168,10 @@ def _is_expiring(handle: TableHandle, snapshot_id: int, *, newer_than: int = 0) 
 
 
 def _is_abandoned(handle: TableHandle, snapshot_id: int) -> bool:
-    """Return True if the expiry of the snapshot was interrupted more than a day ago."""
+    """Return True if the expiry of the snapshot was interrupted more than a day ago.
+
+    Return False if an expiry announces the snapshot again during a short pause.
+    """
     environment = handle.environment
     limit = environment.now_millis() - STALE_MILLIS
     if _is_expiring(handle, snapshot_id, newer_than=limit):

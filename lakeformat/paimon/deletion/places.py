@@ -78,9 +78,10 @@ class FilePlaces:
     def _outside(
         self, columns: ManifestColumns, row: int, keys: Sequence[str]
     ) -> Iterator[tuple[Storage, str]]:
-        """Yield storage and path of an external file and of its extra files.
+        """Yield storage and path of the external file in ``row``, then those of its extra files.
 
-        Raise InvalidRequestError if the caller does not allow the address.
+        ``keys`` are the keys of these files. Raise InvalidRequestError if the caller does not allow
+        the address.
         """
         [entry] = columns.entries(np.array([row]))
         directory = self._directory(entry.partition)

@@ -131,8 +131,9 @@ class Protection:
         return found
 
     def _parts(self, seen: _Sightings) -> set[str]:
-        """Return the keys of packed changelogs of which another snapshot of this branch needs a
-        part.
+        """Return the keys of packed changelog files of which this branch still needs a part.
+
+        A kept snapshot or changelog has its changes in this part.
         """
         snapshots = [*([self.oldest] if self.oldest else ()), *self.later]
         read = partial(read_changelog_if_present, self.handle.storage, self.handle.layout)
@@ -168,7 +169,10 @@ class Protection:
         return [*filter(ChangelogOwnership(storage, layout).needs_files, without_list)]
 
     def _changes_of(self, changelog: Snapshot) -> list[ManifestMeta]:
-        """Return the manifests with the changes of a changelog; none if their list has expired."""
+        """Return the manifests with the changes of a changelog.
+
+        Return an empty list if its manifest list has expired.
+        """
         if changelog.changelog_manifest_list is not None:
             return self._manifests(changelog, ListKind.CHANGELOG)
         handle = self.handle
@@ -276,7 +280,7 @@ def _read(handle: TableHandle, place: TableLayout, ids: Sequence[int]) -> list[S
 
 
 class _Sightings:
-    """Finds the candidates that manifests name; reads each manifest once."""
+    """Finds the candidates that manifests name, and reads each manifest only once."""
 
     def __init__(self, handle: TableHandle, candidates: Candidates) -> None:
         self._handle = handle

@@ -202,8 +202,9 @@ class _Expiry:
         )
 
     def _expire_changelogs(self, progress: Progress) -> bool:
-        """Expire changelogs, before this run makes new ones; return True if every file was
-        removed.
+        """Expire changelogs before this run makes new ones.
+
+        Return False if a file could not be deleted.
         """
         handle = self.handle
         if not changelog_ids(handle.storage, handle.layout):
@@ -306,8 +307,8 @@ class _Expiry:
         return look_again(self.handle, look)
 
     def _overtaken(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> str | None:
-        """Return a reason to stop if a consumer or a rollback appeared before the announcement,
-        else None.
+        """Return a reason to stop if a consumer was set or a rollback began before this expiry was
+        announced; else None.
         """
         guard = self._guard(read_progress(self.handle))
         if guard is not None and guard.next_snapshot <= snapshots[-1].id:
@@ -334,8 +335,9 @@ class _Expiry:
         return progress.guard
 
     def _ids(self) -> list[int]:
-        """Return the ids of all snapshots, from a listing: a wrong hint would hide some of them for
-        ever.
+        """Return the ids of all snapshots from a listing of the directory.
+
+        With a wrong hint, some snapshots would never expire.
         """
         return snapshot_ids(self.handle.storage, self.handle.layout)
 

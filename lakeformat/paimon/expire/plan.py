@@ -217,8 +217,9 @@ def _add_changelog(handle: TableHandle, candidates: Candidates, snapshot: Snapsh
 
 
 def _list_or_empty(handle: TableHandle, kind: ListKind, snapshot: Snapshot) -> list[ManifestMeta]:
-    """Return the manifests of a manifest list; none if it is missing, as after an interrupted
-    expiry.
+    """Return the manifests of a manifest list of ``snapshot``.
+
+    Return an empty list if the snapshot has no such list, or if an interrupted expiry deleted it.
     """
     name = getattr(snapshot, kind.value[0])
     if name is None:
@@ -235,8 +236,9 @@ def _log_missing(path: str) -> None:
 
 @contextmanager
 def _noting(plan: Plan, what: str) -> Iterator[None]:
-    """Add a note to ``plan`` if the block raises CorruptTableError; the files in ``what`` are
-    kept.
+    """Ignore a CorruptTableError of the block, and add a note about it to ``plan``.
+
+    ``what`` names the metadata that the block reads. The files that are listed in it are kept.
     """
     try:
         yield

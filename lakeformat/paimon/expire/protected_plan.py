@@ -48,8 +48,8 @@ def plan_protected(
 def _changelogs(handle: TableHandle, *, keeps: bool) -> list[Snapshot]:
     """Return the kept changelogs that may consist of files of the expired snapshots.
 
-    Without a producer, a changelog consists of the files that its commit added. The table may have
-    such changelogs from a time with other options.
+    Without a changelog producer, a changelog consists of the files that its commit added. A table
+    with a producer may have such changelogs from a time with other options.
     """
     has_producer = handle.options.changelog_producer != NO_PRODUCER
     if keeps and not has_producer:

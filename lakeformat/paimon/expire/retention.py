@@ -255,10 +255,10 @@ def _unlimited(retention: Retention, ids: Sequence[int]) -> Retention:
 def _bounds(
     ids: Sequence[int], retention: Retention, guard: Guard | None, newest: int | None = None
 ) -> tuple[int, str, bool]:
-    """Return how many may expire, the reason why no more may, and True if ``limit`` is the reason.
+    """Return the number of ``ids`` that may expire, and the reason why no more may expire.
 
-    Ages are ignored. ``newest`` is the id of the newest snapshot if ``ids`` are those of
-    changelogs.
+    The third value is True if ``limit`` is this reason. Ages are ignored. ``newest`` is the id of
+    the newest snapshot if ``ids`` are those of changelogs, else None.
     """
     if newest is None:  # for snapshots, count the existing ones: numbers may have gaps
         highest = max(len(ids) - retention.retain_min, 0)

@@ -130,7 +130,10 @@ def _same_type(one: DataField, other: DataField) -> bool:
 
 
 def _indexed(handle: TableHandle, entry: ManifestEntry) -> Indexed:
-    """Return the indexes that a file has; none if they are damaged or of a newer version."""
+    """Return the column and type of each index of a file.
+
+    Return an empty set if an index is damaged or of a newer version.
+    """
     found: set[tuple[str, str]] = set()
     try:
         if (embedded := entry.file.embedded_file_index) is not None:

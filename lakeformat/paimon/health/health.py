@@ -234,9 +234,9 @@ def _stalled_consumers(
 ) -> tuple[StalledConsumer, ...]:
     """Return the stalled consumers, except those that an expiry would delete.
 
-    A reader is stalled after a week without progress, or after a day if consumers keep many overdue
-    snapshots. With ``consumer.expiration-time`` readers are never stalled, because an expiry
-    deletes them.
+    The consumer of a reader is stalled after a week without progress, or after a day if consumers
+    keep many overdue snapshots. With ``consumer.expiration-time`` it is never stalled, because an
+    expiry deletes it.
     """
     options = handle.options
     may_rest = options.consumer_expiration_time_millis is not None
@@ -275,7 +275,7 @@ def _with_time_travel(
     live: ManifestColumns,
     index_files: list[IndexManifestEntry],
 ) -> StorageFacts:
-    """Return the facts with the bytes of files that the newest snapshot does not need.
+    """Return ``storage`` with the number and bytes of files that the newest snapshot does not need.
 
     The bytes are added up by the reason to keep the files.
     """

@@ -143,8 +143,9 @@ def forgotten_consumers(handle: TableHandle) -> list[str]:
 
 
 def _progress(handle: TableHandle) -> Progress | None:
-    """Return the progress of the consumers; None if a consumer file is damaged: then nothing
-    expires.
+    """Return the progress of the consumers.
+
+    Return None if a consumer file is damaged: no snapshot may expire then.
     """
     try:
         return read_progress(handle, without=forgotten_consumers(handle))

@@ -72,7 +72,7 @@ def find_reasons(
 
 
 def _without_refused(handle: TableHandle, reasons: Sequence[Reason]) -> list[Reason]:
-    """Replace each command that the table refuses by the message of the refusal."""
+    """Return ``reasons``, with the refusal as advice where the table refuses the command."""
     found = [*reasons]
     for command, why_refused in _REFUSALS.items():
         is_due = any(reason.advice.startswith(command) for reason in found)

@@ -82,7 +82,7 @@ def _replace_buckets(
     removed: list[IndexManifestEntry],
     added: list[IndexManifestEntry],
 ) -> list[IndexManifestEntry]:
-    """Return the entries after changes of files of a type that has one file per bucket.
+    """Return ``state`` without ``removed`` and with ``added``, for a type with one file per bucket.
 
     A bucket with a changed file loses its old file of that type. Raise InvalidRequestError for two
     new files of one bucket.

@@ -70,8 +70,9 @@ def _goes_on(report: ExpireReport) -> bool:
 
 
 def _ignored(_: object) -> None:
-    """Do nothing; with a listener such as this function, a dry run keeps no list of files in its
-    report.
+    """Do nothing.
+
+    If a dry run has a listener, even this one, its report has no list of files.
     """
 
 

@@ -32,7 +32,6 @@ __all__ = ["STEPS"]
 
 
 def _partitions(handle: TableHandle, request: MaintainRequest) -> StepReport:
-    """Delete expired partitions, if the table sets ``partition.expiration-time``."""
     if not handle.schema.partition_keys:
         return not_needed(PARTITIONS, "the table has no partitions")
     if handle.options.partition_expiration_time_millis is None:
@@ -96,7 +95,6 @@ def _planned_compaction(handle: TableHandle, places: frozenset[tuple[bytes, int]
 
 
 def _orphans(handle: TableHandle, request: MaintainRequest) -> StepReport:
-    """Delete orphan files that are older than the default age limit."""
     report = remove_orphans(
         handle,
         OrphanOptions(),

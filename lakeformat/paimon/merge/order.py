@@ -72,7 +72,10 @@ def _adds(rows: pa.Table, positions: Positions | None) -> Words:
 
 
 def _in_sequence(groups: KeyGroups, words: list[KeyWord]) -> KeyGroups:
-    """Sort the rows of those keys whose rows are not in sequence order yet."""
+    """Return ``groups`` with the rows of each key in sequence order.
+
+    Only the rows of keys that are not in this order yet are sorted.
+    """
     order = groups.order
     falls = _falls(groups, words)
     if not falls.any():

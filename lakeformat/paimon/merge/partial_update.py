@@ -88,7 +88,6 @@ class _PartialUpdate:
         return pa.table([values[name] for name in schema.names], schema=schema)
 
     def _units(self) -> dict[str, list[str]]:
-        """Return the columns of each unit, by a name of the unit; the row kind is in no unit."""
         units: dict[str, list[str]] = {}
         for name in self._rows.column_names:
             if name != VALUE_KIND.name:
@@ -132,8 +131,8 @@ class _PartialUpdate:
     def _of_adds(self, columns: Mapping[str, Sequence[str]], others: Positions) -> _Sources:
         """Return, for each unit, the source row of each key.
 
-        The source rows of keys that are merged row by row are arbitrary: the caller overwrites
-        them.
+        The last argument has the keys that are merged row by row. Their source rows are arbitrary:
+        the caller overwrites them.
         """
         is_added = self._meets.copy()
         is_added[others] = False

@@ -71,8 +71,9 @@ def _newest_valid(
 
 
 def _slices(groups: KeyGroups, keys: Positions, sizes: Positions) -> KeyGroups:
-    """Return the groups of ``keys``, each with only its oldest rows: as many as ``sizes`` has for
-    the key.
+    """Return groups with only the oldest rows of each of ``keys``.
+
+    ``sizes`` has the number of these rows for each key.
     """
     ends = np.cumsum(sizes)
     starts = ends - sizes

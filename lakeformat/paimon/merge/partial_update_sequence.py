@@ -53,8 +53,9 @@ def read_sequences(rows: pa.Table, names: Sequence[str]) -> Sequences:
 
 
 def _whole_numbers(column: pa.ChunkedArray) -> Positions | None:
-    """Return the values as whole numbers, which saves a sort; None for types that have no such
-    numbers.
+    """Return the values as whole numbers of the same order, which saves a sort; nulls become 0.
+
+    Return None for types that have no such numbers.
     """
     ordered = orderable(column)
     if pa.types.is_date32(ordered.type) or pa.types.is_time32(ordered.type):

@@ -108,7 +108,6 @@ class _UnmergedRun:
         return self._waiting[-1].last_key
 
     def fill(self, rows: int) -> None:
-        """Read batches until at least ``rows`` rows are in memory or the run ends."""
         while self.rows < rows and not self.is_complete:
             batch = next(self._batches, None)
             if batch is None:
@@ -184,7 +183,10 @@ def _shown(key: Key) -> str:
 
 
 def _numbers(columns: Sequence[pa.Array]) -> npt.NDArray[np.integer[Any]] | None:
-    """Return the keys as numbers, for a fast search; None unless the key is one whole number."""
+    """Return the keys as numbers, for a fast search.
+
+    Return None unless the key is a single column of whole numbers without nulls.
+    """
     [first, *more] = columns
     if more or first.null_count or not pa.types.is_integer(first.type):
         return None

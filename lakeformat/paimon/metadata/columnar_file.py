@@ -102,7 +102,6 @@ def _arrow_type(avro: Any) -> pa.DataType:
 
 
 def _in_millis(field: pa.Field) -> pa.Field:
-    """Return the field with all of its timestamps in milliseconds and without a time zone."""
     kind = field.type
     if pa.types.is_timestamp(kind):
         return field.with_type(pa.timestamp("ms"))

@@ -205,7 +205,7 @@ _INDEX_FILES = {
 
 
 def _schema() -> dict[str, Any]:
-    """Return the Avro schema.
+    """Return the Avro schema of a commit message.
 
     A record type is defined where it is used first; later uses refer to its name.
     """

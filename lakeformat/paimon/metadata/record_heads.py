@@ -116,8 +116,9 @@ def _by_first_bytes(known: Iterable[RecordHead], schema: Any) -> Mapping[bytes, 
 
 
 def _same_record(stream: IO[bytes], alike: Mapping[bytes, list[RecordHead]]) -> RecordHead | None:
-    """Return the known record that is next in the stream, and move behind it; None for a new
-    record.
+    """Return the known record that is next in the stream, and move behind it.
+
+    Return None for a new record; the position of the stream is then undefined.
     """
     start = stream.tell()
     for each in alike.get(stream.read(_FIRST_BYTES), ()) if alike else ():
@@ -130,7 +131,10 @@ def _same_record(stream: IO[bytes], alike: Mapping[bytes, list[RecordHead]]) -> 
 
 @lru_cache(maxsize=16)
 def _part_of(text: bytes, names: tuple[str, ...]) -> Any:
-    """Return a schema with only some of the fields; raise ``ValueError`` if a field is missing."""
+    """Return the Avro schema ``text`` with only the fields ``names`` and the version.
+
+    Raise ``ValueError`` if one of these fields is missing.
+    """
     schema = json.loads(text)
     kept = [field for field in schema["fields"] if field["name"] in (_VERSION, *names)]
     if len(kept) != len(names) + 1:

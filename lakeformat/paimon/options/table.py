@@ -173,7 +173,6 @@ class TableOptions(DeclaredOptions):
         )
 
     def _with(self, values: Mapping[Option[Any], str | None]) -> TableOptions:
-        """Return these options with the given values; None and the empty text change nothing."""
         known = {option.key: value for option, value in values.items() if value}
         return TableOptions({**self._raw, **known})
 

@@ -70,7 +70,10 @@ def last_part(address: str) -> str:
 
 
 def _beside(columns: ManifestColumns) -> list[tuple[bytes, bool]]:
-    """Return the names of extra files and the ends of external paths; True marks a DELETE entry."""
+    """Return the names of extra files and the last parts of external paths.
+
+    Each has the flag True if its entry is a DELETE entry.
+    """
     is_delete = columns.is_delete.tolist()
     pairs: list[tuple[bytes, bool]] = []
     if columns.extra_files.counts.any():

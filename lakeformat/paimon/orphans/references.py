@@ -328,7 +328,7 @@ class _Branch:
             self._found.names.add(named.numbers()[~named.is_delete])
 
     def _add_unread(self, lists: _Lists) -> None:
-        """Add every file that a manifest adds, unless the manifest was read before.
+        """Add every file that a manifest in ``lists`` adds, unless the manifest was read before.
 
         Some of these files were deleted later: this may keep too many files, never too few.
         """

@@ -195,9 +195,9 @@ def _plan(scan: OrphanScan, floor: AgeFloor) -> _PlannedRemovals:
 def _remove(
     handle: TableHandle, plan: _PlannedRemovals, scan: OrphanScan, deleter: Deleter
 ) -> set[str]:
-    """Delete the planned files in batches, except those that got a reference since the plan.
+    """Delete the planned files in batches, and return the bucket directories that lost files.
 
-    Return the bucket directories that lost files.
+    Keep files that got a reference since the plan, or whose writer may still be active.
     """
     emptied: set[str] = set()
     for candidates in scan.candidates():

@@ -53,7 +53,6 @@ def _all_of(names: list[str]) -> str:
 
 
 def _nearest(name: str, names: list[str]) -> str:
-    """Return a text with the partitions that come directly before and after ``name`` in order."""
     place = bisect(names, name)
     near = names[max(0, place - 1) : place + 1]
     return f"the nearest {'is' if len(near) == 1 else 'are'} {' and '.join(near)}"

@@ -204,7 +204,6 @@ class _PartitionExpiry:
             self._remove_mark(each.partition)
 
     def _remove_mark(self, partition: LivePartition) -> None:
-        """Delete the mark ``done-partition`` of a deleted partition; a failure is only logged."""
         try:
             remove_done_directory(self.handle, partition.path)
         except LakeError as error:

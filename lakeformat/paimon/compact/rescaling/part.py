@@ -95,8 +95,9 @@ class Rewriting:
         return part, messages, None
 
     def _rewritten(self, target: TableHandle, part: Part) -> list[CommitMessage]:
-        """Write the files, and return the messages to commit; after any error the new files are
-        deleted.
+        """Write the rows of ``part`` to new files, and return the messages to commit.
+
+        After any error, delete the new files.
         """
         schema = target.schema
         assign = Assigner(schema, PartitionNumbers(schema, None))
@@ -132,9 +133,9 @@ class Rewriting:
             yield from (batch for batch in self.scan.read(split) if batch.num_rows)
 
     def _require_apart(self, part: Part, messages: Sequence[CommitMessage]) -> None:
-        """Raise CorruptTableError if a row belongs to a new bucket of another part.
+        """Raise CorruptTableError if a row of ``part`` belongs to a new bucket of another part.
 
-        Both parts would give rows of that bucket the same sequence numbers.
+        Two parts that write to one bucket would give its rows the same sequence numbers.
         """
         for message in messages:
             if message.bucket % part.classes != part.remainder:

@@ -87,12 +87,10 @@ class _RescaledPartition:
 
     @property
     def is_due(self) -> bool:
-        """True if a file has another number of buckets than ``count``."""
         return any(entry.total_buckets != self.count for entry in self.files)
 
     @property
     def outcome(self) -> RescaledPartition:
-        """The outcome if the partition is not rewritten."""
         return RescaledPartition(
             partition=partition_name(self.handle.schema, self.partition),
             buckets_before=self.files[0].total_buckets,
@@ -104,10 +102,10 @@ class _RescaledPartition:
 
 
 def _require_count(handle: TableHandle, bucket: object) -> int:
-    """Return the new number of buckets.
+    """Return the new number of buckets: ``bucket`` or, for None, the option of the table.
 
-    Raise UnsupportedError for a table that cannot be rescaled, InvalidRequestError for a wrong
-    number.
+    Raise UnsupportedError for a table that cannot be rescaled. Raise InvalidRequestError if the
+    number is missing, or if it is not an int of at least 1.
     """
     require_writable(handle)
     require_allowed(handle, Operation.COMPACT)
@@ -175,8 +173,9 @@ class _Rescale:
         return [*map(_planned, again_if_overtaken(self.handle, self._units))]
 
     def until_done(self) -> list[RescaledPartition]:
-        """Read, write and publish partitions; repeat those that another commit changed
-        meanwhile.
+        """Rescale the chosen partitions that are due, and return the outcomes of all chosen ones.
+
+        Partitions that another commit changes meanwhile are planned and rewritten again.
         """
         carry_out(
             Steps(
@@ -245,10 +244,10 @@ class _UnpublishedPartitions:
         self._messages: dict[bytes, list[CommitMessage]] = {}
 
     def add(self, part: Part, messages: list[CommitMessage]) -> list[CommitMessage] | None:
-        """Keep the messages of a part; after the partition's last part, return the messages of all
-        parts.
+        """Keep the messages of ``part``; after the last part, return those of the whole partition.
 
-        Return None before that. If the partition was refused, delete the files of the part.
+        Return None before the last part. If the partition was refused, delete the files of the part
+        and return None.
         """
         if part.partition in self.refused:
             delete_written(self.target, messages)
@@ -259,20 +258,21 @@ class _UnpublishedPartitions:
         return None if self._lacking[part.partition] else self._messages.pop(part.partition)
 
     def refuse(self, part: Part) -> None:
-        """Mark the part's partition for the next plan, and delete the files written for it."""
+        """Delete the files written for the partition of ``part``; the next round plans it again."""
         self.refused[part.partition] = self.units[part.partition]
         delete_written(self.target, self._messages.pop(part.partition, []))
 
     def give_up(self) -> None:
-        """Delete the files of all unpublished partitions."""
         for messages in self._messages.values():
             delete_written(self.target, messages)
         self._messages.clear()
 
 
 def _parts(units: Sequence[_RescaledPartition], scan: Scan, *, in_one: bool) -> list[Part]:
-    """Return the parts of each partition: a single one with ``in_one``, otherwise as many as
-    possible.
+    """Divide each partition into parts that can be rewritten independently, and return the parts.
+
+    With ``in_one``, each partition is a single part. Otherwise it has the number of parts that
+    ``classes_of`` returns.
     """
     splits: dict[bytes, list[Split]] = {unit.partition: [] for unit in units}
     for split in scan.splits():

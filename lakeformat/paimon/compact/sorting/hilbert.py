@@ -42,7 +42,7 @@ def hilbert_index(points: Words, bits: int) -> ByteRows:
 
 
 def _transposed(axes: Words, bits: int) -> Words:
-    """Return the indexes in transposed form: their bits are spread over the dimensions.
+    """Return the Hilbert indexes of points, with the bits of each index spread over the dimensions.
 
     ``axes`` has a row per dimension and a column per point; it is changed in place.
     """

@@ -90,6 +90,9 @@ def _require_comparable(field: DataField) -> None:
 
 
 def _by_values(columns: Sequence[pa.Array]) -> Positions:
-    """Return the indexes of rows sorted by one column after the other, nulls first."""
+    """Return the positions of the rows in the order of ``columns``, the first column first.
+
+    Nulls come before all values of a column.
+    """
     keys = [key for each in columns for key in (pc.is_valid(each).cast(pa.int8()), each)]
     return positions_by_values(keys, ["ascending"] * len(keys))

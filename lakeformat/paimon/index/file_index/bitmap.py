@@ -150,7 +150,7 @@ class BitmapIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _WholeList:
-    """Version 1: every value with its offset, in any order."""
+    """The values of an index of version 1: each value with its offset, in any order."""
 
     offsets: dict[Key, int]
 
@@ -160,7 +160,10 @@ class _WholeList:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _BlockList:
-    """Version 2: blocks of sorted values, each read only if a wanted value may be in it."""
+    """The values of an index of version 2: blocks of sorted values.
+
+    A block is read only if a wanted value may be in it.
+    """
 
     data_type: AtomicType
     first_keys: list[Any]
@@ -217,8 +220,9 @@ def _read_entries(
 def _add_bitmaps(distinct: DistinctValues, body: list[bytes]) -> tuple[PackedValues, PackedValues]:
     """Append the bitmaps of values with several rows to ``body``.
 
-    Return the offset and the length of each value's bitmap, in the order of the values. Raise
-    InvalidRequestError for more than 2 GiB.
+    Return the offset and the length of each value's bitmap, in the order of the values. A value in
+    a single row has no bitmap; its offset is ``-1 - row``. Raise InvalidRequestError for more than
+    2 GiB.
     """
     counts = np.bincount(distinct.codes, minlength=len(distinct.values))
     by_value = distinct.rows[np.argsort(distinct.codes, kind="stable")]

@@ -162,8 +162,9 @@ def _size(items: int, false_positives: float) -> tuple[int, int]:
 
 
 def _places(hashes: npt.NDArray[np.int64], number: int, bit_count: int) -> npt.NDArray[np.int64]:
-    """Return the bit position of each hash for hash function ``number``; int32 overflow is part of
-    the format.
+    """Return the bit position of each hash for hash function ``number``.
+
+    The overflow of int32 is part of the format.
     """
     low, high = hashes.astype(np.int32), (hashes >> 32).astype(np.int32)
     combined = low + np.int32(number) * high

@@ -137,7 +137,7 @@ class BsiIndex:
         return self._above(self._numbers([value]))
 
     def _below(self, limits: list[int]) -> BitMap:
-        """Return the rows whose number is ``limits[0]`` or less; none if ``limits`` is empty."""
+        """Return the rows whose number is at most ``limits[0]``; none if ``limits`` is empty."""
         positive, negative = self._positive, self._negative
         for limit in limits:
             if limit < 0:
@@ -146,7 +146,7 @@ class BsiIndex:
         return BitMap()
 
     def _above(self, limits: list[int]) -> BitMap:
-        """Return the rows whose number is ``limits[0]`` or greater; none if ``limits`` is empty."""
+        """Return the rows whose number is at least ``limits[0]``; none if ``limits`` is empty."""
         positive, negative = self._positive, self._negative
         for limit in limits:
             if limit < 0:

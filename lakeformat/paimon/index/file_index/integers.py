@@ -143,8 +143,9 @@ def _float_bits(values: npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
 
 
 def _unscaled(column: pa.Array) -> npt.NDArray[np.int64]:
-    """Return decimals as unscaled 64-bit integers; raise UnsupportedError if one needs more
-    bits.
+    """Return decimals as unscaled 64-bit integers.
+
+    Raise UnsupportedError if a value needs more bits.
     """
     words = _words(column)
     if not np.array_equal(words[:, 1], words[:, 0] >> 63):

@@ -121,9 +121,9 @@ def _keys(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64]:
 
 
 def _turn_floats(numbers: npt.NDArray[np.int64], data_type: AtomicType) -> npt.NDArray[np.int64]:
-    """Convert the bits of floats to keys, or keys to bits; other types are unchanged.
+    """Convert the bits of floats to keys that sort as the floats do, or such keys to bits.
 
-    As integers, the bits of negative floats sort in reverse.
+    As integers, the bits of negative floats sort in reverse. Other types are unchanged.
     """
     if data_type.name not in _FLOATS:
         return numbers

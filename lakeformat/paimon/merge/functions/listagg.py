@@ -55,8 +55,10 @@ class ListaggFunction:
         return pc.binary_join(lists, self.delimiter)
 
     def _distinct_tokens(self, keys: Positions, texts: pa.Array) -> tuple[Positions, pa.Array]:
-        """Return the parts of each key's first text, then the new parts of later texts that are not
-        blank.
+        """Return the parts of texts to join, and the key of each part.
+
+        For each key, these are all parts of its first text, then the parts of later texts that are
+        new and not blank.
         """
         is_first = np.ones(len(keys), bool)
         is_first[1:] = keys[1:] != keys[:-1]

@@ -141,7 +141,7 @@ def _container(values: npt.NDArray[np.uint16]) -> bytes:
 
 
 def _node(keys: Sequence[bytes], depth: int, first: int) -> bytes:
-    """Return the tree of sorted keys that share their first ``depth`` bytes.
+    """Return the encoded tree of sorted keys that share their first ``depth`` bytes.
 
     ``first`` is the number of the first key's container.
     """

@@ -82,7 +82,9 @@ class NestedUpdateFunction:
         return lists_of(elements, found.keys[kept], np.ones(count, bool), states.type)
 
     def _by_sequence(self, rows: pa.Array, places: Positions) -> Positions:
-        """Sort elements from oldest to newest: by sequence, nulls first, then by arrival."""
+        """Return the order of elements from oldest to newest: by sequence, nulls first, then by
+        arrival.
+        """
         words = []
         for member in self.sequence:
             column = pc.struct_field(rows, [member])

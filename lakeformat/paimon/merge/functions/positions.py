@@ -34,7 +34,6 @@ class PositionState(ABC):
         self._state = np.full(keys, NULL, np.int64)
 
     def _present(self, rows: Positions) -> Positions:
-        """Return ``rows``, with ``NULL`` (-1) in place of each row whose value is null."""
         return rows if self._valid is None else np.where(self._valid[rows], rows, NULL)
 
     def _assign(self, keys: Positions, rows: Positions, where: Mask) -> None:

@@ -137,10 +137,11 @@ class Cursor:
     def _read_items(
         self, field: FieldShape, counts: Numbers, starts: Positions, total: int
     ) -> NumberColumn | BytesColumn:
-        """Read the lists of all records: the first item of each list, then the second, and so on.
+        """Read the lists of all records to one column, list by list.
 
-        ``counts`` has the number of items of each list, ``starts`` the position of its first item
-        in the result, and ``total`` is the sum of ``counts``.
+        The first items of all lists are read together, then the second items, and so on. ``counts``
+        has the number of items of each list, ``starts`` the position of its first item in the
+        result, and ``total`` is the sum of ``counts``.
         """
         item = field.item
         read: list[tuple[Positions, NumberColumn | BytesColumn]] = []

@@ -59,8 +59,9 @@ def decode_columns(blocks: AvroBlocks, shape: Sequence[FieldShape]) -> list[Colu
 
 
 def _groups(blocks: AvroBlocks) -> Iterator[tuple[Positions, Positions, Numbers]]:
-    """Yield the first byte, the end and the number of records of each block, for groups of blocks
-    read together.
+    """Yield groups of blocks that are read together.
+
+    A group has the first byte, the end and the number of records of each of its blocks.
 
     Raise NotPlainError if a block without records has content.
     """

@@ -145,7 +145,7 @@ def _values(columns: ManifestColumns, name: str) -> list[Any]:
 
 
 def _stats(least: BytesColumn, most: BytesColumn, nulls: ListColumn) -> list[SimpleStats]:
-    """Return statistics as objects.
+    """Return the statistics of each entry as an object.
 
     Equal statistics share one object; most statistics are empty.
     """
@@ -165,7 +165,6 @@ def _times(column: NumberColumn) -> list[datetime | None]:
 
 
 def _shared(values: Sequence[Any]) -> list[Any]:
-    """Return the values, with one object for all equal values."""
     first: dict[Any, Any] = {}
     return [first.setdefault(value, value) for value in values]
 

@@ -165,7 +165,6 @@ def _check_fields(found: Mapping[str, FieldShape]) -> None:
 
 
 def _check_values(columns: ManifestColumns) -> None:
-    """Raise NotPlainError for values that an entry cannot hold."""
     for name, path in COLUMN_PATHS.items():
         if MANIFEST_SHAPE[path].kind == "string" and not _is_text(getattr(columns, name)):
             raise NotPlainError(f"its field {path} is not UTF-8")
