@@ -121,9 +121,9 @@ def check_packages() -> Iterator[Finding]:
 
 
 def is_wanted(requirement: Requirement, *, extra: str) -> bool:
-    """Return True if the marker of the requirement holds on this machine with this extra.
+    """Return True if ``requirement`` has no marker, or one that holds on this machine.
 
-    The extra "" stands for no extra.
+    The marker is evaluated with ``extra``; "" stands for no extra.
     """
     return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
@@ -176,9 +176,10 @@ def check_spark_pair(full: str | None, client: str | None) -> Finding:
 
 
 def check_java(environ: Mapping[str, str]) -> Finding:
-    """Check the Java that Spark would start.
+    """Check the version of the Java that Spark would start.
 
-    If there is none, check the Java in the environment of this Python, where Spark does not look.
+    If neither ``JAVA_HOME`` nor ``PATH`` leads to Java, check the Java in the environment of this
+    Python. Spark does not look there, so that finding is never OK.
     """
     needed = f"install Java {OLDEST_JAVA} to {NEWEST_JAVA} and set JAVA_HOME to it"
     spark = installed_version("pyspark")

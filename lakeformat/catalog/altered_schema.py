@@ -26,10 +26,10 @@ def alter_schema_of(
     environment: Environment,
     publication: IcebergPublication,
 ) -> TableSchema:
-    """Apply all changes to the newest schema, and return the schema that is then the newest.
+    """Apply all ``changes`` to the newest schema, and return the resulting schema.
 
-    A new schema is written to a new file; changes without an effect write no file. Changes that the
-    published Iceberg table cannot have raise ``UnsupportedError``; then no file is written.
+    It is written to a new file, unless the changes have no effect. Changes that the published
+    Iceberg table cannot have raise ``UnsupportedError``; then no file is written.
     """
 
     def checked(before: TableSchema, after: TableSchema) -> TableSchema:

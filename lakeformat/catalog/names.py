@@ -72,7 +72,8 @@ def parse_nested_name(name: str) -> TableName:
     """Parse a name of an Iceberg table, whose database may be nested, such as ``a.b.table``.
 
     Other programs choose such names, so their characters are not checked. ``InvalidRequestError``
-    is raised for an empty part, and for suffixes other than a branch and a system table.
+    is raised for a name without a dot, for an empty part, and for suffixes other than a branch and
+    a system table.
     """
     given: object = name
     plain, *suffixes = given.split("$") if isinstance(given, str) else [""]
@@ -95,7 +96,10 @@ def _with_suffixes(name: str, database: str, table: str, suffixes: list[str]) ->
 
 
 def parse_plain_name(name: str) -> TableName:
-    """Parse ``database.table``; raise ``InvalidRequestError`` for a branch or a system table."""
+    """Parse a name of a Paimon table that has no suffix, such as ``database.table``.
+
+    Raise the errors of ``parse_name``, and ``InvalidRequestError`` for a branch or a system table.
+    """
     parsed = parse_name(name)
     if parsed.branch != MAIN_BRANCH or parsed.system_table is not None:
         raise InvalidRequestError(

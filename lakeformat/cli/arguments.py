@@ -50,5 +50,5 @@ SaveOption = Annotated[
 
 
 def listed(options: Sequence[str] | None) -> list[str]:
-    """Return the columns of an option ``A,B``, which can be repeated."""
+    """Return the names in all values of a repeatable option ``A,B``; empty for None."""
     return [name.strip() for names in options or () for name in _COMMA.split(names)]

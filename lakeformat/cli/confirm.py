@@ -36,10 +36,11 @@ def is_wanted(what: str, *, yes: bool, undo: str | None = None) -> bool:
 
 
 def goes_on(warnings: Sequence[str], question: str, *, yes: bool, declined: str) -> bool:
-    """Print warnings, and return True to continue; only a person at a terminal is asked.
+    """Print ``warnings``, and return True if the command may continue.
 
-    A script continues, because its log has the warnings. ``declined`` is printed after the answer
-    no.
+    If there are warnings, a person at a terminal is asked ``question``, except with ``yes``. After
+    the answer no, ``declined`` is printed, and False is returned. A script continues, because its
+    log has the warnings.
     """
     for warning in warnings:
         typer.echo(f"WARNING: {warning}", err=True)

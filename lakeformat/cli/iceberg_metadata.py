@@ -68,7 +68,8 @@ def print_iceberg_metadata(
 ) -> None:
     """Print the system table that ``command``, such as ``files``, shows of a table.
 
-    If the format has no such table, ``UnsupportedError`` is raised; its message has advice.
+    With ``limit``, only the last ``limit`` rows are printed. If the format has no such table,
+    ``UnsupportedError`` is raised; its message has advice.
     """
     rows = _rows(table, command, snapshot, tag)
     if limit is not None:

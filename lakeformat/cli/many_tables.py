@@ -72,8 +72,9 @@ def for_each_table(
 ) -> list[TableOutcome[R]]:
     """Call ``act`` with each table of a database, and return the outcomes.
 
-    Tables in ``without`` are left out. A terminal shows the name of the current table. A catalog of
-    Iceberg tables raises ``UnsupportedError``, unless ``any_format`` is True.
+    The error of one table is part of its outcome. Tables in ``without`` are left out. A terminal
+    shows the name of the current table. A catalog of Iceberg tables raises ``UnsupportedError``,
+    unless ``any_format`` is True.
     """
     open_catalog = existing_catalog_of_any_format if any_format else existing_catalog
     catalog = open_catalog(context)
@@ -97,9 +98,10 @@ def show_outcomes(
     as_json: bool,
     heading: str = "what was done",
 ) -> None:
-    """Print one line for each table: its cells and outcome, or its error, or why it was skipped.
+    """Print one line for each table: its report, its error, or the reason why it was skipped.
 
-    ``heading`` is the heading of the column of outcomes. If a table failed, the exit code is 1.
+    ``cells`` returns the values of a report: one for each key of ``columns``, and the text of the
+    last column, whose heading is ``heading``. If a table failed, the exit code is 1.
     """
     if as_json:
         print_json(outcome.to_dict() for outcome in outcomes)

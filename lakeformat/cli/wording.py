@@ -39,8 +39,9 @@ _TWICE = re.compile(r"(--[a-z-]+) \(\1\)")
 
 
 def in_words_of_commands(text: str, program: Any) -> str:
-    """Return the text with ``--retain-max 1`` for ``retain_max=1``, if a command has this option.
+    """Return ``text`` with Python arguments and calls as options and commands of ``program``.
 
+    For example, ``retain_max=1`` becomes ``--retain-max 1`` if a command has this option.
     Names in quotes and in paths are not changed, because they are names that the user chose.
     """
     options = {option[2:].replace("-", "_"): option for option in _options(program)}

@@ -98,7 +98,7 @@ class ByteCursor:
         return int(_LITTLE_UINT64.unpack(self.take(8))[0])
 
     def count(self, what: str, *, at_most: int | None = None) -> int:
-        """Read an int32; ``what`` names it in errors.
+        """Return the next int32, which errors call "the number of ``what``".
 
         Raise ``CorruptTableError`` if it is negative or larger than ``at_most``; None sets no
         limit.
@@ -109,7 +109,10 @@ class ByteCursor:
         return value
 
     def version(self, *supported: int) -> int:
-        """Read the version, a byte; raise ``CorruptTableError`` if it is not a supported one."""
+        """Return the next byte, a format version.
+
+        Raise ``CorruptTableError`` if the version is not in ``supported``.
+        """
         value = self.int8()
         if value not in supported:
             known = " or ".join(map(str, supported))

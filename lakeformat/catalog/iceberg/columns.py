@@ -20,7 +20,10 @@ Columns: TypeAlias = "pa.Schema | Sequence[tuple[str, str]]"
 
 
 def arrow_columns(columns: Columns) -> pa.Schema:
-    """Return the columns as an Arrow schema; raise ``InvalidRequestError`` for any other value."""
+    """Return ``columns``, an Arrow schema or pairs of name and SQL type, as an Arrow schema.
+
+    Raise ``InvalidRequestError`` if ``columns`` is neither.
+    """
     if isinstance(columns, pa.Schema):
         return columns
     try:

@@ -63,7 +63,8 @@ class Metastore(ABC):
     def beside(self, base: TableName, table: str, database: str) -> TableName:
         """Return the full name of the change store ``table`` of the base store ``base``.
 
-        ``database`` is the database that the base store records for the change store, or "".
+        ``database`` is the database that the base store records for the change store; "" stands for
+        the database of ``base``.
         """
         return TableName(database or base.database, table)
 
@@ -101,8 +102,9 @@ class Metastore(ABC):
         """Delete the leases that the metastore keeps for a dropped table."""
 
     def has_other_files(self, name: TableName) -> bool:
-        """Return True if the table has files other than metadata; only a metastore of directories
-        checks that.
+        """Return True if the table has files other than metadata.
+
+        Only a metastore of directories looks for such files; any other metastore returns False.
         """
         return False
 

@@ -87,9 +87,10 @@ def required_keys(columns: pa.Schema, key: Sequence[str]) -> pa.Schema:
 def make_pair(
     metastore: Metastore, name: TableName, key: Sequence[str], describe: _DescribeStore
 ) -> bool:
-    """Create both stores and return True; return False if the base store exists.
+    """Create both stores of the Mixed table ``name``, and return True.
 
-    Raise ``AlreadyExistsError`` if the name of the change store belongs to another table.
+    Return False if a table ``name`` exists. Raise ``AlreadyExistsError`` if the name of the change
+    store belongs to another table.
     """
     if name.table in metastore.tables(name.database):
         return False
@@ -125,8 +126,10 @@ def make_pair(
 def require_same_key(
     found: IcebergTable | MixedTable, name: str, key: Sequence[str], version: str | None
 ) -> None:
-    """Raise ``AlreadyExistsError`` unless an existing table is a Mixed table with this key and
-    version field.
+    """Raise ``AlreadyExistsError`` if an existing table is not the Mixed table that is wanted.
+
+    ``found`` must be a Mixed table with the key columns ``key`` and the version field ``version``;
+    None means no version field.
     """
     if isinstance(found, MixedTable) and found.primary_key == [*key]:
         if (there_version := found.properties.get(VERSION_FIELD)) == version:

@@ -48,8 +48,9 @@ def named_files_metastore(
 
 
 def rest_metastore(options: IcebergOptions, files: CatalogFiles, warehouse: str) -> RestMetastore:
-    """Return the metastore of a REST service; ``warehouse`` is the name of a warehouse in it, or
-    "".
+    """Return the metastore of the REST service that ``options`` name.
+
+    ``warehouse`` is the name of a warehouse in the service; "" names none.
     """
     found = _metastore(options, files, warehouse, SYSTEM)
     assert not isinstance(found, NamedFilesMetastore)

@@ -189,7 +189,7 @@ def client_options(metastore: str) -> frozenset[str]:
 
 
 def metastore_of_uri(uri: str) -> str | None:
-    """Return the metastore that the scheme of a URI belongs to; None if it is unknown."""
+    """Return the metastore for the scheme of ``uri``; None for an unknown scheme."""
     scheme = uri.strip().partition(":")[0].partition("+")[0].casefold()
     return _BY_SCHEME.get(scheme)
 

@@ -152,8 +152,9 @@ class PathMetastore(Metastore):
         return _has_data(self._storage, self._root_of(name))
 
     def remove_new_table(self, name: TableName) -> bool:
-        """Delete the directory of a table and return True if it contains only metadata; else return
-        False.
+        """Delete the directory of a table without data files, and return True.
+
+        If the directory contains files other than metadata, keep it and return False.
         """
         if self.has_other_files(name):
             return False

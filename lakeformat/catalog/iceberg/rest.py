@@ -118,11 +118,10 @@ class RestMetastore(ClientMetastore):
         return read_published(response, f"the answer of {self._failures.address} about {subject}")
 
     def register(self, name: TableName, address: str, *, overwrite: bool = False) -> bool:
-        """Ask the service to add a table whose metadata file has the given address; return True if
-        it did.
+        """Ask the service to add a table whose metadata file has the URI ``address``.
 
-        Return False if the service refuses because the table exists. ``overwrite`` asks the service
-        to replace an existing table.
+        Return True if the service added it, and False if it refuses because the table exists.
+        ``overwrite`` asks the service to replace an existing table.
         """
         doing = f"register table '{name}'"
         request: dict[str, Any] = {"name": name.table, "metadata-location": address}

@@ -223,8 +223,9 @@ class SqlMetastore(NamedFilesMetastore):
         self.leases(table_uuid).forget()
 
     def more_about_missing(self) -> str:
-        """Return the end of a message: the names of the other catalogs in the SQL database; "" if
-        there are none.
+        """Return the end of a message about a missing database; "" if there is no hint.
+
+        The hint names the other catalogs in the SQL database.
         """
         with self._database.reading("list the catalogs") as connection:
             others = sorted(self._catalogs(connection) - {self._catalog})

@@ -108,8 +108,9 @@ class SqlLeases:
         return True
 
     def renew(self, lease: StoredLease) -> bool:
-        """Store the new end of a lease if the row still has its number and owner; else return
-        False.
+        """Store the new end of ``lease``, and return True.
+
+        Return False if the row no longer has the number and the owner of ``lease``.
         """
         mine = and_(self._here, _LEASES.c.number == lease.number, _LEASES.c.owner == lease.owner)
         with self._database.writing(f"renew {self._name}") as connection:

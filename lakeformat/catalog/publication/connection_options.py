@@ -30,7 +30,10 @@ def client_prefix(metastore: str) -> str:
 
 
 def is_of_client(metastore: str, key: str) -> bool:
-    """Return True if the client of a metastore has the option ``key``, given without its prefix."""
+    """Return True if the client of ``metastore`` has the option ``key``.
+
+    ``key`` is given without the prefix that ``client_prefix`` returns.
+    """
     names = ("uri", CONF_DIR) if metastore == HIVE else ("uri",)
     return key in names or key in client_options(metastore) or key.startswith(_FREE[metastore])
 

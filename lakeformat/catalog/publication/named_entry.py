@@ -83,8 +83,9 @@ class NamedEntry:
             return False
 
     def move(self, named: Named, newest: LoadedMetadata) -> bool:
-        """Make the newest metadata file the current one; return False if ``named`` is no longer
-        current.
+        """Make the metadata file of ``newest`` the current one, and return True.
+
+        Return False if the catalog no longer names the file of ``named``.
         """
         before = named.metadata or newest.metadata
         return self._metastore.name_next(

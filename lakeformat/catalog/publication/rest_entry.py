@@ -42,7 +42,7 @@ class RestEntry:
         return None if found is None else Named(*found)
 
     def shows(self, named: Named, newest: LoadedMetadata) -> bool:
-        """Return True if the service has the newest state, so that there is no change to send."""
+        """Return True if ``named``, the state in the service, has all changes of ``newest``."""
         assert named.metadata is not None
         if not _follows(named.metadata, newest.metadata):
             return False

@@ -185,7 +185,10 @@ class Listing:
         return {new for new, old in self._marked(RENAMED_FROM).items() if _named(old) is None}
 
     def renamed_from(self, name: TableName) -> TableName | None:
-        """Return the old name of a table whose rename is unfinished; None for any other table."""
+        """Return the old name of a table whose rename is unfinished.
+
+        Return None for any other table, and if the recorded old name is not valid.
+        """
         with self._sql.reading(f"look for unfinished changes of '{name}'") as connection:
             said = self._rows.properties(connection, name.database, name.table)
         return _named(said[RENAMED_FROM]) if RENAMED_FROM in said else None

@@ -20,7 +20,10 @@ LOCATION = "location"
 
 
 class Places:
-    """The storage and directory of each name; databases in one storage share its ``Storage``."""
+    """The storage and the directory of each database and table of a SQL catalog.
+
+    Databases in one storage share its ``Storage``.
+    """
 
     def __init__(self, storage: Storage, root: str, listing: Listing) -> None:
         self._storage = storage

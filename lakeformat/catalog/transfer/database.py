@@ -35,9 +35,9 @@ def clone_database(
     dry_run: bool = False,
     on_progress: OnFiles | None = None,
 ) -> Iterator[TableOutcome[CloneReport]]:
-    """Clone tables of a database into database ``to``, and yield the outcome of each.
+    """Clone tables of ``database`` into database ``to``, and yield the outcome of each.
 
-    The default of ``to`` is the same name. The database is created if it does not exist, but
+    The default of ``to`` is ``database``. Database ``to`` is created if it does not exist, but
     ``dry_run`` requires that it exists. The regular expression ``including`` must match the whole
     name of a table; tables whose whole name ``excluding`` matches are left out.
 

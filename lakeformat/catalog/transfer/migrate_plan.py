@@ -129,7 +129,7 @@ def partition_columns(schema: TableSchema, file: MigratedFile) -> dict[str, pa.A
 def choose(
     storage: Storage, root: str, schema: TableSchema, files: Sequence[MigratedFile], *, copy: bool
 ) -> list[SourceFile]:
-    """Decide for each file below ``root``: register it in place, copy it, or rewrite it.
+    """Return the decision for each of ``files``: register it in place, copy it, or rewrite it.
 
     A file is registered in place only if every reader can read it, and if it is in the directory of
     its partition: see ``lakeformat/paimon/file_places.py``.

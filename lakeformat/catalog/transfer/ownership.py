@@ -82,8 +82,9 @@ def refuse_owned(storage: Storage, root: str, below: Sequence[str], owner: Owner
 def claim(storage: Storage, root: str, owner: Owner) -> bool:
     """Write the mark file of ``owner`` into a directory, and return True.
 
-    Return False if the same mark exists already. The mark file of another owner raises
-    ``InvalidRequestError``; a mark that cannot be written raises ``UnavailableError``.
+    Return False if the mark of ``owner`` exists already. The mark file of another owner, also in a
+    directory above ``root``, raises ``InvalidRequestError``. A mark that cannot be written raises
+    ``UnavailableError``.
     """
     path, content = f"{root}/{MARK}", _content(owner)
     try:

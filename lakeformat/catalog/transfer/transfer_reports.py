@@ -72,7 +72,10 @@ class MigrateReport(Report):
 
 
 def drop_advice(warehouse: str, table: object, *, is_iceberg: bool = False) -> str:
-    """Return the two ways to drop an unfinished clone from the target's warehouse."""
+    """Return the part of a message that names the call and the command to drop ``table``.
+
+    ``table`` is an unfinished clone in ``warehouse``.
+    """
     at = f"lake -w {shlex.quote(warehouse)}"
     if is_iceberg:
         return (

@@ -64,7 +64,7 @@ class ListShape:
 
     @property
     def is_numbers(self) -> bool:
-        """Return True if all items, or all keys and values, are numbers."""
+        """True if all items, or all keys and values, are numbers."""
         return all(each is Atom.NUMBER for each in self.item)
 
 

@@ -25,7 +25,10 @@ _MEMBERS: Final[Mapping[MessageFormat, frozenset[str]]] = {
 
 
 def message_format(line: bytes) -> MessageFormat | None:
-    """Return the format whose members a line of JSON has; None for any other line."""
+    """Return the format of the change message in ``line``; None for any other line.
+
+    The message is recognised by the members of its JSON object.
+    """
     try:
         found = json.loads(line)
     except ValueError:
@@ -38,11 +41,10 @@ def message_format(line: bytes) -> MessageFormat | None:
 
 
 def message_format_at(path: str, opener: Opener | None = None) -> MessageFormat | None:
-    """Return the format of a file's first line that is not blank; None if the line has another form
-    or is longer than 1 MiB.
+    """Return the format of the change message in a file's first line that is not blank.
 
-    ``opener`` opens the file; ``opener=None`` opens a file on this machine, and raises ``OSError``
-    if that fails.
+    Return None if the line is not a change message, or is longer than 1 MiB. ``opener`` opens the
+    file; ``opener=None`` opens a file on this machine, and raises ``OSError`` if that fails.
     """
     file: BinaryIO
     with open(path, "rb") if opener is None else opener(path) as file:

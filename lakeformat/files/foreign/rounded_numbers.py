@@ -50,10 +50,11 @@ def rounded_refusal(name: str, number: float) -> InvalidRequestError:
 
 
 def exact_decimals(paths: Sequence[str], names: Sequence[str]) -> Mapping[str, pa.DataType]:
-    """Return, for each column of JSON files in ``names`` whose numbers a DOUBLE may round, the
-    DECIMAL with the fewest decimal places that holds them all.
+    """Return the DECIMAL types of those columns in ``names`` whose numbers a DOUBLE may round.
 
-    Raise ``InvalidRequestError`` if no DECIMAL holds them.
+    ``paths`` are JSON files. Each type is the DECIMAL with the fewest decimal places that holds all
+    numbers of its column; raise ``InvalidRequestError`` if there is none. Return an empty mapping
+    if a value is not a number: the reader of the rows then raises an error that names the row.
     """
     rounded: dict[str, tuple[str, float]] = {}
     try:

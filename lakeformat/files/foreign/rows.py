@@ -41,9 +41,10 @@ def read_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file; text is parsed by the types of ``columns``.
 
-    Columns in ``encoded`` may be returned dictionary-encoded. ``opener`` opens a file in another
-    storage; ``opener=None`` opens a file on this machine. Raise ``InvalidRequestError``, which
-    names the file, for a value that cannot be parsed.
+    The rows of a Parquet file have the columns and types of the file. Its columns in ``encoded``
+    may be dictionary-encoded. ``opener`` opens a file in another storage; ``opener=None`` opens a
+    file on this machine. Raise ``InvalidRequestError``, which names the file, for a value that
+    cannot be parsed.
     """
     with naming(path), plain_copy(path, source_format, dialect, opener) as local:
         if source_format == "csv":
