@@ -112,9 +112,7 @@ class TableHandle:
             self.observer.after_upkeep(self)
 
     def publication_lag(self) -> ObserverLag | None:
-        """Return the lag of the published Iceberg metadata behind the table; None for a table
-        without it.
-        """
+        """Return the lag of the Iceberg metadata behind the table; None if it publishes none."""
         if self.observer is None or not self.options.publishes_iceberg:
             return None
         return self.observer.lag(self)
@@ -129,9 +127,7 @@ class TableHandle:
             self.observer.before_removal(self)
 
     def observed_files(self) -> ObservedFiles | None:
-        """Return the files that the Iceberg metadata of the table needs; None for a table without
-        it.
-        """
+        """Return the files that the table's Iceberg metadata needs; None if it publishes none."""
         if self.observer is None or not self.options.publishes_iceberg:
             return None
         return self.observer.files(self)

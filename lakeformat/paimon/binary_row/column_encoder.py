@@ -30,11 +30,10 @@ _MAX_BYTES = (1 << 31) - 1
 def encode_columns(
     arrays: Sequence[pa.Array], types: Sequence[DataType], *, framed: bool = True
 ) -> pa.Array:
-    """Return one binary row for each row of the columns, with a frame as in manifests if
-    ``framed``.
+    """Return the binary row of each row of the columns ``arrays``; empty without columns.
 
-    All rows of one call lie in one buffer; raise InvalidRequestError if they exceed 2 GiB. Without
-    columns the result is empty.
+    With ``framed``, each row begins with its arity, as in manifests. Raise InvalidRequestError if
+    all rows together exceed 2 GiB, and in the cases of ``as_row_columns``.
     """
     columns = as_row_columns(arrays, types)
     rows = len(columns[0]) if columns else 0

@@ -68,10 +68,10 @@ class WideTail:
 
 @dataclass(frozen=True, slots=True)
 class ItemTail:
-    """The items of a column of texts, bytes or nested values: bytes ``starts`` to ``starts +
-    sizes``.
+    """The items of a column of texts, bytes or nested values.
 
-    A row without an item has size 0. ``source`` must be readable up to 16 bytes beyond every item.
+    The item of a row is in ``source``, from byte ``starts`` to ``starts + sizes``; a row without an
+    item has size 0. ``source`` must be readable up to 16 bytes beyond every item.
     """
 
     source: Words

@@ -42,10 +42,11 @@ def create(
 
     ``origin=None`` creates it without rows.
 
-    Raise AlreadyExistsError if the branch exists; with ``exist_ok`` it is kept and reported
-    instead. Raise it in any case if an unfinished call deletes or renames the branch, or creates it
-    from another snapshot. An unfinished creation from the same snapshot is finished, so repeat the
-    call after an interruption. Raise CommitConflictError if the snapshot is deleted meanwhile.
+    Raise AlreadyExistsError if the branch exists; with ``exist_ok``, report it as kept instead,
+    even if it began elsewhere. With or without ``exist_ok``, raise AlreadyExistsError if an
+    unfinished call deletes or renames the branch, or creates it from another snapshot. An
+    unfinished creation from the same snapshot is finished, so repeat the call after an
+    interruption. Raise CommitConflictError if the snapshot is deleted meanwhile.
     """
     check_branch_name(_text(name))
     refuse_inside_branch(handle, "created")

@@ -65,7 +65,8 @@ class Deletion:
 class Move:
     """The renaming of a branch, file by file.
 
-    The new name is hidden until all files are copied, then the old name until they are deleted.
+    The new name is hidden until all files are copied. Then the old name is hidden until its files
+    are deleted.
     """
 
     old: str

@@ -65,9 +65,7 @@ class AttemptFiles:
 
     @property
     def mark(self) -> int:
-        """The number of recorded names; pass it to ``since`` for the names that are recorded
-        later.
-        """
+        """The number of names recorded so far; pass it to ``since`` to get the later names."""
         return len(self._written)
 
     def since(self, mark: int) -> list[str]:

@@ -121,7 +121,8 @@ def commit_messages(
 
     ``overwrite`` chooses the partitions to replace; ``overwrite=None`` adds the files. ``earlier``
     is the search for an earlier attempt, if ``find_replay`` has begun it. Set ``from_elsewhere``
-    for messages of other processes. Raise UnsupportedError if the table forbids the change,
+    for messages of other processes. Raise InvalidRequestError for messages that do not fit the
+    table or name a file twice, UnsupportedError if the table forbids the change,
     CommitConflictError after a conflict, and CommitOutcomeUnknownError if the storage gives no
     answer.
     """
@@ -155,7 +156,7 @@ def _operations(data: SnapshotDelta, compaction: SnapshotDelta) -> list[Operatio
 def commit_statistics(
     handle: TableHandle, statistics: TableStatistics, options: CommitOptions
 ) -> CommitReport:
-    """Write the statistics of an ANALYZE, and publish a snapshot that names them."""
+    """Write the statistics of an ANALYZE, and publish a snapshot that names their file."""
     require_allowed(handle, Operation.COMMIT)
     name = statistics_name(handle.environment.new_id(), 0)
 

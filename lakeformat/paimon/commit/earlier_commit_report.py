@@ -24,13 +24,13 @@ __all__ = ["EarlierCommitReport"]
 
 @dataclass(frozen=True, slots=True)
 class EarlierCommitReport(Report):
-    """Returns the report on an earlier attempt; raises InvalidRequestError if the two commits
-    differ.
+    """Returns the report on an earlier attempt, given its snapshot.
 
-    A repeated job writes its rows to new files; this still counts as the same commit. The commits
-    differ if their numbers of rows differ, or if only some of the files belong to the earlier
-    attempt; ``commit.discard-duplicate-files`` allows both for written files. A batch in
-    transaction order may have published fewer rows, because it left out keys that had changed.
+    Raises InvalidRequestError if the two attempts differ: if only some of the files belong to the
+    earlier attempt or, except for compactions, if the numbers of rows differ. With
+    ``commit.discard-duplicate-files``, both are allowed once the files are written. A repeated job
+    writes its rows to new files, which is no difference. A batch in transaction order may have
+    published fewer rows, because it left out keys that had changed.
     """
 
     handle: TableHandle

@@ -54,7 +54,7 @@ def earlier_tries(
 ) -> EarlierCommits:
     """Return the search for earlier attempts of the commit.
 
-    If the commit only compacts, it finds compactions; otherwise it finds appends and overwrites.
+    The search finds compactions if the commit only compacts, else appends and overwrites.
     """
     alone = _is_compaction_alone(handle, messages, overwrite)
     return EarlierCommits(handle, commit, (CommitKind.COMPACT,) if alone else DATA_KINDS)
@@ -137,7 +137,7 @@ def _with_second_half(
 
 
 def joined(rows: CommitReport, compacted: CommitReport) -> CommitReport:
-    """Combine the report on the rows of a call and the report on its compaction."""
+    """Return one report from the report ``rows`` on a call's rows and that on its compaction."""
     return replace(
         rows,
         compact_snapshot_id=compacted.snapshot_id,

@@ -45,7 +45,8 @@ def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None
     """Raise InvalidRequestError for messages of another table or branch.
 
     A message belongs elsewhere if its files have a newer schema than this table, or if their schema
-    has other content on the message's branch.
+    has other content on the message's branch. Raise NotFoundError if this table does not exist any
+    more.
     """
     newest_schema = require_there(handle)
     compared: set[tuple[str, int]] = set()

@@ -49,9 +49,9 @@ class EarlierCommits:
         only after a rollback. Pass the snapshot that the commit builds on: then no other attempt
         with the same identity can publish in between.
 
-        Raise InvalidRequestError if instead a greater identifier of the user is found. Raise
-        CommitUndecidableError if the identity has ``first_try_millis``, and a snapshot that may be
-        the commit has expired.
+        Raise InvalidRequestError if the commit is not found, but one of the same user with a
+        greater identifier. Raise CommitUndecidableError if the identity has ``first_try_millis``,
+        and a snapshot that may be the commit has expired.
         """
         if self._is_new:
             self._is_new, self._checked = False, head.id if head else 0

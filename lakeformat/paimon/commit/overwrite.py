@@ -52,8 +52,9 @@ class Overwrite:
     _base: BaseFiles | None = None
 
     def __call__(self, head: Snapshot | None) -> SnapshotDelta:
-        """Return the changes of the overwrite on top of the snapshot ``head``; a ``head`` of None
-        stands for an empty table.
+        """Return the changes of the overwrite on top of ``head``, without changelog files.
+
+        ``head=None`` stands for an empty table.
         """
         if head is None:
             return replace(self.new, changelog=SnapshotDelta().changelog)
@@ -107,10 +108,11 @@ def require_within(handle: TableHandle, partitions: PartitionFilter, new: Snapsh
 
 
 def upgraded(handle: TableHandle, new: SnapshotDelta) -> SnapshotDelta:
-    """Return the changes with new files on the highest level if ``overwrite-upgrade`` allows it.
+    """Return the changes ``new`` with all new files on the highest level, or ``new`` unchanged.
 
-    Files are moved only in a table with a primary key, and only if no two files of a bucket have
-    overlapping keys. The files replace all rows, so there is nothing to merge them with.
+    The files replace all rows, so there is nothing to merge them with. ``new`` is unchanged without
+    ``overwrite-upgrade``, in a table without primary key, and if two files of a bucket have
+    overlapping keys.
     """
     added = new.table
     options = handle.options

@@ -28,14 +28,14 @@ def publish(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
 def check_place(
     handle: TableHandle, snapshot: Snapshot, changes: SnapshotDelta, head: Snapshot | None
 ) -> PublishOutcome:
-    """Return COMMITTED if a published snapshot, which was built on ``head``, is part of the
-    history.
+    """Return COMMITTED if ``snapshot``, just published, is in the history; else LOST or UNKNOWN.
 
-    A number becomes free again when its snapshot expires. So a writer that paused until then may
-    publish a number below the newest snapshot, where no reader finds it. This snapshot is deleted
-    again, and the result is LOST. The same happens if the path no longer has the opened table. It
-    also happens after a rollback of ``head``, unless the next snapshot was built on this one. The
-    result is UNKNOWN if the next snapshot may lack the changes.
+    ``head`` is the snapshot on which it was built. A number becomes free again when its snapshot
+    expires. So a writer that paused until then may publish a number below the newest snapshot,
+    where no reader finds it. Then ``snapshot`` is deleted again, and the result is LOST. It is
+    also deleted if the path no longer has the opened table, and after a rollback of ``head``,
+    unless the next snapshot was built on ``snapshot``. The result is UNKNOWN if the next snapshot
+    may lack the changes.
 
     Snapshots expire oldest first, so if ``head`` still exists, the snapshot follows it.
     """

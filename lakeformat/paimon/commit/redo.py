@@ -40,8 +40,9 @@ class Redo:
     new: SnapshotDelta = field(default_factory=SnapshotDelta)
 
     def __call__(self, head: Snapshot | None) -> SnapshotDelta:
-        """Return the changes of the commit on top of the snapshot ``head``; a ``head`` of None
-        stands for an empty table.
+        """Return the changes of the commit on top of the snapshot ``head``.
+
+        ``head=None`` stands for an empty table.
         """
         earlier, later = self._find(head)
         if head is None or earlier is None:

@@ -86,7 +86,8 @@ class ChosenFiles:
     def by_bucket(self, snapshot: Snapshot) -> BucketFiles:
         """Return the entries of the chosen files of a snapshot, by bucket.
 
-        Raise InvalidRequestError for a bucket number that the table does not have.
+        Raise InvalidRequestError for a bucket number that the table does not have. Numbers are not
+        checked if the table has no fixed number of buckets, or if the choice has ``places``.
         """
         self._live = entries = self._entries(snapshot, self._numbers)
         places = self._places
@@ -101,8 +102,9 @@ class ChosenFiles:
         return found
 
     def all_live(self, snapshot: Snapshot) -> list[ManifestEntry]:
-        """Return the entries of the files of all buckets, chosen or not; call ``by_bucket``
-        first.
+        """Return the entries of all live files of a snapshot, chosen or not.
+
+        Call ``by_bucket`` for this snapshot first.
         """
         return self._live if self._numbers is None else self._entries(snapshot, None)
 

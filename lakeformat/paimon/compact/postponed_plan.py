@@ -20,7 +20,7 @@ __all__ = ["plan_postponed"]
 def plan_postponed(
     unit: CompactUnit, handle: TableHandle, live: Sequence[ManifestEntry]
 ) -> CompactUnit:
-    """Return the unit of a partition's postponed files.
+    """Return ``unit``, which has a partition's postponed files, with the number of new buckets.
 
     ``live`` are the entries of all live files of the partition.
     """

@@ -34,11 +34,12 @@ def write_vectors(
     unit: CompactUnit,
     marked: Mapping[str, Positions],
 ) -> VectorChange:
-    """Write a file with the new deletion vectors of a bucket, if one of them changes; return the
-    change.
+    """Write the new deletion vectors of a bucket to one index file, and return the change.
 
-    ``marked`` are the replaced rows: positions by data file name. The vector of a file that is not
-    live any more is dropped: this unit has rewritten the file, or another engine has compacted it.
+    If no vector changes, write no file and return an empty change. If no vector remains, only
+    delete the old index files. ``marked`` are the replaced rows: positions by data file name. The
+    vector of a file that is not live any more is dropped: this unit has rewritten the file, or
+    another engine has compacted it.
     """
     old = deleted_rows_of(handle, unit.snapshot, unit.vectors).vectors(unit.partition, unit.bucket)
     left = unit.marked_elsewhere | {file.file_name for file in unit.moved}

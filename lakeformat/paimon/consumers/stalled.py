@@ -117,10 +117,10 @@ def find_stalled(
 ) -> tuple[StalledConsumer, ...]:
     """Return the consumers that have not moved for long, and that prevent an expiry.
 
-    A reader is stalled if it has not moved for ``unmoved_for`` milliseconds, at least a day;
-    ``unmoved_for=None`` means a week or, with the option ``consumer.expiration-time``, that no
-    reader is stalled, because the option deletes it. A consumer of a stream, or one with a damaged
-    file, is stalled after one day.
+    A reader is stalled if it has not moved for ``unmoved_for`` milliseconds, at least a day.
+    ``unmoved_for=None`` means a week; but with the option ``consumer.expiration-time`` no reader is
+    stalled then, because the option deletes it. A consumer of a stream, or one with a damaged file,
+    is stalled after one day.
 
     ``snapshots`` and ``changelogs`` are the rules by which snapshots and changelogs would expire.
     Pass ``snapshots=None`` if consumers keep only changelogs, and ``changelogs=None`` if changelogs

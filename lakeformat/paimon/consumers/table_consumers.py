@@ -112,8 +112,7 @@ class TableConsumers(AnyTableConsumers[int]):
 def expire_consumers(
     handle: TableHandle, *, older_than: int, dry_run: bool = False
 ) -> ConsumerReport:
-    """Delete the consumers whose files were last written before ``older_than`` (epoch
-    milliseconds).
+    """Delete the consumers that were last written before ``older_than`` (epoch milliseconds).
 
     Return the report, which in a dry run lists the consumers that would be deleted.
     """

@@ -78,8 +78,8 @@ class Candidates:
     def may_name(self, columns: ManifestColumns) -> Mask:
         """Return a mask of the entries that may name a candidate.
 
-        This fast check by file name leaves out no such entry; it precedes the exact check by
-        ``keys``.
+        This fast check compares only file names, so it may find too many entries: compare the
+        result of ``keys`` for these entries next.
         """
         if len(columns.file_name) < len(
             self._names

@@ -187,7 +187,9 @@ def select_changelogs(
     """Return how many of the oldest changelogs expire.
 
     Changelogs that the consumer ``guard`` has not read are kept, and so is the newest changelog.
-    The age of a changelog counts from its own commit.
+    The age of a changelog counts from its own commit. ``ids`` and ``time_of`` are those of
+    ``select_snapshots``, but for changelogs. The numbers to retain count down from
+    ``latest_snapshot``, the id of the newest snapshot.
     """
     highest, reason, limited = _bounds(ids, retention, guard, newest=latest_snapshot)
     if highest >= len(ids):

@@ -54,7 +54,7 @@ class OverdueNumbers:
 
     @property
     def backlog(self) -> float:
-        """The snapshots (or changelogs) that an expiry would delete now, as a share of all: 0 to 1.
+        """The share, from 0 to 1, of snapshots (or changelogs) that an expiry would delete now.
 
         It is 0 if at most 10 would be deleted, or at most half as many as would be kept: writers
         expire only from time to time.
@@ -63,10 +63,9 @@ class OverdueNumbers:
 
     @property
     def held_backlog(self) -> float:
-        """The overdue snapshots (or changelogs), if consumers keep some of them, as a share of all:
-        0 to 1.
+        """The share, from 0 to 1, of overdue snapshots (or changelogs), if consumers keep some.
 
-        It is 0 if consumers keep none, and for the small numbers for which ``backlog`` is 0, too.
+        It is 0 if consumers keep none, and for small numbers, by the limits of ``backlog``.
         """
         return _share(self.overdue, self.count) if self.expirable < self.overdue else 0.0
 

@@ -48,7 +48,11 @@ def list_files(handle: TableHandle) -> pa.Table:
 
 
 def find_unknown(handle: TableHandle, found: pa.Table, references: References) -> UnknownFiles:
-    """Count the listed files to which nothing refers, and the old ones among them."""
+    """Return the number and size of the listed files to which nothing refers, and of old ones.
+
+    ``found`` is a result of ``list_files``. ``references`` has the names of all files that metadata
+    needs; read them after the listing.
+    """
     is_strange = ~references.names.contains(found["number"].to_numpy())
     sizes, modified, removable = (
         found[name].to_numpy()[is_strange] for name in ("size", "modified", "removable")

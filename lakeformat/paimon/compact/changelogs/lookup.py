@@ -85,7 +85,10 @@ def without_ignored(engine: MergeEngine, rows: pa.Table, groups: KeyGroups) -> K
 
 
 def keys_without(groups: KeyGroups, levels: Levels, output_level: int) -> KeyGroups:
-    """Return the groups without keys whose rows are all in levels above ``output_level``."""
+    """Return the groups without keys whose rows are all in levels above ``output_level``.
+
+    ``levels`` has the level of each row.
+    """
     if not len(groups) or levels.max(initial=0) <= output_level:
         return groups
     is_input = np.minimum.reduceat(levels[groups.order], groups.starts) <= output_level

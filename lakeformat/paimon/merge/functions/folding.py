@@ -41,7 +41,7 @@ class Subtracting(Protocol):
     """An aggregate function that can subtract a retracted value."""
 
     def subtract(self, states: pa.Array, values: pa.Array) -> pa.Array:
-        """Subtract each value from the state at the same position; no value or state is null."""
+        """Return ``states``, each minus the value at the same position; none of them is null."""
         ...
 
 
