@@ -53,8 +53,9 @@ def supersedes(options: TableOptions) -> bool:
 
 
 def with_level(batch: pa.RecordBatch, level: int) -> pa.RecordBatch:
-    """Append the column ``LEVEL`` with ``level``, the level of the file from which the batch was
-    read.
+    """Return the batch with an additional column ``LEVEL``, which is ``level`` in each row.
+
+    ``level`` is the level of the file from which the batch was read.
     """
     levels = pa.array(np.full(batch.num_rows, level, np.int32))
     return pa.RecordBatch.from_arrays(

@@ -29,8 +29,8 @@ def newest_valid(
 ) -> dict[str, Positions]:
     """Return, for each column and each key, the position of the last row with a non-null value.
 
-    The position is ``NOWHERE`` if the key has no such row. ``newest`` has the position of the last
-    row of each key.
+    The position is ``NOWHERE`` if the key has no such row. ``validity`` has the mask of non-null
+    values of each column, ``newest`` the position of the last row of each key.
     """
     found: dict[str, Positions] = {}
     columns = iter(validity.items())

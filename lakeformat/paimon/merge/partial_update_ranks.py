@@ -93,8 +93,9 @@ class RowByRow:
         return np.where(self._is_deleted | ~self._has_added, DELETE, INSERT).astype(np.int8)
 
     def positions(self, name: str) -> Positions:
-        """Return, for each slot, the position of the row from which the column ``name`` takes its
-        value; ``NOWHERE`` for null.
+        """Return, for each slot, the position of the row whose value the column ``name`` gets.
+
+        The position is ``NOWHERE`` if the value is null.
         """
         number = self._rules.group_of.get(name)
         if number is None:
@@ -229,8 +230,9 @@ class RowByRow:
 
 
 def refuse_nulls(rules: PartialUpdateRules, rows: pa.Table, taken: Callable[[], Positions]) -> None:
-    """Raise InvalidRequestError if a NOT NULL column is null in one of the rows that ``taken``
-    returns.
+    """Raise InvalidRequestError if a NOT NULL column is null in a row that is merged with another.
+
+    ``taken`` returns the positions of these rows.
     """
     for name in rules.columns:
         if name not in rules.not_null or name not in rows.column_names:

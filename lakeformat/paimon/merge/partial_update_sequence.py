@@ -35,10 +35,10 @@ class Sequences:
 
 
 def read_sequences(rows: pa.Table, names: Sequence[str]) -> Sequences:
-    """Return the sequence of each row; columns are compared from left to right, null is smallest.
+    """Return the sequence of each row in the group with the sequence columns ``names``.
 
-    If the columns ``names`` were not read, no row has a sequence: then no column of the group was
-    read.
+    The columns are compared from left to right, and null is smallest. If ``rows`` lacks one of
+    them, no row has a sequence: then no column of the group was read.
     """
     if not set(names) <= set(rows.column_names):
         return Sequences(np.full(rows.num_rows, NEVER), np.zeros(rows.num_rows, dtype=bool))

@@ -36,8 +36,9 @@ class Branch:
 
 
 def branches(storage: Storage, layout: TableLayout) -> list[Branch]:
-    """Return the branches of a table, sorted by name, without main and without unfinished
-    branches.
+    """Return the branches of a table, sorted by name.
+
+    The branch main and unfinished branches are left out.
     """
     found, there = [], storage.list(layout.branches_directory)
     unfinished = {suffixed(info.name, UNFINISHED_BRANCH) for info in there}
@@ -85,8 +86,10 @@ def require_branch_still(storage: Storage, layout: TableLayout) -> None:
 
 
 def check_branch_name(name: str) -> None:
-    """Raise InvalidRequestError unless ``name`` is allowed for a branch; ``main`` is not
-    allowed.
+    """Raise InvalidRequestError if no new branch may have this name.
+
+    A name must not be ``main``, blank, only digits, ``.`` or ``..``, or have a slash or a null
+    character.
     """
     if name == MAIN_BRANCH:
         raise InvalidRequestError(

@@ -69,8 +69,9 @@ def read_changelog_if_present(
 
 
 def write_changelog(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> None:
-    """Write ``changelog-<n>`` for a snapshot that is about to expire; a retry writes the same file
-    again.
+    """Write ``changelog-<n>`` for a snapshot that is about to expire.
+
+    A retry writes the same file again.
     """
     storage.overwrite(layout.changelog(snapshot.id), snapshot.to_json())
     try:

@@ -29,8 +29,9 @@ class FileSource(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFileMeta:
-    """The metadata of one data file; members that an older writer did not write have their
-    defaults.
+    """The metadata of one data file.
+
+    Members that an older writer did not write have their defaults.
     """
 
     file_name: str
@@ -71,10 +72,10 @@ class DataFileMeta:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> DataFileMeta:
-        """Return the file of a ``_FILE`` record; fields that an older writer did not write get
-        their defaults.
+        """Return the file of a ``_FILE`` record.
 
-        Raise KeyError, TypeError, ValueError or AttributeError for a damaged record.
+        Fields that an older writer did not write get their defaults. Raise KeyError, TypeError,
+        ValueError or AttributeError for a damaged record.
         """
         known = {name: record[avro] for avro, name in _PLAIN.items() if avro in record}
         for avro, name in _LISTS.items():

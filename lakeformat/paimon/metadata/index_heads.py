@@ -51,8 +51,7 @@ class IndexHead:
 def read_index_heads(
     storage: Storage, layout: TableLayout, name: str, known: Iterable[IndexHead] = ()
 ) -> list[IndexHead]:
-    """Return the index files in the index manifest ``name``, in the order in which they were
-    written.
+    """Return the index files that the index manifest ``name`` lists, in the same order.
 
     ``known`` are index files of another index manifest: their records are not decoded again. Raise
     CorruptTableError if the index manifest is missing or damaged.

@@ -107,8 +107,9 @@ def write_columns(
     columns: ManifestColumns,
     options: TableOptions,
 ) -> int:
-    """Write entries, given as columns, to the new file ``manifest/<name>``; return its size in
-    bytes.
+    """Write the entries ``columns`` to the new file ``manifest/<name>``.
+
+    Return the size of the file in bytes.
     """
     if len(columns) < _FEW_ENTRIES:
         return write_manifest(storage, layout, name, columns.entries(), options)

@@ -34,9 +34,7 @@ class ManifestEntry:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """The values that identify the file; they are equal in the ADD and the DELETE of
-        one file.
-        """
+        """The values that identify the file, equal in its ADD entry and its DELETE entry."""
         file = self.file
         return (
             self.partition,

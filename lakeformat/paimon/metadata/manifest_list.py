@@ -79,9 +79,7 @@ def summarise_columns(
     columns: ManifestColumns,
     partition_types: Sequence[DataType] = (),
 ) -> ManifestMeta:
-    """Return the manifest-list entry for a manifest that was written with the entries
-    ``columns``.
-    """
+    """Return the manifest-list entry for a manifest that was written with these ``columns``."""
     assert len(columns), "a manifest without entries is never written"
     deleted = int(columns.is_delete.sum())
     min_row_id, max_row_id = _row_ids(columns)
@@ -117,8 +115,9 @@ def write_manifest_list(
     manifests: Iterable[ManifestMeta],
     options: TableOptions,
 ) -> int:
-    """Write a list, which may be empty, to the new file ``manifest/<name>``; return its size in
-    bytes.
+    """Write a manifest list, which may be empty, to the new file ``manifest/<name>``.
+
+    Return the size of the file in bytes.
     """
     content = encode_record_file(_SCHEMA, map(_to_record, manifests), options)
     with storage.open_output(layout.manifest(name)) as stream:

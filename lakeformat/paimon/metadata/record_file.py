@@ -63,8 +63,9 @@ def encode_record_file(
 
 
 def manifest_codec(options: TableOptions) -> str:
-    """Return ``manifest.compression``; if ``manifest.format`` lacks it, the most similar
-    compression.
+    """Return the compression of new manifests: the option ``manifest.compression``.
+
+    If ``manifest.format`` lacks this compression, return the most similar one.
     """
     return nearest_codec(options.manifest_format, options.manifest_compression)
 
@@ -90,8 +91,9 @@ def decode_record_file(content: bytes, uri: str, *, version: int) -> list[dict[s
 
 
 def optional_field(name: str, avro_type: Any) -> dict[str, Any]:
-    """Return a nullable Avro field with the default null, for files of writers without the
-    field.
+    """Return a nullable Avro field with the default null.
+
+    So files of writers that do not know the field can be read.
     """
     return {"name": name, "type": ["null", avro_type], "default": None}
 

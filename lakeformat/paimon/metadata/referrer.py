@@ -13,7 +13,7 @@ __all__ = ["naming", "naming_row", "referred_to_by"]
 
 @contextmanager
 def referred_to_by(referrer: str) -> Iterator[None]:
-    """Append ``(named by <referrer>)`` to a CorruptTableError of the block.
+    """Append ``(named by <referrer>)`` to a CorruptTableError that the block raises.
 
     ``referrer`` is the file or snapshot that refers to the damaged file.
     """
@@ -25,8 +25,9 @@ def referred_to_by(referrer: str) -> Iterator[None]:
 
 @contextmanager
 def naming(what: str) -> Iterator[None]:
-    """Put ``what``, a description of the damaged value, in front of a CorruptTableError of the
-    block.
+    """Put ``what`` in front of the message of a CorruptTableError that the block raises.
+
+    ``what`` describes the damaged value.
     """
     try:
         yield

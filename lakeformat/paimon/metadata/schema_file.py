@@ -88,8 +88,9 @@ def latest_schema_id(storage: Storage, layout: TableLayout) -> int | None:
 
 
 def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableSchema:
-    """Return the schema ``schema-<schema_id>``; raise CorruptTableError if it is missing or
-    damaged.
+    """Return the schema ``schema-<schema_id>``.
+
+    Raise CorruptTableError if its file is missing or damaged.
     """
     path = layout.schema(schema_id)
     try:
@@ -109,7 +110,10 @@ def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableS
 
 @contextmanager
 def naming_schema(storage: Storage, layout: TableLayout, schema_id: int) -> Iterator[None]:
-    """Add the URI of a schema file to an InvalidRequestError about its places of data files."""
+    """Add the URI of the schema file to an InvalidRequestError that the block raises.
+
+    The error must be about the places for data files that this schema names.
+    """
     try:
         yield
     except InvalidRequestError as reason:

@@ -41,8 +41,9 @@ class CommitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One snapshot of the table, as its file has it; members that older writers omit have their
-    defaults.
+    """One snapshot of the table, as its file has it.
+
+    Members that older writers omit have their defaults.
     """
 
     id: int
@@ -94,8 +95,9 @@ class Snapshot:
         return json.dumps(self.members(), indent=2, ensure_ascii=False).encode()
 
     def members(self) -> dict[str, Any]:
-        """Return the members of the snapshot file by their names in JSON; a tag file has them,
-        too.
+        """Return the members of the snapshot file by their names in JSON.
+
+        A tag file has the same members, and its own.
         """
         return write_members(_MEMBERS, self)
 

@@ -102,9 +102,10 @@ def read_tags(storage: Storage, layout: TableLayout) -> list[Tag]:
 
 
 def read_tag(storage: Storage, layout: TableLayout, name: str) -> Tag:
-    """Return a tag; raise NotFoundError, which lists existing tags, if there is no such tag.
+    """Return the tag ``name``.
 
-    Raise CorruptTableError if the file of the tag is damaged.
+    Raise NotFoundError, which lists existing tags, if it does not exist. Raise CorruptTableError if
+    its file is damaged, and InvalidRequestError for an invalid name.
     """
     tag = read_tag_if_present(storage, layout, name)
     if tag is None:
@@ -131,8 +132,7 @@ def read_tag_if_present(storage: Storage, layout: TableLayout, name: str) -> Tag
 
 
 def snapshot_content(storage: Storage, layout: TableLayout, name: str) -> bytes:
-    """Return the content of a tag file without the times of the tag: the content of a snapshot
-    file.
+    """Return the snapshot of the tag ``name`` as the content of a snapshot file.
 
     Raise NotFoundError if the tag does not exist, and CorruptTableError if the file is damaged.
     """

@@ -46,8 +46,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[T]):
-    """A kind of option value: its name in error messages, and its parser, which raises
-    ValueError.
+    """A kind of option value: its name in error messages, and its parser.
+
+    ``parse`` returns the value of a text, and raises ValueError for an invalid text.
     """
 
     name: str
@@ -93,8 +94,9 @@ def one_of(*values: str) -> Kind[str]:
 
 
 def or_unset(kind: Kind[str]) -> Kind[str]:
-    """Return a kind that accepts the values of ``kind``, and the empty text for an option that is
-    not set.
+    """Return a kind that accepts the values of ``kind``, and the empty text.
+
+    The empty text means that the option is not set.
     """
     return Kind(f"{kind.name}, or empty", lambda text: kind.parse(text) if text else "")
 

@@ -39,9 +39,9 @@ def with_profile(
 ) -> dict[str, str]:
     """Return the options, completed by the options of a profile; unchanged without a profile.
 
-    The profile may also be given as the option ``profile``. A profile does not set
-    ``write.conflict`` if the table does not support transaction order. Raise InvalidRequestError
-    for an unknown profile, and for a table that the profile does not fit.
+    The profile may also be given as the option ``profile``, which the result leaves out. A profile
+    does not set ``write.conflict`` if the table does not support transaction order. Raise
+    InvalidRequestError for an unknown profile, and for a table that the profile does not fit.
     """
     given = dict(options)
     named = given.pop(PROFILE, None)

@@ -45,8 +45,9 @@ class TableOptions(DeclaredOptions):
 
     @property
     def level_count(self) -> int:
-        """The number of levels of a primary-key table: ``num-levels``, or the compaction trigger
-        plus 1.
+        """The number of levels of a primary-key table.
+
+        The option ``num-levels``; if it is not set, the compaction trigger plus 1.
         """
         levels = self.num_levels
         return self.compaction_trigger + 1 if levels is None else levels
@@ -63,8 +64,9 @@ class TableOptions(DeclaredOptions):
 
     @property
     def iceberg_is_at_table(self) -> bool:
-        """True if published Iceberg metadata lies in the table's own directory, not in the
-        directory that the tables of a warehouse share.
+        """True if published Iceberg metadata lies in the table's own directory.
+
+        If False, it lies in a directory that the tables of a warehouse share.
         """
         place = self.iceberg_storage_location
         return place == AT_TABLE or (not place and self.iceberg_storage == AT_TABLE)
@@ -90,8 +92,7 @@ class TableOptions(DeclaredOptions):
         return self.changelog_producer in ("lookup", "full-compaction")
 
     def strategy_of_changelog(self) -> str:
-        """Return the strategy of the cheapest compaction that completes the changelog: minor or
-        full.
+        """Return ``minor`` or ``full``, the cheapest compaction that completes the changelog.
 
         Raise InvalidRequestError if compactions do not write the changelog.
         """
@@ -118,10 +119,11 @@ class TableOptions(DeclaredOptions):
         return any(key.startswith("file-index.") for key in self._raw)
 
     def differing(self, asked: Mapping[str, str]) -> dict[str, tuple[str | None, str]]:
-        """Return, by key, the value here and the value in ``asked`` of each option that differs.
+        """Return the options that have other values in ``asked`` than in this table, by key.
 
-        The value here is None if the option is not set, unless it has a default for the whole
-        table.
+        Each maps to a pair: the value of this table, and the value in ``asked``. If the table does
+        not set the option, the first value is the default; None for an undeclared option, and for
+        an option of a single column.
         """
         found = {}
         for key, value in asked.items():
@@ -194,8 +196,7 @@ class TableOptions(DeclaredOptions):
         return dict(self._raw)
 
     def unknown(self) -> list[str]:
-        """Return the keys that this library does not know; they are kept for the engine that set
-        them.
+        """Return the keys that this library does not know, sorted.
 
         The keys for the REST catalog of a published table are known: a publication reads them.
         """
@@ -208,8 +209,9 @@ class TableOptions(DeclaredOptions):
         )
 
     def ignored_layout(self) -> list[str]:
-        """Return the keys of options that change files of other engines, but have no effect in
-        this library.
+        """Return the keys, sorted, of options that change only the files of other engines.
+
+        This library ignores these options.
         """
         found = ((key, find_foreign(key)) for key in self._raw if find_option(key) is None)
         return sorted(key for key, option in found if option and option.kind is ForeignClass.LAYOUT)
@@ -217,8 +219,9 @@ class TableOptions(DeclaredOptions):
     def forbidding(
         self, operation: Operation, traits: frozenset[Trait]
     ) -> list[tuple[str, ForeignOption]]:
-        """Return the keys and declarations of the options that forbid an operation, sorted
-        by key.
+        """Return the key and the declaration of each option that forbids the operation.
+
+        ``traits`` are the properties of the table. The result is sorted by key.
         """
         found = []
         for key, value in self._raw.items():
@@ -229,8 +232,7 @@ class TableOptions(DeclaredOptions):
         return sorted(found, key=lambda each: each[0])
 
     def validate(self) -> None:
-        """Raise InvalidRequestError for unsupported options, misspelt keys and values of a wrong
-        type.
+        """Raise InvalidRequestError for an unsupported option, a misspelt key or an invalid value.
 
         Call this method for options that a caller of this library gives. Tables of other engines
         may have more options.
@@ -268,10 +270,9 @@ class TableOptions(DeclaredOptions):
         return find_option(key) in used_by(operation)
 
     def check_values(self, operation: Operation | None = None) -> None:
-        """Raise InvalidRequestError if an option that is checked before ``operation`` has a value
-        of a wrong type.
+        """Raise InvalidRequestError if an option has a value of a wrong type.
 
-        ``operation=None`` checks all options.
+        Only options that are checked before ``operation`` are read; ``operation=None`` means all.
         """
         used = used_by(operation)
         for key, text in self._raw.items():

@@ -59,8 +59,9 @@ class DirectoryListing:
 
 @dataclass(frozen=True, slots=True)
 class TableDirectories:
-    """The directories in which a table stores files; other directories below the table are
-    ignored.
+    """The directories in which a table stores files.
+
+    Other directories below the table are ignored.
     """
 
     roots: tuple[tuple[Storage, str], ...]
@@ -74,8 +75,7 @@ class TableDirectories:
     readers: Readers = field(default_factory=Readers)
 
     def listings(self, files_in: Mapping[str, int] | None = None) -> Iterator[DirectoryListing]:
-        """Yield the files of each directory once; a few directories are listed at a time to limit
-        memory.
+        """Yield the files of each directory once, without listing all directories in advance.
 
         ``files_in`` maps the path of a partition directory to its estimated number of files. If
         tasks of an executor list the directories, they start with the largest.

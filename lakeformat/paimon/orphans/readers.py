@@ -29,8 +29,9 @@ class Readers:
     executor: Executor | None = None
 
     def are_elsewhere(self, things: int) -> bool:
-        """Return True if an executor was given, and ``things``, the number of items, is at least
-        16: tasks start slowly.
+        """Return True if the executor reads a list of ``things`` items.
+
+        Return False without an executor, and for fewer than 16 items: tasks start slowly.
         """
         return self.executor is not None and things >= _WORTH_SENDING
 

@@ -55,8 +55,9 @@ class Candidate:
 
 @dataclass(slots=True)
 class OrphanScan:
-    """Counts the files of a table, and collects the candidates for removal; many candidates are
-    written to a temporary file.
+    """Counts the files of a table, and collects the candidates for removal.
+
+    If there are many candidates, they are written to a temporary file.
     """
 
     references: References

@@ -24,8 +24,10 @@ UPDATE_TIME = "update-time"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpireRules:
-    """The age at which a partition expires, and the largest number of partitions that one call
-    deletes.
+    """The age at which a partition expires, and the limits of one call.
+
+    A call deletes at most ``max_num`` partitions, and each commit at most ``batch_size`` of them;
+    ``batch_size=None`` means one commit.
     """
 
     strategy: str
@@ -56,8 +58,9 @@ def pick_expired(
     rules: ExpireRules,
     older_than: datetime,
 ) -> Expiry:
-    """Return the choice: partitions older than ``older_than``, at most ``rules.max_num``, sorted by
-    values.
+    """Return the partitions that are older than ``older_than``, sorted by their values.
+
+    At most ``rules.max_num`` of them are chosen to expire.
     """
     texts = partition_value_texts(schema, [partition.row for partition in partitions])
     found: list[tuple[str, ExpiredPartition]] = []

@@ -95,7 +95,7 @@ def live_partitions(handle: TableHandle, snapshot: Snapshot | None) -> list[Live
 def chosen(
     handle: TableHandle, found: list[LivePartition], specs: Collection[PartitionSpec]
 ) -> list[LivePartition]:
-    """Return the partitions that match one of the specs.
+    """Return the partitions of ``found`` that match one of ``specs``.
 
     Raise InvalidRequestError for an unknown column, or for a value that its column cannot hold.
     """

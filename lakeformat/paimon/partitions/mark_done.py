@@ -51,10 +51,12 @@ def mark_partitions_done(
     allow_empty: bool = False,
     dry_run: bool = False,
 ) -> MarkDoneReport:
-    """Mark partitions as done; each must be given by the values of all partition columns.
+    """Mark partitions as done; a dry run only lists the marks that it would make.
 
-    Raise NotFoundError for a partition without rows, unless ``allow_empty`` is set. ``actions``
-    replaces the option ``partition.mark-done-action``.
+    Raise InvalidRequestError unless each partition is given by the values of all partition columns.
+    Raise NotFoundError for a partition without rows, unless ``allow_empty`` is True. ``actions``
+    replaces the option ``partition.mark-done-action``; raise UnsupportedError for an action that
+    only other engines carry out.
     """
     asked = _checked_actions(handle, actions)
     found = [_one(handle, spec, allow_empty=allow_empty) for spec in _checked(handle, partitions)]

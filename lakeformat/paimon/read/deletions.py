@@ -44,15 +44,17 @@ Place = tuple[bytes, int]
 
 
 class DeletedRows:
-    """The deletion vectors of a snapshot; the index files of a bucket are read when first
-    needed.
+    """The deletion vectors of a snapshot.
+
+    The index files of a bucket are read when they are first needed.
     """
 
     def __init__(
         self, handle: TableHandle, entries: Iterable[IndexManifestEntry], source: str = ""
     ) -> None:
-        """Keep the index files ``entries``; ``source`` is the URI of the index manifest, for
-        errors.
+        """Keep the index files ``entries`` for later reads.
+
+        ``source`` is the URI of the index manifest, for errors.
         """
         self._handle = handle
         self._source = source
@@ -72,15 +74,17 @@ class DeletedRows:
         return None if vector is None else partial(keep_mask, vector)
 
     def count(self, file: ManifestEntry) -> int:
-        """Return the number of deleted rows of a file; raise CorruptTableError if its vector is
-        damaged.
+        """Return the number of deleted rows of a file.
+
+        Raise CorruptTableError if its deletion vector is damaged.
         """
         vector = self._vector(file)
         return 0 if vector is None else vector.cardinality
 
     def vectors(self, partition: bytes, bucket: int) -> dict[str, DeletionVector]:
-        """Return all vectors of a bucket by name of the data file, also vectors of files that are
-        not live.
+        """Return all deletion vectors of a bucket, by name of the data file.
+
+        The result also has the vectors of files that are not live.
         """
         return dict(self._of_bucket((partition, bucket)))
 

@@ -225,10 +225,10 @@ def naming_file(
     what: str,
     again: Callable[[ManifestColumns], object],
 ) -> AbstractContextManager[None]:
-    """Add the data file and its manifest to a CorruptTableError about the value ``what`` of an
-    entry.
+    """Add the data file and its manifest to a CorruptTableError about a value of an entry.
 
-    ``again`` decodes the value for one row of ``columns``, to find the damaged row.
+    ``what`` is the name of the value. ``again`` decodes it for one row of ``columns``, to find the
+    damaged row.
     """
 
     def name(row: int) -> str:
@@ -241,10 +241,10 @@ def naming_file(
 
 @contextmanager
 def naming_partition(handle: TableHandle, snapshot: Snapshot) -> Iterator[None]:
-    """Add the data file and its manifest to a CorruptTableError about the partition of an entry of
-    ``snapshot``; add the table to a CorruptTableError about something else.
+    """Add the data file and its manifest to a CorruptTableError about a damaged partition.
 
-    After an error, the partitions of all entries are decoded until a damaged one is found.
+    After an error, the partitions of all entries of ``snapshot`` are decoded until a damaged one is
+    found. If none is damaged, the URI of the table is added to the error.
     """
     try:
         yield

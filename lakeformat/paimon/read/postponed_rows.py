@@ -44,7 +44,8 @@ def merges_postponed_rows(schema: TableSchema) -> bool:
 def reports_postponed_rows(schema: TableSchema) -> bool:
     """Return True if change streams deliver postponed rows when they are written.
 
-    Otherwise the changelog of a compaction delivers them.
+    Return False if the changelog of a compaction delivers the rows, and for tables that never
+    postpone rows.
     """
     options = schema.table_options
     return options.bucket == POSTPONE_BUCKET and options.changelog_producer == _NO_PRODUCER

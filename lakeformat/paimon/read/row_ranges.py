@@ -86,8 +86,9 @@ def range_rows(group: tuple[ManifestEntry, ...]) -> int:
 
 
 def deletions_of(group: tuple[ManifestEntry, ...]) -> ManifestEntry:
-    """Return the file of a group whose deletion vector applies to all its files: the oldest
-    file.
+    """Return the oldest file of a group, whose deletion vector applies to all files of the group.
+
+    Files of blobs or vectors are not considered.
     """
     rows = [entry for entry in group if not is_side_file(entry.file.file_name)]
     return min(rows, key=lambda e: (e.file.max_sequence_number, e.file.file_name))
@@ -106,8 +107,9 @@ def shares_rows(columns: ManifestColumns) -> Mask:
 
 
 def rows_by_file(schema: TableSchema, columns: ManifestColumns) -> Positions:
-    """Return the number of rows to count for each file: rows that several files share count
-    once.
+    """Return the number of rows to count for each file.
+
+    Rows that several files share are counted for only one of them.
     """
     rows = columns.row_count.numbers
     if not joins_columns(schema):

@@ -119,8 +119,9 @@ class Scan(Results):
 
     @property
     def snapshot_id(self) -> int:
-        """The id of the scanned snapshot, for ``read_snapshot`` of a commit; 0 for a table without
-        commits.
+        """The id of the scanned snapshot, for ``read_snapshot`` of a commit.
+
+        0 for a table without commits.
         """
         return 0 if self._snapshot is None else self._snapshot.id
 
@@ -156,8 +157,9 @@ class Scan(Results):
         return total_up_to(self._limit, map(self._count, self.splits()))
 
     def meeting(self, where: Where) -> Scan:
-        """Return a new scan with one more condition; raise InvalidRequestError if the condition is
-        invalid.
+        """Return a new scan with one more condition.
+
+        Raise InvalidRequestError if the condition is invalid.
         """
         bound = row_filter(self._handle.schema, where, None)
         narrowed = copy(self)

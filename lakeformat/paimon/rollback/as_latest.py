@@ -127,8 +127,9 @@ def publish_return(
 def report_return(
     handle: TableHandle, plan: Return, snapshot_id: int, tag: str | None, *, dry_run: bool = False
 ) -> RollbackReport:
-    """Return the report of a finished rollback, or of a dry run; ``tag`` keeps the restored
-    files.
+    """Return the report of a finished rollback, or of a dry run.
+
+    ``tag`` is the name of the tag that keeps the restored files; None without such a tag.
     """
     number, added = plan.target.snapshot.id, len(plan.added)
     removed = len(plan.changes) - added

@@ -28,8 +28,9 @@ _DONE = "-done"
 
 @dataclass(frozen=True, slots=True)
 class EarlierReturns:
-    """Finds the snapshot that an earlier attempt of a rollback has published; reads each snapshot
-    once.
+    """Finds the snapshot that an earlier attempt of a rollback has published.
+
+    Each snapshot is read only once.
     """
 
     handle: TableHandle
@@ -135,8 +136,7 @@ class StartedCut:
         return first_after is None or first_after.identity not in self.removed
 
     def fence_off(self, target: int, removed: Sequence[Snapshot]) -> str:
-        """Write a fence with the snapshots ``removed``, before they are deleted; return the fence's
-        name.
+        """Write a fence with the snapshots ``removed``, before they are deleted; return its name.
 
         A fence of an earlier attempt is not changed: then the new fence gets another name.
         """

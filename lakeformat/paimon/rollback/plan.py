@@ -58,8 +58,10 @@ class RollbackPlan:
 def plan_rollback(
     handle: TableHandle, target: Origin, cut: StartedCut | None = None
 ) -> RollbackPlan:
-    """Return the plan of a rollback: the snapshots, tags, changelogs and consumers newer than the
-    target.
+    """Return the plan of a rollback.
+
+    It has the snapshots, tags and changelogs that are newer than the target, and the consumers that
+    read them. If an earlier attempt has deleted its snapshots, it has what is left to do.
 
     Raise InvalidRequestError if the target is a tag of a history that was rolled back.
     """
@@ -89,8 +91,9 @@ def plan_rollback(
 
 
 def following(ids: Sequence[int], number: int) -> int:
-    """Return the largest number that can be reached from ``number`` in steps of 1 within
-    ``ids``.
+    """Return the last of the consecutive numbers in ``ids`` that follow ``number``.
+
+    Return ``number`` if ``number + 1`` is not in ``ids``.
     """
     there = {*ids}
     while number + 1 in there:
@@ -131,8 +134,9 @@ def require_unneeded(handle: TableHandle, plan: RollbackPlan) -> None:
 
 
 def objection_to(handle: TableHandle, plan: RollbackPlan) -> str | None:
-    """Return the error message that refuses the rollback without ``force``; None if it is
-    allowed.
+    """Return the message of the error that refuses the rollback without ``force``.
+
+    Return None if no tag or branch needs a snapshot that the rollback deletes.
     """
     number = plan.target.snapshot.id
     named = [name for name in plan.tags if not is_protection(name)]

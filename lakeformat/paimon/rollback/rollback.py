@@ -45,9 +45,13 @@ __all__ = ["rollback"]
 def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
     """Restore a snapshot: by a new snapshot or, without ``as_latest``, by deleting newer ones.
 
-    Raise InvalidRequestError if the request does not name exactly one target, or without ``force``
-    if a tag or branch needs a snapshot that would be deleted; a dry run reports the second case
-    instead. Raise NotFoundError if the target does not exist.
+    If a rollback with the same commit identity has finished, return its report; a dry run does not
+    look for one.
+
+    Raise InvalidRequestError if the request does not name exactly one target, or has ``force`` with
+    ``as_latest``. Raise it also, unless ``force`` is set, if a tag or branch needs a snapshot that
+    would be deleted; a dry run reports this error instead. Raise NotFoundError if the target does
+    not exist.
     """
     as_latest, dry_run, snapshot = request.as_latest, request.dry_run, request.snapshot
     if isinstance(snapshot, Position):

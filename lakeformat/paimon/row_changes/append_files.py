@@ -30,10 +30,10 @@ TakeRows = Callable[[pa.RecordBatch], None]
 def take_out_rows(
     handle: TableHandle, unit: ChangeUnit, found: Sequence[Found], take: TakeRows | None
 ) -> CommitMessage:
-    """Delete the found rows, and return the message to commit. If this raises, no new file remains.
+    """Delete the rows ``found`` from the files of a bucket, and return the message to commit.
 
     ``take`` is called with the deleted rows, so that an UPDATE can write them again; for a DELETE,
-    ``take`` is None.
+    ``take`` is None. If this function raises, no new file remains.
     """
     marks = handle.options.deletion_vectors_enabled
     work = _BucketRewrite(handle, unit, take)

@@ -133,8 +133,9 @@ class ChangeAttempt:
         self._report_progress()
 
     def write_and_commit(self) -> None:
-        """Write and commit the change; if the commit is refused, delete every file of this
-        attempt.
+        """Write and commit the change, and set ``result``; a dry run only sets ``result``.
+
+        If the commit is refused, delete every file of this attempt.
         """
         if self.snapshot is None:
             self.result = self.report(rows=0, committed=self._record())

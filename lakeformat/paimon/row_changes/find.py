@@ -47,9 +47,7 @@ class Found:
 
 
 def find_rows(handle: TableHandle, unit: ChangeUnit) -> list[Found]:
-    """Return the files of a bucket that have rows to change, each with the positions of
-    these rows.
-    """
+    """Return the files of a bucket that have rows to change, with the positions of these rows."""
     deleted = positioned_rows(handle, unit)
     files = DataFiles(handle, unit.snapshot, deleted)
     found = []
@@ -73,9 +71,7 @@ def read_parts(
 
 
 def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[pa.RecordBatch]:
-    """Yield the found rows of a file; row groups in which no row can meet the condition are
-    skipped.
-    """
+    """Yield the rows ``found`` of a file; batches without such a row are left out."""
     deleted = positioned_rows(handle, unit)
     files = DataFiles(handle, unit.snapshot, deleted)
     conditions = () if unit.where is None else unit.where.conditions()

@@ -49,9 +49,7 @@ def require_deletable(handle: TableHandle) -> None:
 
 
 def require_updatable(handle: TableHandle, assignments: Assignments) -> None:
-    """Raise InvalidRequestError if an UPDATE of these columns would not result in the new
-    values.
-    """
+    """Raise InvalidRequestError if an UPDATE of these columns would not set the new values."""
     options, schema = handle.options, handle.schema
     reason = None
     if options.merge_engine == "first-row":
@@ -104,10 +102,10 @@ def unchanged_rows(scan: Scan, as_of: WrittenAsOf | None) -> Iterator[pa.RecordB
 def write_keyed_rows(
     handle: TableHandle, scan: Scan, assignments: Assignments | None, as_of: WrittenAsOf | None
 ) -> tuple[int, list[CommitMessage]]:
-    """Write the changed rows; return their number, and the messages.
+    """Update or delete the rows of ``scan``; return their number, and the messages to commit.
 
-    ``assignments=None`` deletes the rows. With ``as_of``, newer rows of their keys are kept. If
-    this raises, no new file remains.
+    ``assignments=None`` deletes the rows. With ``as_of``, keys that other commits have changed
+    since then are skipped. If this function raises, no new file remains.
     """
     with OwnRowsWriter(handle, None if as_of is None else as_of.filtered()) as writer:
         rows = 0

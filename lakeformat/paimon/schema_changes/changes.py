@@ -217,8 +217,9 @@ def drop_column(column: ColumnPath) -> SchemaChange:
 
 @offering_arguments
 def rename_column(column: ColumnPath, new_name: str) -> SchemaChange:
-    """Return the change that renames a column; the primary key and options that name it are
-    updated.
+    """Return the change that renames a column.
+
+    The primary key and the options that name the column get the new name, too.
     """
     require_text("new_name", new_name)
     _only_column(new_name, "INT")  # raises for a name that no column may have

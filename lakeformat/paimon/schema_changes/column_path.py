@@ -32,11 +32,10 @@ VALUE = "value"
 
 
 def edit_siblings(fields: Fields, path: Path, edit: Callable[[Fields], Fields]) -> Fields:
-    """Return the columns after ``edit`` has changed the fields of the ROW that contains the path's
-    end.
+    """Return the columns ``fields``, changed by ``edit`` at the level of the last name of ``path``.
 
-    For a path of one name, ``edit`` gets all columns of the table. Raise InvalidRequestError if the
-    path does not exist.
+    ``edit`` gets the fields of the ROW in which the last name is, or all columns for a path of one
+    name, and returns the new ones. Raise InvalidRequestError if there is no such ROW.
     """
 
     def edit_row(data_type: DataType) -> DataType:

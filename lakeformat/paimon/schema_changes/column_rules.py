@@ -68,7 +68,9 @@ def check_renamed_type(field: DataField, path: Path) -> None:
 
 
 def check_type_change(schema: TableSchema, path: Path) -> None:
-    """Raise InvalidRequestError for a key column, and UnsupportedError for a column with a default
+    """Raise an error if the type of the column must not change.
+
+    Raise InvalidRequestError for a key column, and UnsupportedError for a column with a default
     value.
     """
     _refuse_partition_key(schema, path, "change its type")
@@ -101,7 +103,10 @@ def check_nullability(schema: TableSchema, path: Path, old: DataType, *, nullabl
 
 
 def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) -> None:
-    """Raise InvalidRequestError if values of old files cannot be cast to the new type."""
+    """Raise InvalidRequestError if values of old files cannot be cast to the new type.
+
+    With ``disable-explicit-type-casting``, raise it also if the cast may lose values.
+    """
     option = type(schema.table_options).disable_explicit_type_casting
     only_implicit = option.parse(schema.table_options.text(option))
     if _has_cast(old, new, explicit=not only_implicit):

@@ -26,8 +26,9 @@ __all__ = ["MergeMapFunction"]
 
 @dataclass(frozen=True, slots=True)
 class MergeMapFunction:
-    """Merges entries by map key, where later entries replace earlier ones; a retract removes its
-    map keys.
+    """Merges maps: of entries with equal map keys, the last one is kept.
+
+    A retract removes the map keys of its own map.
     """
 
     name: str

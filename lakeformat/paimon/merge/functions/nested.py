@@ -29,7 +29,7 @@ class NestedKey:
         return codes_of(pa.StructArray.from_arrays(self._members(rows), names=self.members))
 
     def accepted(self, rows: pa.Array, found: Elements, groups: KeyGroups) -> Elements:
-        """Return the elements that ``null_strategy`` accepts.
+        """Return the elements of ``found`` that ``null_strategy`` accepts.
 
         The strategy ``ignore`` drops elements with a null in their nested key, ``merge`` keeps
         them, and ``error`` raises RefusedRow.

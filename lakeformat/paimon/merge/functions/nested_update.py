@@ -26,11 +26,11 @@ __all__ = ["NestedUpdateFunction"]
 
 @dataclass(frozen=True, slots=True)
 class NestedUpdateFunction:
-    """Adds the elements of all arrays of a key, and keeps one of several elements with equal nested
-    keys.
+    """Collects the elements of all arrays of a primary key, one element for each nested key.
 
-    The element with the largest sequence is kept; without a sequence field, the last one. Without a
-    nested key, all elements are kept. An array with ``count_limit`` elements gets no new element.
+    Of several elements, the one with the largest sequence is kept; without a sequence field, the
+    last one. Without a nested key, all elements are kept. An array with ``count_limit`` elements
+    gets no new element.
     """
 
     name: str

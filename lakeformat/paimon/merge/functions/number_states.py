@@ -65,8 +65,9 @@ class NumberState(ABC):
 
     @abstractmethod
     def take_from_null(self, incoming: Numbers) -> Step | None:
-        """Return the states after these numbers are retracted from NULL states; None if the states
-        remain NULL.
+        """Return the states after the numbers ``incoming`` are retracted from NULL states.
+
+        Return None if the states remain NULL.
         """
 
     def add(self, keys: Positions, rows: Positions) -> None:
@@ -149,7 +150,8 @@ def again(
 ) -> pa.Array:
     """Return ``result``, but with the values of ``keys`` computed again, row by row.
 
-    The mask ``retracts`` marks rows that are subtracted; None if all rows are added.
+    ``state`` must be new, with one state for each of ``keys``. The mask ``retracts`` marks the rows
+    that are subtracted; None if all rows are added.
     """
     if not len(keys):
         return result

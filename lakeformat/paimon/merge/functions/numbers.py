@@ -112,8 +112,9 @@ def from_numbers(numbers: Numbers, valid: Mask, data_type: pa.DataType) -> pa.Ar
 
 
 def from_halves(lows: Numbers, highs: Numbers, valid: Mask, data_type: pa.DataType) -> pa.Array:
-    """Return a column of decimals of more than 18 digits, given the low and high 64 bits of each
-    unscaled value.
+    """Return a column of decimals of more than 18 digits, null where ``valid`` is False.
+
+    ``lows`` and ``highs`` are the low and the high 64 bits of each unscaled value.
     """
     pairs = np.empty((len(lows), 2), np.int64)
     pairs[:, 0] = lows

@@ -59,7 +59,10 @@ class PositionState(ABC):
 
 
 def refuse_retract(function: str, column: str, rows: Positions) -> None:
-    """Raise RefusedRow, which names the first of ``rows``; do nothing if ``rows`` is empty."""
+    """Raise RefusedRow for the first of ``rows``: ``function`` cannot subtract a value.
+
+    Do nothing if ``rows`` is empty.
+    """
     if len(rows):
         raise RefusedRow(
             f"column {column!r}: the aggregate function {function!r} cannot subtract a value, "
@@ -134,7 +137,8 @@ class FirstValue(PositionState):
 class FirstNonNullValue(FirstValue):
     """The state of ``first_non_null_value``: the first value that is not null.
 
-    After this value, newer rows do not change the state; a late row replaces it, also by null.
+    After this value, newer rows do not change the state. A late row, which is older than the state,
+    replaces the value, even by null.
     """
 
     def add(self, keys: Positions, rows: Positions) -> None:
@@ -156,8 +160,9 @@ Make = Callable[[str, str, Column, int], PositionState]
 
 @dataclass(frozen=True, slots=True)
 class PositionFunction:
-    """Chooses the first or the last value of each key in merge order, or the first or last that is
-    not null.
+    """Chooses the first or the last value of each key in merge order.
+
+    Depending on ``name``, it skips nulls.
     """
 
     name: str

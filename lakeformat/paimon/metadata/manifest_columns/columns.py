@@ -102,8 +102,9 @@ class BytesColumn:
         return _with_nulls([bytes(whole[start:end]) for start, end in pairs], self.present)
 
     def texts(self) -> list[str | None]:
-        """Return all values as str, None for a null; raise UnicodeDecodeError if a value is not
-        UTF-8.
+        """Return all values as str, None for a null.
+
+        Raise UnicodeDecodeError if a value is not UTF-8.
         """
         whole = self.data.data
         ends = self.starts + self.sizes
@@ -111,8 +112,9 @@ class BytesColumn:
         return _with_nulls([str(whole[start:end], "utf-8") for start, end in pairs], self.present)
 
     def to_arrow(self) -> pa.Array:
-        """Return a binary array with a copy of the values, which does not keep the shared buffer in
-        memory.
+        """Return a binary array with a copy of the values.
+
+        The array does not keep the shared buffer in memory.
         """
         if len(self) <= _FEW or len(self.data) > _LARGEST_VIEWED:
             return self._copied()
@@ -199,8 +201,9 @@ class ListColumn:
         return self._tuples(as_text=False)
 
     def texts(self) -> list[tuple[Any, ...] | None]:
-        """Return all lists as tuples of str, None for a null; raise UnicodeDecodeError for bytes
-        that are not UTF-8.
+        """Return all lists as tuples of str, None for a null.
+
+        Raise UnicodeDecodeError for bytes that are not UTF-8.
         """
         return self._tuples(as_text=True)
 
@@ -212,8 +215,9 @@ class ListColumn:
         return rows
 
     def compact(self) -> ListColumn:
-        """Return a copy whose ``items`` has only the items of these lists; byte strings share the
-        buffer.
+        """Return the same lists, with ``items`` reduced to the items of these lists.
+
+        Byte strings are not copied: the result shares their buffer.
         """
         starts = np.cumsum(self.counts) - self.counts
         return ListColumn(self.items.take(self.item_rows()), starts, self.counts, self.present)
@@ -250,8 +254,9 @@ Column: TypeAlias = NumberColumn | BytesColumn | ListColumn
 
 
 def equal_lists(column: ListColumn, rows: Positions, model: int) -> Mask:
-    """Return a mask of ``rows``: True where the list of byte strings equals the list of row
-    ``model``.
+    """Return a mask of ``rows``, True where the list equals the list at position ``model``.
+
+    The items of the lists must be byte strings.
     """
     items, starts = column.items, column.starts[rows]
     assert isinstance(items, BytesColumn)

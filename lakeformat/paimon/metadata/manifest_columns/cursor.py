@@ -35,8 +35,9 @@ decoder.
 
 
 class Cursor:
-    """The current position in every record of one buffer, and a mask of the records that may be
-    valid.
+    """The current position in every record of one buffer.
+
+    The mask ``sound`` is True for the records that may be valid.
     """
 
     def __init__(self, data: NDArray[np.uint8], end: int, places: Positions) -> None:
@@ -51,7 +52,7 @@ class Cursor:
         self._end = end
 
     def read(self, field: FieldShape) -> Column:
-        """Read the next field of every record."""
+        """Read the next field of every record, and return its values as a column."""
         if field.null_branch is None:
             return self._read_present(field)
         present = self._read_presence(field.null_branch)

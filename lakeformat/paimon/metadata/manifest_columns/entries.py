@@ -97,7 +97,7 @@ class ManifestColumns:
 
     @classmethod
     def concat(cls, parts: Sequence[ManifestColumns]) -> ManifestColumns:
-        """Concatenate the entries of several instances."""
+        """Return the entries of all ``parts``, in this order."""
         if not parts:
             return columns_of([])
         if len(parts) == 1:

@@ -56,8 +56,9 @@ def decode_manifest(content: bytes, uri: str) -> ManifestColumns:
 
 @dataclass(frozen=True, slots=True)
 class OpenManifest:
-    """A manifest with its decompressed Avro blocks; ``blocks`` is None if the column decoder cannot
-    read it.
+    """A manifest with its decompressed Avro blocks.
+
+    ``blocks`` is None if the column decoder cannot read the manifest.
     """
 
     content: bytes
@@ -66,10 +67,10 @@ class OpenManifest:
 
 
 def open_manifest(content: bytes, uri: str) -> OpenManifest:
-    """Decompress a manifest, without Python's global lock, so that threads run in parallel.
+    """Return the manifest with its blocks decompressed.
 
-    Raise CorruptTableError if it claims far more bytes or records than a manifest of its size can
-    have.
+    Python's global lock is released, so that threads run in parallel. Raise CorruptTableError if
+    the manifest claims far more bytes or records than a manifest of its size can have.
     """
     try:
         return OpenManifest(content, uri, read_blocks(content))
@@ -84,9 +85,9 @@ def open_manifest(content: bytes, uri: str) -> OpenManifest:
 
 
 def join_manifests(manifests: Sequence[OpenManifest]) -> tuple[ManifestColumns, list[int]]:
-    """Return the entries of many manifests, and the number of entries in each.
+    """Return the entries of many manifests, and the number of entries in each manifest.
 
-    Consecutive manifests with the same schema are decoded together.
+    Raise CorruptTableError if a manifest is damaged.
     """
     parts: list[ManifestColumns] = []
     lengths: list[int] = []

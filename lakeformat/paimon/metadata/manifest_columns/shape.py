@@ -60,8 +60,9 @@ def parse_shape(schema: bytes) -> tuple[FieldShape, ...]:
 
 
 def shape_of(schema: Any) -> tuple[FieldShape, ...]:
-    """Return the fields of a parsed Avro schema; raise NotPlainError if it is not that of a
-    manifest.
+    """Return the fields of a parsed Avro schema.
+
+    Raise NotPlainError if ``schema`` cannot be the schema of a manifest.
     """
     try:
         fields = tuple(_record_fields(schema, "", {}))

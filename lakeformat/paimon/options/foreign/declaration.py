@@ -36,8 +36,9 @@ class Trait(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignOption:
-    """One option that only other engines implement, and the operations that this library refuses
-    for it.
+    """One option that only other engines implement.
+
+    ``refuses`` has the operations that this library refuses if a table sets the option.
     """
 
     kind: ForeignClass

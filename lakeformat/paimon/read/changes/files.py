@@ -96,12 +96,12 @@ class ChangeFiles:
         )
 
     def delta(self, snapshot: Snapshot) -> ChangedFiles:
-        """Return the files that an APPEND snapshot added; in a primary-key table only those of
-        level 0.
+        """Return the files that an APPEND snapshot added.
 
-        Rows are read as stored: they are not merged with rows of other commits. A COMPACT snapshot
-        has no changes. An OVERWRITE snapshot has changes only if ``streaming-read-overwrite`` is
-        set, or ``streaming-read-append-overwrite`` for an append table.
+        In a primary-key table, these are only the files of level 0. Rows are read as stored: they
+        are not merged with rows of other commits. A COMPACT snapshot has no changes. An OVERWRITE
+        snapshot has changes only if ``streaming-read-overwrite`` is set, or
+        ``streaming-read-append-overwrite`` for an append table.
         """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)

@@ -60,13 +60,11 @@ class ChangedRows:
         return self._shape(_KINDS.take(kinds), batch)
 
     def inserted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows of an append table with the columns of the result; each row gets the kind
-        ``+I``.
-        """
+        """Return rows of an append table as the columns of the result, with the kind ``+I``."""
         return self.all_of("+I", batch)
 
     def all_of(self, kind: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows as the columns of the result; each row gets the kind ``kind``."""
+        """Return rows as the columns of the result, each row with the row kind ``kind``."""
         return self._shape(pa.repeat(pa.scalar(kind), batch.num_rows), batch)
 
     def _shape(self, kinds: pa.Array, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -26,8 +26,9 @@ __all__ = ["StateRows"]
 
 @dataclass(frozen=True, slots=True)
 class StateRows:
-    """The merged rows of a snapshot with their kinds; ``snapshot=None`` is a table without
-    commits.
+    """The merged rows of a snapshot with their kinds.
+
+    There are no rows with ``snapshot=None``, which means a table without commits.
     """
 
     handle: TableHandle

@@ -40,8 +40,9 @@ SchemaReader = Callable[[int], TableSchema]
 
 @dataclass(frozen=True, slots=True)
 class EntryPruner:
-    """Skips manifests and entries by the conditions and buckets of a scan; ``buckets=None`` means
-    all.
+    """Skips manifests and entries by the conditions and buckets of a scan.
+
+    ``buckets=None`` means all buckets.
     """
 
     schema: TableSchema
