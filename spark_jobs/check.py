@@ -55,8 +55,9 @@ class FailedChecksError(LakeError):
 
 
 def run(request: CheckRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
-    """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request.
+    """Run the job and return its result; raise ``FailedChecksError`` if a check fails.
 
+    A check that only warns does not fail. Raise ``InvalidRequestError`` for a wrong request.
     With engine ``spark`` the job uses the session ``spark``; ``spark=None`` starts one.
     """
     return JOB.answer(request, lambda wanted: _act(wanted, spark))

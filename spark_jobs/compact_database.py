@@ -45,9 +45,10 @@ JOB = Job(
 def run(
     request: CompactDatabaseRequest | JsonObject, spark: SparkSession | None = None
 ) -> JobResult:
-    """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request.
+    """Run the job and return its result; raise ``PartlyFailedError`` if a table fails.
 
-    With engine ``spark`` the job uses the session ``spark``; ``spark=None`` starts one.
+    Raise ``InvalidRequestError`` for a wrong request, and if every table refuses it. With
+    engine ``spark`` the job uses the session ``spark``; ``spark=None`` starts one.
     """
     return JOB.answer(request, lambda wanted: _compact_all(wanted, spark))
 

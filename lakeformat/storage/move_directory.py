@@ -33,7 +33,7 @@ class MovesDirectories(Protocol):
 
 
 def mover(storage: Storage) -> MovesDirectories | None:
-    """Return the storage without its locks if it is a ``MovesDirectories``; else None."""
+    """Return the storage inside of its locks if it can rename directories; else None."""
     while isinstance(storage, LockedCreation):
         storage = storage.inner
     return storage if isinstance(storage, MovesDirectories) else None
@@ -46,8 +46,9 @@ def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
     the subdirectory ``last`` are copied last and deleted first. Repeat the call after a crash to
     finish the work. Nothing is deleted before the new directory is complete.
 
-    Raise ``AlreadyExistsError`` if the new directory has other files, and ``CommitConflictError``
-    if the old one changes meanwhile.
+    Raise ``AlreadyExistsError`` if ``new`` has files that are not from this move, and
+    ``CommitConflictError`` if ``old`` changes meanwhile. Raise ``InvalidRequestError`` if one
+    directory is inside the other.
     """
     _require_apart(storage, old, new)
     at_once = mover(storage)

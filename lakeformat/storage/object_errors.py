@@ -55,7 +55,7 @@ def translated(operation: str, uri: str, secrets: tuple[str, ...] = ()) -> Itera
 
 
 def is_missing(error: Exception) -> bool:
-    """Return True if the error reports a missing object."""
+    """Return True if the error reports a missing object; False for a missing bucket."""
     return isinstance(error, FileNotFoundError) and "NoSuchBucket" not in str(error)
 
 

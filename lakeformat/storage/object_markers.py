@@ -18,8 +18,8 @@ The name of Hadoop's marker ends in a slash, and the client cannot write such a 
 def delete_foreign_markers(client: ObjectClient, key: str) -> None:
     """Delete the markers below an emptied directory: objects whose names end in a slash.
 
-    Raise ``UnsupportedError`` if that is not possible for this store, and ``UnavailableError`` if
-    the store refuses.
+    Raise ``UnsupportedError`` if the store is not S3, or if pyarrow has no S3 client. Raise
+    ``UnavailableError`` if the deletion fails.
     """
     uri, address = client.uri(key), f"s3://{client.address.bucket}/{key}"
     if client.address.kind != "s3":

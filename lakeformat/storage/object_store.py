@@ -88,8 +88,9 @@ class ObjectStorage:
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
-        """Open a stream; its content becomes visible, whole, when the block ends without an
-        error.
+        """Open a stream into a new file, which becomes visible when the block ends without error.
+
+        A taken path raises ``AlreadyExistsError``, at the end of the block at the latest.
         """
         key = _key(path)
         upload = UploadStream(

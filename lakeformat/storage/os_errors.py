@@ -60,7 +60,10 @@ def translated(operation: str, path: str, *, writes_nothing: bool = False) -> It
 
 @contextmanager
 def reading(operation: str, path: str) -> Iterator[None]:
-    """Do the same as ``translated``, but raise ``NotFoundError`` if no file is at ``path``."""
+    """Raise ``NotFoundError`` if a with block finds no file at ``path``.
+
+    Any other ``OSError`` of the block is raised as ``translated`` raises it.
+    """
     with translated(operation, path):
         try:
             yield

@@ -32,8 +32,9 @@ class ProcessLock:
 
     @contextmanager
     def hold(self, key: str) -> Iterator[Held]:
-        """Hold the mutex of ``key`` in a with block. Like the lock of a database, it is not
-        re-entrant.
+        """Hold the mutex of ``key`` in a with block.
+
+        The mutex is not re-entrant: a thread that already holds it would wait forever.
         """
         # setdefault is atomic, so two threads never get two mutexes for one key.
         with self._mutexes.setdefault(key, threading.Lock()):

@@ -151,8 +151,9 @@ class RenameStorage:
                 self._system.delete_dir(workshop)
 
     def overwrite(self, path: str, content: bytes) -> None:
-        """Replace a file by a finished file. Meanwhile a reader may find no file, but never an
-        incomplete one.
+        """Create or replace a file.
+
+        Meanwhile a reader may find no file, but never an incomplete one.
 
         A directory at ``path`` raises ``AlreadyExistsError``. Where renaming is not safe, a writer
         that holds a lock publishes snapshots by this method.

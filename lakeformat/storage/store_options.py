@@ -174,7 +174,10 @@ class StoreConfig:
 
 
 def is_storage_option(name: str) -> bool:
-    """Return True if an option belongs to the storage, not to the catalog or its tables."""
+    """Return True if an option belongs to the storage, not to the catalog or its tables.
+
+    Only the prefix counts, such as ``s3.``: the rest of the name may be unknown.
+    """
     return name.startswith(tuple(_PREFIXES))
 
 

@@ -73,7 +73,8 @@ class ExternalRoots:
     def place(self, address: str, near: Storage, table: str) -> tuple[Storage, str]:
         """Return the storage and the path of an allowed address in the metadata of ``table``.
 
-        Raise ``InvalidRequestError`` if the address is not allowed.
+        ``near`` is the storage of the table. Raise ``InvalidRequestError`` if the address is not
+        allowed.
         """
         found = self.require(address, table)
         storage, path = resolve(address, near)

@@ -78,8 +78,10 @@ def find_floor(
     running_since: Moment | None = None,
     allow_younger: bool = False,
 ) -> AgeFloor:
-    """Return the age limit ``older_than``; default: one day before ``now_millis``, or 5 minutes
-    before ``running_since`` if that is earlier.
+    """Return the age limit of a search for orphan files.
+
+    It is ``older_than``; by default one day before ``now_millis``, or 5 minutes before
+    ``running_since`` if that is earlier.
 
     ``running_since`` is the start of the oldest write in progress, if you know it. An
     ``older_than`` that is later than the default raises ``InvalidRequestError``, unless

@@ -38,8 +38,9 @@ unit.
 
 
 def delete_first(table: str) -> str:
-    """Return the advice to delete the rows of the earlier commit first; ``table`` is the argument
-    of the command.
+    """Return the advice to delete the rows of the earlier commit, and then to commit again.
+
+    ``table`` is the name of the table in the command.
     """
     return f"Delete the earlier rows (lake delete {table} --where ...), then {KEEP_BOTH}"
 

@@ -11,7 +11,10 @@ __all__ = ["CompactProgress", "OnUnit"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactProgress:
-    """The units and bytes that the running work has planned and completed so far."""
+    """The units and bytes that the running work has planned and completed so far.
+
+    A unit is a part of the work, such as a group of files to rewrite.
+    """
 
     table: str
     units: int

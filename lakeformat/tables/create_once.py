@@ -33,7 +33,7 @@ class PublishOutcome(Enum):
 
 
 def try_to_create(storage: Storage, path: str, content: bytes) -> PublishOutcome:
-    """Create a file whose content no other writer has.
+    """Create a file whose content no other writer has, and return the outcome.
 
     If the name is taken, or if the answer of the storage is lost, the file is read to find its
     writer. A client library may have repeated a request that had already created the file. If a

@@ -58,8 +58,8 @@ class Steps(Generic[U, R]):
     """The functions and limits of one operation.
 
     The functions ``take`` and ``finish`` make commits. If a commit is refused, they delete the
-    files of that commit and raise its ``LakeError``. ``carry_out`` still calls ``take`` for the
-    remaining results.
+    files of that commit and raise its ``LakeError``. After a conflict, ``carry_out`` still calls
+    ``take`` for the remaining results.
     """
 
     name: str

@@ -62,5 +62,8 @@ class KeepsLeases(Protocol):
     """The metadata pointer of a table. Its catalog may also store the leases of the table."""
 
     def leases(self, key: str) -> Leases | None:
-        """Return the leases of the table with the id ``key``; None if the catalog keeps none."""
+        """Return the leases of the table with the id ``key``.
+
+        Return None if the catalog does not store leases.
+        """
         ...

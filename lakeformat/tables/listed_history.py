@@ -71,10 +71,10 @@ class ListedHistory(Table, Generic[S]):
         return known if newest == known else newest
 
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
-        """Return the position up to which a reader at ``after`` can read at most ``limit``
-        snapshots.
+        """Return the position ``limit`` snapshots after ``after``, or the newest if fewer follow.
 
-        ``limit=None`` returns the newest position.
+        ``limit=None`` returns the newest. If the table was rolled back, the newest position may be
+        before ``after``.
         """
         history = self._history()
         if limit is None:

@@ -22,7 +22,8 @@ wait.
 def in_parallel(act: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> list[R]:
     """Call ``act`` with each item in threads, and return the results in the order of the items.
 
-    Default for ``threads``: four for each processor.
+    Default for ``threads``: four for each processor. If a call fails, its error is raised, and
+    items that have not begun are skipped.
     """
     waiting = list(items)
     most = threads or _PER_PROCESSOR * (os.cpu_count() or 1)

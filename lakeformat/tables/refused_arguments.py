@@ -23,9 +23,10 @@ def refuse_arguments(
     location: str | None = None,
     is_skipped: bool = False,
 ) -> None:
-    """Raise ``UnsupportedError`` for the first argument in ``refused`` that is given and not None.
+    """Raise ``UnsupportedError`` if ``given`` has an argument that ``operation`` refuses.
 
-    The error names the table by its ``kind``, such as "an Iceberg table", and its ``location``.
+    ``given`` maps names to values; a None counts as not given. The error names the table by
+    its ``kind``, such as "an Iceberg table", and its ``location``.
     ``is_skipped`` sets the attribute ``lacks`` of the error, so a run over many tables skips this
     table.
     """

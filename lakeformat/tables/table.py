@@ -250,8 +250,8 @@ class Table(ABC):
 
     @abstractmethod
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
-        """Return the position up to which a reader at ``after`` can read at most ``limit``
-        snapshots; ``limit=None`` sets no limit.
+        """Return the position ``limit`` snapshots after ``after``; the newest position if fewer
+        follow, or if ``limit`` is None.
         """
 
     @abstractmethod

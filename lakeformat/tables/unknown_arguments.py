@@ -25,7 +25,8 @@ def refuse_call(
 ) -> None:
     """Raise ``InvalidRequestError`` for an argument in ``named`` that the function does not have.
 
-    The same error is raised if ``args`` already gives the argument by position.
+    Also raise it for an argument in ``named`` that ``args`` already gives by position. Do nothing
+    if the call is wrong for another reason.
     """
     parameters = inspect.signature(function).parameters.values()
     if any(each.kind is each.VAR_KEYWORD for each in parameters):

@@ -22,8 +22,9 @@ class WantedTable:
 
 
 def difference(what: str, there: object, wanted: object) -> str:
-    """Return a difference as text. ``there`` is the value in the table; None if the table sets no
-    value.
+    """Return a difference as text, for the option or property that ``what`` names.
+
+    ``there`` is the value in the table; None if the table sets no value.
     """
     state = "not set" if there is None else repr(there)
     return f"{what} is {state} in the table and {wanted!r} in the request"

@@ -49,7 +49,8 @@ class Trial(Generic[T]):
     def run(self) -> Trial[T]:
         """Run the scenario, and return this trial; the error of the fault is in ``error``.
 
-        Any other error is raised again, with the trial's name as a note.
+        Any other error is raised again, with the trial's name as a note. A scenario that does not
+        reach the call of the fault raises ``AssertionError``.
         """
         try:
             self.scenario(self.storage, self.acknowledged)

@@ -134,7 +134,7 @@ def from_arrow_type(arrow_type: pa.DataType, *, nullable: bool = True) -> DataTy
 
 
 def type_of_column(name: str, arrow_type: pa.DataType, *, nullable: bool = True) -> DataType:
-    """Return the same as ``from_arrow_type``; the error names the column."""
+    """Return the type that ``from_arrow_type`` returns; an error names the column ``name``."""
     try:
         return from_arrow_type(arrow_type, nullable=nullable)
     except InvalidRequestError as reason:

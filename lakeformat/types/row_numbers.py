@@ -16,8 +16,9 @@ _NAMES_A_ROW = re.compile(r"\brow \d")
 
 @contextmanager
 def rows_count_from(first: int) -> Iterator[None]:
-    """If an ``InvalidRequestError`` of the with block names a row, add the text "(rows count from
-    ``first``)".
+    """Add "(rows count from <first>)" to an ``InvalidRequestError`` of a with block.
+
+    A message that names no row, or already has such an end, is not changed.
     """
     try:
         yield
@@ -27,9 +28,10 @@ def rows_count_from(first: int) -> Iterator[None]:
 
 
 def with_first_number(message: str, count: str) -> str:
-    """Return a message with an end such as "(rows count from 0)" for the ``count`` "from 0".
+    """Return a message with "(rows count <count>)" at its end.
 
-    A message that names no row, or already has these words, is returned unchanged.
+    ``count`` is a text such as "from 0". A message that names no row, or already has such an end,
+    is returned unchanged.
     """
     if not _NAMES_A_ROW.search(message) or "rows count" in message:
         return message

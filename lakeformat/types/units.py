@@ -28,7 +28,8 @@ _EXACT = Context(prec=80)
 def unscaled_decimal(value: Decimal, data_type: AtomicType) -> int:
     """Return the digits of a decimal, at the scale of the type, as an integer.
 
-    Raise ``ValueError`` if they do not fit the type.
+    Raise ``ValueError`` if the decimal does not fit the type. If the precision of the type is at
+    most 18, every integer of 64 bits fits.
     """
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
@@ -49,8 +50,9 @@ def unscaled_decimal(value: Decimal, data_type: AtomicType) -> int:
 
 
 def decimal_from_unscaled(unscaled: int, data_type: AtomicType) -> Decimal:
-    """Return the decimal whose digits are ``unscaled``; raise ``ValueError`` if it does not fit the
-    type.
+    """Return the decimal with the digits ``unscaled`` and the scale of the type.
+
+    Raise ``ValueError`` if it does not fit the type, as ``unscaled_decimal`` does.
     """
     return Decimal(_checked(unscaled, data_type)).scaleb(-data_type.scale, _EXACT)
 

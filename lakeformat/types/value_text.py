@@ -53,6 +53,8 @@ def internal_text(column: pa.Array, data_type: DataType) -> pa.Array:
 def join_texts(parts: Sequence[pa.Array], *, rows: int, brackets: str) -> pa.Array:
     """Join the parts of each row between two brackets, as in ``{a, b}``; a null part becomes
     ``null``.
+
+    ``rows`` is the number of rows, for the case that ``parts`` is empty.
     """
     shown = [pc.fill_null(part, "null") for part in parts]
     inside = pc.binary_join_element_wise(*shown, ", ") if shown else pa.repeat("", rows)

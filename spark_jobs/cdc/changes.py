@@ -102,8 +102,9 @@ class SourceTable:
         return None
 
     def note(self, names: set[str], path: str) -> None:
-        """Add the names of source tables; raise ``InvalidRequestError`` if there are several by
-        now.
+        """Add ``names`` to the source tables in ``seen``.
+
+        Raise ``InvalidRequestError`` if ``seen`` then has several. ``path`` names the file in it.
         """
         self.seen |= names
         if len(self.seen) > 1:
@@ -120,7 +121,8 @@ def updates_of(
     """Return the changes of updates, for sources whose old row has only the changed columns.
 
     The new row replaces the old row of the same key. If an update changes the key, a delete of the
-    old key is added, whose other columns have the new values.
+    old key is added, whose other columns have the new values. ``positions`` are the positions of
+    these deletes; each new row has the next position.
     """
     found = [MessageChanges("+U", positions + 1, rows)]
     if old is None or not keys:

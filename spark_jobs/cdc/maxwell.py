@@ -83,8 +83,8 @@ class Maxwell(TypedMessages):
         """Return the changed rows of the messages that ``only`` selects, divided by kind. ``path``
         names the file in errors.
 
-        Raise ``InvalidRequestError`` for an incomplete message, an unknown ``type``, or a second
-        source table.
+        Raise ``InvalidRequestError`` for an incomplete message, an unknown ``type``, or, if
+        ``only`` names no table, messages of a second source table.
         """
         kind, data = self._kinds(messages, path), field_of(messages, "data")
         meant = only.mask(self.tables(messages), path)

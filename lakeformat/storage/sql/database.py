@@ -43,8 +43,9 @@ class SqlDatabase:
 
     @property
     def exists(self) -> bool:
-        """False if the file of a SQLite database is missing. SQLite would create it at the first
-        read.
+        """True for PostgreSQL, and for SQLite if the file of the database exists.
+
+        SQLite would create a missing file at the first read.
         """
         return not self.is_sqlite or os.path.exists(self.address.url.database or "")
 

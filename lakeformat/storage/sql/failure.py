@@ -104,7 +104,10 @@ def translated(database: DatabaseAddress, doing: str) -> Iterator[None]:
 def no_such_catalog(
     database: DatabaseAddress, name: str, others: Collection[str], option: str
 ) -> NotFoundError:
-    """Return the error for a catalog that has no row, in a database that has other catalogs."""
+    """Return the error for a catalog that has no row, in a database that has other catalogs.
+
+    The message lists the other catalogs, and names ``option``, the option that chooses one.
+    """
     shown = sorted(others)
     listed = ", ".join(map(repr, shown[:5])) + (", …" if len(shown) > 5 else "")
     return NotFoundError(

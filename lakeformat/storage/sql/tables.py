@@ -91,7 +91,10 @@ def _locks(key_length: int) -> Table:
 
 
 def create_missing_tables(database: SqlDatabase, *, lock_key_length: int) -> None:
-    """Create the missing tables. Several processes may call this at once."""
+    """Create the missing tables, and the file of a SQLite database if it is missing.
+
+    Several processes may call this at once.
+    """
     database.create()
     for table in (*_METADATA.sorted_tables, _locks(lock_key_length)):
         with database.reading("look for the tables") as connection:

@@ -32,7 +32,7 @@ class ConsumerState:
     """The position up to which the consumer has read the history."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the state as a dict, ready for JSON.
+        """Return the state without ``position`` as a dict, ready for JSON.
 
         The first two keys are the columns of the system table ``$consumers``.
         """

@@ -43,11 +43,12 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
 
         Pass one of two arguments. ``after`` is the position up to which the consumer has read.
         ``next_snapshot`` is the number of the snapshot that the consumer reads next: in Paimon the
-        snapshot id, in Iceberg the sequence number. In Paimon that snapshot and all later ones are
-        kept from now on.
+        snapshot id, in Iceberg the sequence number. The expiry then keeps that snapshot and all
+        later ones; an expiry by another program keeps them only in Paimon tables.
 
         ``InvalidRequestError`` is raised if the snapshot to read next has expired, or is not in the
-        history of the branch. A dry run only checks this.
+        history of the branch. If it expires during the call, Paimon raises
+        ``CommitConflictError``. A dry run only checks this.
         """
         if (next_snapshot is None) is (after is None):
             raise InvalidRequestError(

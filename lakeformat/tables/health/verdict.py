@@ -53,6 +53,8 @@ def in_order(*reasons: Reason) -> tuple[Reason, ...]:
 def judge(reasons: Sequence[Reason], points: int, *, is_empty: bool) -> tuple[Verdict, int]:
     """Return the verdict and the score: ``points``, limited to the scores that the verdict
     allows.
+
+    ``is_empty`` is True for a table without a snapshot.
     """
     verdict = _verdict(reasons, points, is_empty=is_empty)
     least, most = _LIMITS[verdict]

@@ -72,7 +72,7 @@ class CheckReport(Report):
         return f"{of_rows}: {all_checks}, {shown}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as a dict, ready for JSON."""
+        """Return the report as a dict, ready for JSON; ``failed`` and ``warned`` are numbers."""
         members = {name: getattr(self, name) for name in ("table", "snapshot_id", "rows")}
         return {
             **members,

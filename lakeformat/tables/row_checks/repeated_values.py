@@ -57,7 +57,10 @@ class RepeatedValues:
             self._join_held()
 
     def finish(self) -> None:
-        """Set ``repeated_rows`` and ``examples``, then delete the temporary files."""
+        """Count the rows whose values occur more than once, then delete the temporary files.
+
+        The number is in ``repeated_rows``, and a few of these rows are in ``examples``.
+        """
         try:
             for part in self._parts():
                 is_repeated = pc.greater(part.column(_COUNT), 1)

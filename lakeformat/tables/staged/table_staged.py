@@ -49,8 +49,10 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         return self._files.address(name)
 
     def named(self, addresses: Sequence[str]) -> Sequence[StagedResult[MessageT]]:
-        """Return the results with these URIs; raise ``NotFoundError`` if a result does not
-        exist.
+        """Return the results with these URIs, each once.
+
+        Raise ``NotFoundError`` if a result does not exist, and ``InvalidRequestError`` for a URI
+        that is not of a staged result of this table.
         """
         require_list("addresses", addresses, "[result.address]")
         return [self._files.read(name) for name in dict.fromkeys(map(self._name, addresses))]

@@ -49,8 +49,10 @@ def from_integer(array: pa.Array, wanted: AtomicType) -> pa.Array:
 
 
 def from_decimal(array: pa.Array, stored: AtomicType, wanted: AtomicType) -> pa.Array:
-    """Convert decimals to any number type; for an integer type the fraction is cut, then the number
-    wraps.
+    """Convert decimals to any number type.
+
+    In an integer type the fraction is cut, and a number that does not fit wraps. In DECIMAL a
+    number with too many digits becomes null.
     """
     if wanted.name is T.DECIMAL:
         return rescale(array, wanted)

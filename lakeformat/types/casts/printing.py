@@ -54,6 +54,8 @@ def atomic_to_text(array: pa.Array, stored: AtomicType) -> pa.Array | None:
 def nested_to_text(array: pa.Array, stored: DataType, cast: Cast) -> pa.Array | None:
     """Print arrays as ``[a, b]``, maps as ``{k -> v}`` and rows as ``{a, b}``; return None for
     other types.
+
+    ``cast`` is the function that casts the parts to STRING.
     """
     match stored:
         case ArrayType(element=element):

@@ -40,7 +40,11 @@ def cast_temporal(array: pa.Array, stored: AtomicType, wanted: AtomicType) -> pa
 
 
 def from_units(counts: pa.Array, per_milli_from: int, wanted: pa.DataType) -> pa.Array:
-    """Convert counts of a unit to timestamps; ``per_milli_from`` units make a millisecond."""
+    """Convert counts of a time unit since 1970 to timestamps of the type ``wanted``, rounded down.
+
+    ``per_milli_from`` is the number of these units in a millisecond. Raise ``ArrowInvalid`` for a
+    time that the type cannot store.
+    """
     per_milli = _UNITS_PER_MILLI[wanted.unit]
     if per_milli >= per_milli_from:
         counts = pc.multiply_checked(counts, per_milli // per_milli_from)
