@@ -28,13 +28,14 @@ JOB = Job(
 
 
 class UnhealthyTableError(LakeError):
-    """The error if a verdict is ``fail_when`` or worse. The message has the reasons with advice."""
+    """The health of a table is ``fail_when`` or worse. The message has the reasons with advice."""
 
 
 def run(request: HealthRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
     """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request.
 
-    The job does not use ``spark``.
+    Raise ``UnhealthyTableError`` if the verdict is ``fail_when`` or worse. The job does not use
+    ``spark``.
     """
     return JOB.answer(request, _act)
 

@@ -48,7 +48,9 @@ JOB = Job(
 def run(request: MaintainRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
     """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request.
 
-    With engine ``spark`` the job uses the session ``spark``; ``spark=None`` starts one.
+    With engine ``spark`` the job uses the session ``spark``; ``spark=None`` starts one. Raise
+    ``PartlyFailedError`` if a step or a table failed, and ``UnhealthyTableError`` if the verdict on
+    a table is ``fail_when`` or worse.
     """
     return JOB.answer(request, lambda wanted: _act(wanted, spark))
 

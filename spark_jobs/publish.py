@@ -36,7 +36,7 @@ JOB = Job(
 def run(request: PublishRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
     """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request.
 
-    The job does not use ``spark``.
+    With ``check`` raise ``FailedChecksError`` if a check fails. The job does not use ``spark``.
     """
     return JOB.answer(request, _act)
 

@@ -23,8 +23,10 @@ class CheckedExpansion:
         self._check = check
 
     def expand(self, **mapped: Any) -> Any:
-        """Map the task over lists of values. Raise ``LakeArgumentError`` for a wrong value, and
-        ``TypeError`` for text instead of a list, or arguments that Airflow refuses.
+        """Map the task over lists of values, and return Airflow's mapped operator.
+
+        Raise ``LakeArgumentError`` for a wrong value, and ``TypeError`` for text instead of a list,
+        or arguments that Airflow refuses.
         """
         for name, values in mapped.items():
             if isinstance(values, str):
@@ -40,7 +42,10 @@ class CheckedExpansion:
             raise TypeError(f"task {self._task_id!r}: {reason}") from reason
 
     def expand_kwargs(self, kwargs: Any, *, strict: bool = True) -> Any:
-        """Map the task over dicts of arguments; raise ``LakeArgumentError`` for a wrong value."""
+        """Map the task over dicts of arguments, and return Airflow's mapped operator.
+
+        Raise ``LakeArgumentError`` for a wrong value.
+        """
         for given in kwargs if isinstance(kwargs, list | tuple) else ():
             if isinstance(given, Mapping):
                 self._check(given)

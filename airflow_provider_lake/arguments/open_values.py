@@ -37,8 +37,10 @@ def has_template(value: Any) -> bool:
 
 
 def faults_of(value: Any) -> Iterator[str]:
-    """Yield the end of a message for each fault: braces that form no template, and a reference to a
-    result that the task does not have.
+    """Yield a text for each fault of ``value``, to follow the name of its argument in a message.
+
+    Faults are braces that form no template, and a reference to a result that the other task does
+    not have.
     """
     for each in _leaves(value):
         if isinstance(each, str):

@@ -63,9 +63,10 @@ def _accepts(hint: Any, value: Any) -> bool:
 
 
 def readings(hint: Any, value: Any) -> Sequence[Any]:
-    """Return the values that a rendered value may mean: the value itself and, for text, its
-    conversions to the types of ``hint``, such as 5 for ``"5"``. For a time, text of epoch
-    milliseconds means only the number.
+    """Return the values that a rendered value may mean, such as ``"5"`` and 5 for ``"5"``.
+
+    These are the value itself and, for text, its conversions to the types of ``hint``. If ``hint``
+    is the type of a time, text of epoch milliseconds means only the number.
     """
     value = plain_value(hint, value)
     if not isinstance(value, str):

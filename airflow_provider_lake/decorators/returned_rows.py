@@ -52,9 +52,10 @@ def readable_rows(returned: Any, table: Table | None, kinds: str | None, functio
 
 
 def columns_of(rows: Any, kinds: str | None) -> tuple[pa.Schema, Any]:
-    """Return the columns of rows without the column ``kinds``, and the rows. If the rows are an
-    iterator, its first batch is read, and the returned iterator has all rows. An empty iterator has
-    no columns.
+    """Return the columns of ``rows`` without the column ``kinds``, and rows for the write.
+
+    Write the returned rows instead of ``rows``: if ``rows`` is an iterator, its first batch has
+    been read, and the returned iterator has all batches. An empty iterator has no columns.
     """
     if _is_spark_frame(rows):
         from pyspark.sql.pandas.types import to_arrow_schema
@@ -83,7 +84,7 @@ def write(
     commit: CommitId,
     **order: Any,
 ) -> CommitReport:
-    """Write rows in one commit; Spark's tasks write a Spark DataFrame.
+    """Write rows in one commit, and return its report; Spark's tasks write a Spark DataFrame.
 
     ``order`` has the arguments ``read_snapshot`` and ``conflict``, if they are given. Raise
     ``InvalidRequestError`` for rows that do not fit the table, and ``CommitConflictError`` after
@@ -104,8 +105,10 @@ def write(
 def begun_batch(
     table: Table | None, overwrite: Overwritten | None, conflict: Conflict | None
 ) -> AbstractContextManager[Any]:
-    """Begin the batch of a Mixed table before the function computes its rows. The context yields
-    None for other tables, and if neither ``overwrite`` nor ``conflict`` is given.
+    """Begin the batch of a Mixed table, and return the batch as a context manager.
+
+    Call it before the function computes its rows. The context yields None for a table of another
+    format, for ``table=None``, and if neither ``overwrite`` nor ``conflict`` is given.
     """
     is_batch = overwrite is not None or conflict is not None
     if table is None or not is_batch or "end_batch" not in table.operations:
@@ -123,8 +126,10 @@ def commit_batch(
     overwrite: Overwritten | None,
     commit: CommitId,
 ) -> CommitReport:
-    """Write rows in the one commit of a batch of a Mixed table; Spark's tasks write a Spark
-    DataFrame. Raise ``InvalidRequestError`` for ``kinds`` together with ``overwrite``.
+    """Write rows in the one commit of a batch of a Mixed table, and return its report.
+
+    Spark's tasks write a Spark DataFrame. Raise ``InvalidRequestError`` for ``kinds`` together with
+    ``overwrite``.
     """
     if overwrite is not None and kinds is not None:
         from lakeformat import InvalidRequestError

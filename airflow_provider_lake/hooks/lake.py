@@ -52,9 +52,11 @@ class LakeHook(BaseHook):
 
     @cached_property
     def lake(self) -> LakeConnection:
-        """The settings of the connection. Reading them raises ``AirflowNotFoundException`` if a
-        connection other than ``lake_default`` does not exist, ``InvalidRequestError`` for a wrong
-        connection, and ``UnavailableError`` if a secrets backend failed.
+        """The settings of the connection, looked up at the first access.
+
+        If ``lake_default`` does not exist, the warehouse is ``./warehouse``; any other missing
+        connection raises ``AirflowNotFoundException``. A wrong connection raises
+        ``InvalidRequestError``, and a failed secrets backend ``UnavailableError``.
         """
         try:
             connection = self._found()

@@ -99,9 +99,10 @@ def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator
 
 
 def raise_failure(failed: Mapping[str, Any], otherwise: Exception) -> NoReturn:
-    """Raise the error that a job in another process has reported, with its class;
-    ``AirflowException`` for an error that is not of this library. Raise ``otherwise`` if the job
-    has reported none.
+    """Raise the error that a job in another process has reported in ``failed``, with its class.
+
+    Raise ``AirflowException`` for an error that is not of this library, and ``otherwise`` if the
+    job has reported no error.
     """
     import lakeformat
     from spark_jobs.check import FailedChecksError

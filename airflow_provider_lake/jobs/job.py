@@ -88,9 +88,10 @@ class LakeJobMixin(CheckedArguments):
     """True after a deferral, when the log already has the messages about the start."""
 
     def execute(self, context: Context) -> Any:
-        """Run the job with the commit identity of this task, and return its result. Raises
-        ``AirflowFailException`` for an error after which a retry would fail in the same way, and
-        ``AirflowSkipException`` if there was nothing to do and ``skip_if_noop`` is set.
+        """Run the job with the commit identity of this task, and return its result.
+
+        Raises ``AirflowFailException`` for an error after which a retry would fail in the same way,
+        and ``AirflowSkipException`` if there was nothing to do and ``skip_if_noop`` is set.
         """
         with self._guarded():
             self._take_rendered()

@@ -44,9 +44,10 @@ class LakeLineageMixin:
         return self._lineage({})
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any]:
-        """Return the lineage after the work: the table with its columns, its new version, and the
-        numbers of written rows, files and bytes; for a task that only reads, the table with the
-        outcomes of its checks.
+        """Return the lineage after the work: the table in its new state, and the tables read.
+
+        The table has its columns, its new version, and the numbers of written rows, files and
+        bytes. For a task that only reads, it has its columns and the outcomes of the checks.
         """
         return self._lineage(self.published or {})
 

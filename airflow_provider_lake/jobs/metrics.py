@@ -65,8 +65,9 @@ def count_outcome(result: Mapping[str, Any]) -> None:
 
 @contextmanager
 def counting_failures(job: str, subject: Callable[[], Mapping[str, str]]) -> Iterator[None]:
-    """Count an error of the block by its class; count a conflict as ``conflicts``, too. Count the
-    work that was finished before the error. A skip is not counted. The error is raised again.
+    """Count an error of the block by its class, and the work that was finished before the error.
+
+    A conflict is also counted as ``conflicts``. A skip is not counted. The error is raised again.
     """
     try:
         yield

@@ -141,10 +141,10 @@ def read_policy(source: str | Path | Mapping[str, Any]) -> LakePolicy:
 
 
 def read_steps(table: str, given: object) -> tuple[dict[str, dict[str, Any]], Gate | None]:
-    """Return the steps of a table in the order in which they run, and the gate of the compaction;
-    None if the compaction sets none.
+    """Return the steps of a table in the order in which they run, and the gate of the compaction.
 
-    Raises ``PolicyError`` for an unknown step or argument, and if no step is left.
+    The gate is None if the compaction has no setting of a gate. Raises ``PolicyError`` for an
+    unknown step or argument, and if no step is left.
     """
     where = f"{table}: steps"
     values = _mapping(where, given)

@@ -116,8 +116,7 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
 
     @classmethod
     def partial(cls, **given: Any) -> Any:
-        """Return the operator of mapped tasks, after a check of the arguments that all mapped tasks
-        share.
+        """Check the arguments that all mapped tasks share; return an object to call ``expand`` on.
 
         Raises ``LakeArgumentError`` for a wrong argument when the DAG is parsed. Overrides
         Airflow's method.

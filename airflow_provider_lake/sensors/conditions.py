@@ -101,11 +101,11 @@ class PartitionThere:
     done: bool = False
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return the matching partitions, each with its number of stored rows before any merge;
-        None if none of them has rows. With ``done``, return the one partition if it is marked as
-        done, else None.
+        """Return the matching partitions, each with its number of rows; None if none has rows.
 
-        With ``done``, raise ``UnsupportedError`` for a table without marks of partitions.
+        Stored rows are counted, before any merge. With ``done``, return the one partition if it is
+        marked as done; None if it is not marked. With ``done``, raise ``UnsupportedError`` for a
+        table without marks of partitions.
         """
         if self.done:
             table.require("partition_marks")
@@ -159,9 +159,10 @@ class ConsumerLag:
     max_behind: int = 0
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
-        """Return the next snapshot of the consumer, and the number of snapshots that the consumer
-        has left to read. Return None if more than ``max_behind`` are left, or if there is no such
-        consumer. Raise ``InvalidRequestError`` if the next snapshot has expired.
+        """Return the next snapshot of the consumer, and the number of snapshots left to read.
+
+        Return None if more than ``max_behind`` are left, or if there is no such consumer. Raise
+        ``InvalidRequestError`` if the next snapshot has expired.
         """
         found = next((each for each in table.consumers.list() if each.id == self.consumer), None)
         if found is None:

@@ -54,12 +54,11 @@ def at_no_snapshot(cursor: Position | None) -> Position:
 def advance(
     table: Table, head: TableSnapshot | None, cursor: Position | None, wanted: WatchedCommits
 ) -> tuple[dict[str, Any] | None, Position]:
-    """Return the event to send and the new position of the watcher; the event is None if no watched
-    commit is new. If ``wanted.changelog`` is set, raise ``UnsupportedError`` for a table
-    without changelogs.
+    """Return the event to send, None if no watched commit is new, and the watcher's new position.
 
-    Without a position the watcher starts at the newest snapshot, ``head``, and reports no older
-    snapshot.
+    If the position ``cursor`` is None, the watcher starts at the newest snapshot, ``head``, and
+    reports no older snapshot. If ``wanted.changelog`` is set, raise ``UnsupportedError`` for a
+    table without changelogs.
     """
     if wanted.changelog:
         table.require("changelog")

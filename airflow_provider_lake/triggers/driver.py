@@ -31,13 +31,13 @@ _log = logging.getLogger(__name__)
 
 
 class LakeDriverTrigger(BaseTrigger):
-    """Fires once, when a driver on a cluster has ended; its result is in the task's
-    ``result_folder``.
+    """Fires once, when the wait for a driver on a cluster is over.
 
-    The payload is ``{"status": "driver_ended", "failure": …}``; ``failure`` is None after a
-    success, else the reason, also if 30 checks in a row got no answer. If the trigger has ended the
-    driver at ``ends_at``, in epoch seconds, the payload is ``{"status": "timed_out"}``. Addresses
-    and credentials come from the connection, never from an argument.
+    The payload is ``{"status": "driver_ended", "failure": …}``. ``failure`` is None after a
+    success, and the reason after a failure, or if 30 checks in a row got no answer. If the trigger
+    has ended the driver at ``ends_at``, in epoch seconds, the payload is
+    ``{"status": "timed_out"}``. The result of the driver is in the task's ``result_folder``.
+    Addresses and credentials come from the connection, never from an argument.
     """
 
     def __init__(

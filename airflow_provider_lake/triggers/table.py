@@ -38,9 +38,10 @@ _log = logging.getLogger(__name__)
 
 
 def look(hook: LakeHook, table: str, condition: Condition) -> dict[str, Any] | None:
-    """Return the findings of ``condition`` about a table; None while the condition is not met, and
-    while the table does not exist or the storage does not answer. Raise any other error of the
-    condition.
+    """Return the findings of ``condition`` about a table; None while the condition is not met.
+
+    Return None also while the table does not exist or the storage does not answer. Raise any other
+    error of the condition.
     """
     from lakeformat import AccessDeniedError, NotFoundError, UnavailableError
 

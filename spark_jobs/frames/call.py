@@ -24,16 +24,15 @@ def call(
     catalog_options: Mapping[str, str] | None = None,
     **arguments: Any,
 ) -> dict[str, Any]:
-    """Run a procedure like ``CALL sys.<procedure>(...)`` in Paimon's SQL; return the report as a
-    dict.
+    """Run a procedure like ``CALL sys.<procedure>(...)`` in Paimon's SQL.
 
-    Arguments have Paimon's names and forms: partitions are ``"dt=1,h=2;dt=3"``, times are text in
-    UTC or epoch milliseconds. ``table`` is ``database.table``; ``warehouse`` and
-    ``catalog_options`` are those of ``read_table``. If ``spark`` is None, give ``warehouse``; then
-    this process does all work.
+    Return the report as a dict, which is empty if the procedure has no report. Arguments have
+    Paimon's names and forms: partitions are ``"dt=1,h=2;dt=3"``, times are text in UTC or epoch
+    milliseconds. ``table`` is ``database.table``; ``warehouse`` and ``catalog_options`` are those
+    of ``read_table``. If ``spark`` is None, give ``warehouse``; then this process does all work.
 
-    Raises ``InvalidRequestError`` for an unknown procedure, or for unknown or missing arguments,
-    and ``NotFoundError`` for a missing table.
+    Raises ``InvalidRequestError`` for an unknown procedure, for unknown or missing arguments, and
+    if both ``spark`` and ``warehouse`` are missing. Raises ``NotFoundError`` for a missing table.
     """
     found = _find(procedure)
     _require_fit(found, arguments)

@@ -44,8 +44,10 @@ _MICROSECONDS = 6
 
 
 def spark_schema(fields: Iterable[DataField]) -> spark_types.StructType:
-    """Return the Spark schema of columns, all nullable; raise ``UnsupportedError``, which names the
-    column, for a type whose values are not passed to Spark.
+    """Return the Spark schema of columns, in which each column is nullable.
+
+    Raise ``UnsupportedError``, which names the column, for a type whose values are not passed to
+    Spark, such as VARIANT.
     """
     return spark_types.StructType([_spark_field(field) for field in fields])
 
@@ -99,8 +101,10 @@ def holds_what_spark_reads(data_type: DataType) -> bool:
 
 
 class ToSpark:
-    """Converts Arrow columns to batches in the types of a Spark schema; a call raises
-    ``UnsupportedError`` for a value that the type cannot hold.
+    """Converts Arrow columns to a batch with the types of a Spark schema.
+
+    Calling the object with the columns returns the batch, and raises ``UnsupportedError`` for a
+    value that the type of its column cannot hold.
     """
 
     def __init__(self, schema: spark_types.StructType) -> None:

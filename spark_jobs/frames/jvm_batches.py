@@ -67,11 +67,11 @@ _NARROW = (
 
 
 def in_tasks(frame: DataFrame, work: BatchWork, columns: str) -> DataFrame:
-    """Run ``mapInArrow`` with ``work`` on rows whose columns may have any names; ``columns`` is the
-    schema of the result.
+    """Return ``frame.mapInArrow(work, columns)``; columns of ``frame`` may have any names.
 
-    Spark itself takes a dot in a name as the access to a field of a struct. ``counted_by_rows``
-    turns some decimals into integers; ``work`` gets these columns as 64-bit decimals.
+    ``columns`` is the schema of the result. Spark itself takes a dot in a name as the access to a
+    field of a struct. ``counted_by_rows`` turns some decimals into integers; ``work`` gets these
+    columns as 64-bit decimals.
     """
     fields = frame.schema.fields
     names = [field.name for field in fields]
@@ -106,12 +106,12 @@ def _decimals_of(batch: pa.RecordBatch, decimals: Mapping[str, list[int]]) -> pa
 
 
 def counted_by_rows(frame: DataFrame, decimals: Collection[str] = ()) -> DataFrame | None:
-    """Return the same rows in batches limited by their number of rows. A row whose texts have more
-    than ``WIDEST_BYTES`` fails the job.
+    """Return the same rows in batches limited by their number of rows; None if this is impossible.
 
-    ``in_tasks`` gets the columns ``decimals`` as 64-bit decimals if they have at most 18 digits.
-    Return None with Spark Connect, if the user has set the limit of bytes, or if a column is
-    nested, whose width is unknown.
+    None is returned with Spark Connect, if the user has set Spark's limit of bytes for a batch, or
+    if a column is nested, whose width is unknown. A row whose texts have more than
+    ``WIDEST_BYTES`` fails the job. ``in_tasks`` passes the columns ``decimals`` as 64-bit decimals
+    if they have at most 18 digits.
     """
     session = frame.sparkSession
     context = classic_context(session)

@@ -54,8 +54,9 @@ PIECES = pa.schema(
 
 
 class Packed(NamedTuple):
-    """The rows of a piece as bytes; or the file that has them, with the offset and the number of
-    their bytes.
+    """The rows of a piece, as bytes in ``rows`` or in a range of a file.
+
+    The range has ``size`` bytes from the offset ``start`` on.
     """
 
     rows: pa.Buffer | None = None
@@ -73,8 +74,10 @@ class PieceWriter:
         self._path = ""
 
     def pack(self, rows: pa.Table) -> Packed:
-        """Write the rows to the file of this attempt; without a shared directory return them as
-        bytes. Raise ``UnavailableError`` if the file cannot be written.
+        """Return the rows as bytes, or write them to a file and return their place in it.
+
+        They are written if the writer has a directory. Raise ``UnavailableError`` if the file
+        cannot be written.
         """
         if self._directory is None:
             sink = pa.BufferOutputStream()
@@ -99,10 +102,11 @@ class PieceWriter:
 def piece(
     task: int, source: int, number: int, packed: Packed, refused: str | None = None
 ) -> pa.RecordBatch:
-    """Return the row that describes a piece: the ``task`` that writes it, and its order in that
-    task, first by ``source`` (the packing task), then by ``number``.
+    """Return the row of ``PIECES`` that describes a piece of rows.
 
-    ``refused`` is the reason why the packing task cannot pass its rows; else None.
+    ``task`` is the number of the task that writes the rows. It writes its pieces in the order of
+    ``source``, the number of the packing task, and then of ``number``. ``refused`` is the reason
+    why the packing task cannot pass its rows; None if it can.
     """
     values = (task, source, number, None, *packed[1:], refused)
     arrays = [pa.array([value], field.type) for value, field in zip(values, PIECES, strict=True)]
@@ -113,8 +117,10 @@ def piece(
 
 
 def rows_of_pieces(pieces: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of ``pieces``; raise ``InvalidRequestError`` with the reason that a packing
-    task has stored instead of rows.
+    """Yield the rows of ``pieces``.
+
+    Raise ``InvalidRequestError`` at a piece without rows, in which a packing task has stored the
+    reason for its refusal.
     """
     places = pieces.select(["file", "start", "size", "refused"]).to_pylist()
     for number, place in enumerate(places):
@@ -129,7 +135,10 @@ def rows_of_pieces(pieces: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def is_one_machine(spark: SparkSession) -> bool:
-    """Return True if all tasks run on the driver's machine."""
+    """Return True if all tasks run on the driver's machine.
+
+    Return False with Spark Connect, where the machines of the tasks are unknown.
+    """
     context = classic_context(spark)
     master = "" if context is None else str(context.master)
     return master == "local" or master.startswith("local[")
@@ -137,8 +146,9 @@ def is_one_machine(spark: SparkSession) -> bool:
 
 @contextmanager
 def shared_directory(spark: SparkSession) -> Iterator[str | None]:
-    """Yield a directory that all tasks share, and delete it after the block; None if tasks may
-    run on several machines.
+    """Yield the path of a directory that all tasks share; None if they may run on several machines.
+
+    The directory is deleted after the block.
     """
     if not is_one_machine(spark):
         yield None

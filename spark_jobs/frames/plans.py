@@ -63,7 +63,7 @@ def plan_splits(
     scan: AnyScan, splits: Sequence[Any], at_once: int, *, with_kind: bool = False
 ) -> ReadPlan:
     """Return a plan for the splits of a scan. With ``with_kind`` each row gets the kind ``+I`` in
-    the first column. Raise ``UnsupportedError`` for a column type that Spark lacks.
+    the first column. Raise ``UnsupportedError`` for a column type that is not passed to Spark.
     """
     kind = (ROW_KIND,) if with_kind else ()
     if isinstance(scan, lake.Scan):
@@ -110,8 +110,8 @@ def plan_changes(
     The parts of a Paimon table are files in the order of snapshots or, if two states are compared,
     buckets of both states. Tables of other formats, and ``$binlog``, have a single part. Without
     ``with_kind`` there is no column of kinds, and only the rows of kind ``+I`` and ``+U`` are
-    returned. Raise ``UnsupportedError`` for a column type that Spark lacks, and the errors of
-    ``Table.changes``.
+    returned. Raise ``UnsupportedError`` for a column type that is not passed to Spark, and the
+    errors of ``Table.changes``.
     """
     if not with_kind:
         where = _that_stay(where)
@@ -134,7 +134,11 @@ def plan_changes(
 
 
 def plan_results(results: Results, *, with_kind: bool = True) -> ReadPlan:
-    """Return a plan of one part, for rows that a single task must compute."""
+    """Return a plan of one part, for rows that a single task must compute.
+
+    With ``with_kind=False`` the first column, which has the row kinds, is left out. Raise
+    ``UnsupportedError`` for a column type that is not passed to Spark.
+    """
     schema, skipped = _shape(results.schema, with_kind)
     return ReadPlan(schema, [[results]], partial(_read_results, ToSpark(schema), skipped))
 
@@ -149,8 +153,9 @@ def _shape(schema: pa.Schema, with_kind: bool) -> tuple[StructType, int]:
 
 
 def schema_of(schema: pa.Schema) -> StructType:
-    """Return the Spark schema for an Arrow schema. Raise ``UnsupportedError`` for a type that Spark
-    lacks.
+    """Return the Spark schema for an Arrow schema.
+
+    Raise ``UnsupportedError`` for a type whose values are not passed to Spark, such as VARIANT.
     """
     return spark_schema(
         DataField(

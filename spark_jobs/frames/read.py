@@ -60,8 +60,8 @@ def read_table(
     object stores, for which Spark needs its own keys. By default Spark reads only from local disks
     and HDFS. Iceberg and Mixed tables are always read in Python tasks.
 
-    Raises ``NotFoundError`` for a missing table, and ``UnsupportedError`` for a column type that
-    Spark lacks.
+    Raises ``NotFoundError`` for a missing table, and ``UnsupportedError`` for a column type that is
+    not passed to Spark, such as VARIANT.
     """
     found = find_readable_table(spark, table, warehouse, catalog_options)
     asked: dict[str, Any] = {
@@ -101,7 +101,8 @@ def read_changes(
     compared, whole buckets. The table's options ``source.split.*`` set how much each task reads.
     For an Iceberg or Mixed table, one task reads all changes. ``table``, ``warehouse`` and
     ``catalog_options`` are those of ``read_table``. Raises ``NotFoundError`` for a missing table,
-    ``UnsupportedError`` for a column type that Spark lacks, and the errors of ``Table.changes``.
+    ``UnsupportedError`` for a column type that is not passed to Spark, such as VARIANT, and the
+    errors of ``Table.changes``.
     """
     found = find_readable_table(spark, table, warehouse, catalog_options)
     plan = plan_changes(
@@ -123,7 +124,7 @@ def frame_of_scan(spark: SparkSession, scan: lake.Scan, *, native: bool | None =
     Spark itself reads the files that need no merge, if it can read all of them and check all
     conditions; otherwise Python tasks read everything. ``native=True`` allows this on every
     storage, None on local disks and HDFS, False nowhere. Raises ``UnsupportedError`` for a column
-    type that Spark lacks.
+    type that is not passed to Spark, such as VARIANT.
     """
     splits = scan.splits()
     files: Sequence[PlainFile] = ()

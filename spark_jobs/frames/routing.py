@@ -160,10 +160,12 @@ def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
 
 
 def routed(frame: DataFrame, routing: Routing) -> DataFrame:
-    """Return the rows distributed by bucket to the tasks that write them. A batch whose rows have
-    no order, or have postponed buckets, is distributed so that tasks write few files. A stream
-    whose rows have no order is returned unchanged. Raise ``InvalidRequestError`` if a column that
-    determines the bucket or partition is missing, or if a cast may change its value.
+    """Return the rows distributed by bucket to the tasks that write them.
+
+    A batch whose rows have no order, or have postponed buckets, is distributed so that tasks write
+    few files. A stream whose rows have no order is returned unchanged. In all other cases raise
+    ``InvalidRequestError`` if a column that determines the bucket or partition is missing, or if a
+    cast may change its value.
     """
     schema = routing.schema
     is_ordered = has_ordered_rows(schema)
@@ -194,10 +196,10 @@ def crosses_partitions(schema: TableSchema) -> bool:
 
 
 def typed_for_routing(frame: DataFrame, schema: TableSchema) -> DataFrame:
-    """Cast the columns that determine partition and bucket to the table's types, so that equal keys
-    get the same bucket.
+    """Return the rows, with the columns that determine partition and bucket in the table's types.
 
-    Raise ``InvalidRequestError`` for a missing column, and for a cast that may change a value.
+    So equal keys get the same bucket. Raise ``InvalidRequestError`` for a missing column, and for a
+    cast that may change a value.
     """
     given = {field.name: field.dataType for field in frame.schema.fields}
     for field in _deciding(schema):

@@ -107,9 +107,10 @@ def begun(
     *,
     where: str | None = None,
 ) -> Iterator[BegunBatch | None]:
-    """Begin the batch of a write to a Mixed table, and end it after the block; yield None if the
-    write needs no batch. ``where`` is a condition on the rows to overwrite, in place of
-    ``overwrite``.
+    """Begin the batch of a write to a Mixed table, yield it, and end it after the block.
+
+    Yield None if the write needs no batch. ``where`` is a condition on the rows to overwrite, in
+    place of ``overwrite``.
     """
     begin: Callable[..., BegunBatch | None] = table.begin_write
     condition = table.given_arguments("write", where=where)
@@ -168,10 +169,10 @@ def write_changes(
     sequence: Sequence[str],
     order: Order | None = None,
 ) -> list[lake.CommitMessage]:
-    """Write rows with kinds, all rows of a key in one task and in the order of ``sequence``; return
-    the messages to commit.
+    """Write rows that upsert or delete by ``key``, and return the messages to commit.
 
-    The columns in ``sequence`` are written only if the table has them. Raise
+    ``kinds`` is the column with the kinds of rows. One task writes all rows of a key, in the order
+    of the columns ``sequence``, which are written only if the table has them. Raise
     ``InvalidRequestError`` if a named column is missing in the rows.
     """
     for name in (kinds, *key, *sequence):
@@ -208,8 +209,7 @@ def write_in_tasks(
     keyed: Routing | None = None,
     order: Order | None = None,
 ) -> list[lake.CommitMessage]:
-    """Write every partition of ``frame``; return the messages. The rows become visible when the
-    messages are committed.
+    """Write the rows of ``frame`` in Spark's tasks, and return the messages to commit.
 
     If the rows have an order, exactly one task must get all rows of a bucket. With ``read_rows``,
     this function sends the rows to these tasks. Without it, the caller must have distributed
@@ -310,10 +310,10 @@ def write_in_task(
     upsert_by: Sequence[str] | None = None,
     order: Order | None = None,
 ) -> list[lake.CommitMessage] | lake.LakeError:
-    """Write the rows of one task and return its messages. Return an ``InvalidRequestError``, or a
-    ``NotFoundError`` of ``new_writer``, instead of raising it, because Spark would run the task
-    again with the same result.
+    """Write the rows of one task; return its messages, or the error that a retry would repeat.
 
+    An ``InvalidRequestError``, or a ``NotFoundError`` of ``new_writer``, is returned instead of
+    raised, because Spark would run the task again with the same result. Other errors are raised.
     ``upsert_by`` is the key by which rows change a table; ``order`` has further arguments of the
     writer.
     """

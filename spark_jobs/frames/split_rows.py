@@ -58,11 +58,12 @@ def split_rows(
     kinds: str | None,
     routing: Routing,
 ) -> DataFrame:
-    """Return the rows of ``read_rows`` in pieces. Each piece is in the task that writes its rows,
-    and the order of the rows is kept.
+    """Return a DataFrame of pieces with the rows that ``read_rows`` returns for ``frame``.
 
-    ``tasks`` is the number of writing tasks. The bytes of the pieces are in files of ``directory``;
-    if it is None, the pieces contain them. The column ``kinds`` is kept with the rows.
+    Each piece is in the task that writes its rows, as ``routing`` determines; ``tasks`` is the
+    number of these tasks. The order of the rows is kept. The bytes of the pieces are in files of
+    ``directory``; if it is None, the pieces contain the bytes. The column ``kinds`` is kept with
+    the rows.
     """
     work = partial(_split, to_send(table), read_rows, tasks, directory, kinds, routing)
     pieces = in_tasks(frame, work, PIECES_DDL)
@@ -71,8 +72,9 @@ def split_rows(
 
 
 def read_pieces(table: lake.Table, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the pieces that a writing task gets; raise ``InvalidRequestError`` if a
-    packing task has stored a reason in a piece.
+    """Yield the rows of the pieces that a writing task gets.
+
+    Raise ``InvalidRequestError`` if a packing task has refused its rows.
     """
     for batch in batches:
         yield from rows_of_pieces(batch)

@@ -62,17 +62,17 @@ _PLACES: WeakKeyDictionary[SparkSession, Warehouse] = WeakKeyDictionary()
 
 
 def remember_place(spark: SparkSession, place: Warehouse) -> None:
-    """Set the warehouse of a session, for calls without a warehouse."""
+    """Set ``place`` as the warehouse of a session, for later calls without a warehouse."""
     _PLACES[spark] = place
 
 
 def place_of(
     spark: SparkSession, warehouse: str | None, catalog_options: Mapping[str, str] | None
 ) -> Warehouse:
-    """Return the warehouse with the given path and options; the session supplies an argument that
-    is None.
+    """Return the warehouse with the given path and options.
 
-    The options of the session are used only with the session's own warehouse.
+    If ``warehouse`` is None, the warehouse of the session is used. If ``catalog_options`` is None,
+    the options of the session are used, but only with the session's own warehouse.
     """
     known = _remembered(spark)
     if warehouse is None and catalog_options is None:

@@ -32,8 +32,8 @@ def create_views(
     views of rows and changes show the newest snapshot at the time of the call; call the function
     again for newer rows. Views of system tables are read again at each use.
 
-    Raises ``NotFoundError`` for a missing table, and ``UnsupportedError`` for a column type that
-    Spark lacks.
+    Raises ``NotFoundError`` for a missing table, and ``UnsupportedError`` for a column type that is
+    not passed to Spark, such as VARIANT.
     """
     opened = find_table(spark, table, warehouse, catalog_options)
     name = prefix or _name_of(table)

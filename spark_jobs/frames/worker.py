@@ -23,7 +23,10 @@ __all__ = ["prepare_worker"]
 
 
 def prepare_worker() -> None:
-    """Prepare this process for later tasks. Each task calls this function at its start."""
+    """Shorten the pauses before the next tasks of this Python worker, and return free memory.
+
+    Each task calls this function at its start.
+    """
     _prepare_once()
     give_back_too_much()
     # Python fills the cache again at the next import, from directories that it still knows.

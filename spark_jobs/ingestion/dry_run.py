@@ -31,8 +31,9 @@ _UPSERT = "would replace rows with the same keys in {table}"
 
 
 def planned(table: lake.Table | None, wanted: IngestRequest, rows: Columns) -> Outcome:
-    """Return the files that an ingestion would read, and the columns that it would create or
-    change; change nothing. Values are not checked. ``table`` is None if it does not exist. Raise
+    """Return the outcome of a dry run: the files to read, and the columns to create or change.
+
+    Nothing is changed, and values are not checked. ``table`` is None if it does not exist. Raise
     ``InvalidRequestError`` if the table cannot take the columns.
     """
     files = _files(table, wanted)

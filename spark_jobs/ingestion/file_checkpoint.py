@@ -103,8 +103,9 @@ class Checkpoint:
         return batch
 
     def resume(self) -> Batch | None:
-        """Return the batch that an earlier process has recorded but not marked as committed, after
-        marking it as resumed; None if there is none.
+        """Mark the last batch as resumed and return it, if it is not marked as committed.
+
+        Return None if it is marked as committed, or if there is no batch.
         """
         if self.begun is not None:
             self.storage.create(f"{self.path}/{self.begun.number}.again", b"")

@@ -26,11 +26,12 @@ _Ingest = Callable[["tuple[str, ...]", lake.CommitId], Outcome]
 
 
 def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:
-    """Ingest all new files, batch after batch; with ``poll`` continue to look for new files.
+    """Ingest all new files, batch after batch, and return one outcome for all batches.
 
-    Raises ``NotFoundError`` if a file of an interrupted batch is missing, and
-    ``InvalidRequestError`` if a file has changed since it was ingested. Raises
-    ``CommitConflictError`` if another process uses the checkpoint.
+    With ``poll`` the function looks for new files again and again, and never returns. Raises
+    ``NotFoundError`` if a file of an interrupted batch is missing, and ``InvalidRequestError`` if a
+    file has changed since it was ingested. Raises ``CommitConflictError`` if another process uses
+    the checkpoint.
     """
     assert wanted.checkpoint is not None
     checkpoint = Checkpoint.opened(wanted.checkpoint, wanted)

@@ -54,8 +54,10 @@ class JdbcFrame:
         self._frame = _mapped(_loaded(started, wanted, options, self._source), wanted.mapping)
 
     def new_columns(self) -> Any:
-        """Return the columns of a new table: those of engine ``python`` if SQLAlchemy finds the SQL
-        table, else columns of Spark's types.
+        """Return the columns of a new table, if possible with the types of engine ``python``.
+
+        They have Spark's types if SQLAlchemy cannot look up the SQL table, or if the options of
+        the source declare types.
         """
         from pyspark.sql.pandas.types import to_arrow_schema
 

@@ -91,8 +91,9 @@ class FileRows:
 
     @contextmanager
     def naming_file(self) -> Iterator[None]:
-        """Name the file in an error about a row, and count the row within this file: the writer
-        counts rows over all files. The block must write ``batches``.
+        """Make an error about a row name the file, and count the row within this file.
+
+        The writer counts rows over all files. The block must write ``batches``.
         """
         try:
             yield

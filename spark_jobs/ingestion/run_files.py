@@ -162,8 +162,9 @@ class RunFiles:
         )
 
     def ingest(self, files: Mapping[str, FileState], commit: Callable[[], Outcome]) -> Outcome:
-        """Record ``files``, and call ``commit``, which commits their rows. Delete the record if the
-        call fails before its commit.
+        """Record ``files``, call ``commit``, which commits their rows, and return its outcome.
+
+        The record is deleted if the call fails before its commit.
         """
         self._storage.make_directory(self._directory)
         id = SYSTEM.new_id()

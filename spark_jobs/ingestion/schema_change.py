@@ -68,8 +68,10 @@ def changes_for_types(
 
 @contextmanager
 def hinting_at_change(wanted: IngestRequest) -> Iterator[None]:
-    """Add to an ``InvalidRequestError`` of the block the key of the request that would help:
-    ``format`` for change messages, else ``on_schema_change``, ``columns`` or ``casts``.
+    """Add a hint to an ``InvalidRequestError`` of the block, if a key of the request would help.
+
+    This key is ``format`` for change messages, and ``on_schema_change``, ``columns`` or ``casts``
+    for other rows.
     """
     try:
         yield

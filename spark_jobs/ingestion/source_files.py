@@ -165,12 +165,11 @@ def find_source(
     dialect: TextDialect = CSV_AND_PLAIN,
     mapping: ColumnMapping = BY_NAME,
 ) -> SourceFiles:
-    """Return the files that match a path or glob, with their format; with ``paths`` only these
-    files.
+    """Return the files that match a path or glob, or the files ``paths``, with their format.
 
-    ``given`` is the format of the request; if it is None, the suffixes decide. Raise
-    ``NotFoundError`` if no file matches, and ``InvalidRequestError`` for several formats, or a
-    dialect that does not fit the format.
+    If ``paths`` is given, ``pattern`` is only named in errors. ``given`` is the format of the
+    request; if it is None, the suffixes decide. Raise ``NotFoundError`` if no file matches, and
+    ``InvalidRequestError`` for several formats, or a dialect that does not fit the format.
     """
     paths = find_paths(pattern, options) if paths is None else paths
     formats = {given or format_of(path) for path in paths}
@@ -211,9 +210,10 @@ def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[s
 
 
 def find_states(pattern: str, options: Mapping[str, str] | None = None) -> dict[str, FileState]:
-    """Return the state of each file that matches a path or glob, by path or URI.
+    """Return the size and version of each file that matches a path or glob, by path or URI.
 
-    Raise the errors of ``find_paths``.
+    The version is an ETag or the time of the last change. A local file that is deleted during the
+    call is left out. Raise the errors of ``find_paths``.
     """
     if is_remote(pattern):
         infos = remote_files(pattern, options)
@@ -230,7 +230,7 @@ def find_states(pattern: str, options: Mapping[str, str] | None = None) -> dict[
 
 
 def change_of(before: FileState, now: FileState) -> str:
-    """Return the difference between two states of a file, as words of a message."""
+    """Return the difference between two states of a file, such as ``from 7 to 9 bytes``."""
     if before[0] != now[0]:
         return f"from {before[0]:,} to {now[0]:,} bytes"
     return "its ETag" if isinstance(now[1], str) else "its time"

@@ -52,11 +52,11 @@ def follow_changes(
     wanted: IngestRequest,
     spark: Sessions | None = None,
 ) -> Outcome:
-    """Ingest the new changes once; with ``poll`` again after each interval, without end.
+    """Ingest the new changes once, and return the outcome.
 
-    ``existing`` opens the target table, or returns None if the job must create it. With ``spark``,
-    Spark's tasks read and write. Raises ``UnsupportedError`` unless both tables are Paimon
-    tables.
+    With ``poll`` the function ingests again after each interval, and never returns. ``existing``
+    opens the target table, or returns None if the job must create it. With ``spark``, Spark's tasks
+    read and write. Raises ``UnsupportedError`` unless both tables are Paimon tables.
     """
     done: Outcome | None = None
     for _ in rounds(wanted.poll):

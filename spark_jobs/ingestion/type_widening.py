@@ -20,9 +20,10 @@ _SAME_KIND = ({T.CHAR, T.VARCHAR}, {T.BINARY, T.VARBINARY})
 
 
 def widest(one: DataType, other: DataType) -> DataType | None:
-    """Return the narrowest type that holds the values of both types. None if they have no common
-    kind (such as INT and DOUBLE), if no DECIMAL has enough digits, or for two different nested
-    types.
+    """Return the narrowest type that holds the values of both types; None if there is none.
+
+    There is none for types of different kinds (such as INT and DOUBLE), for decimals that together
+    need too many digits, and for two different nested types.
     """
     one = with_nullability(one, nullable=True)
     other = with_nullability(other, nullable=True)

@@ -361,8 +361,8 @@ class IngestRequest(BatchRequest):
 
     @property
     def takes_new_files(self) -> bool:
-        """True if the job skips files that an earlier run has ingested; a table with a primary key
-        still gets all files.
+        """True if the job skips files that an earlier run has ingested, unless the table has a
+        primary key.
         """
         replaces = self.overwrite is not None or self.upsert_by is not None or self.holds_messages
         return self.ingested_by is not None and not (replaces or self.stage or self.checkpoint)

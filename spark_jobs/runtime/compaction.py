@@ -62,11 +62,11 @@ def compact_table(
     order_strategy: str | None = None,
     **more: Any,
 ) -> Outcome:
-    """Compact a table; in a dry run only plan the compaction. ``more`` are further arguments of the
-    table's method.
+    """Compact a table, or only plan the compaction in a dry run, and return the outcome.
 
-    If a ``LakeError`` has a report of finished buckets, the report becomes the outcome of the
-    error. Raises ``CommitConflictError`` if conflicts have stopped all work.
+    ``more`` are further arguments of the table's method. If a ``LakeError`` has a report of
+    finished buckets, the report becomes the outcome of the error. Raises ``CommitConflictError`` if
+    conflicts have stopped all work.
     """
     before = newest_snapshot(table)
     if wanted.dry_run:
@@ -118,8 +118,9 @@ def compact_table(
 
 
 def warning_of_empty_choice(table: Table, wanted: PartitionsRequest, outcome: Outcome) -> Outcome:
-    """Return ``outcome``. Add a warning if nothing was done because no chosen partition has
-    rows.
+    """Return ``outcome``, with a warning if no chosen partition has rows.
+
+    An outcome that is not skipped is returned unchanged.
     """
     if not outcome.skipped:
         return outcome

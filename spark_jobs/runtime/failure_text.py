@@ -22,9 +22,11 @@ _DISK_ADVICE = (
 
 
 def failure_text(error: BaseException) -> str:
-    """Return the cause of an error in one line. After the cause of a Python trace, the line of code
-    that raised the error follows; after that of a Java trace, the first error of the trace. Advice
-    follows if a trace shows that the disk is full.
+    """Return the cause of an error in one line.
+
+    After the cause of a Python trace, the line of code that raised the error follows. After the
+    cause of a Java trace, the first error of the trace follows. Advice is added if a trace shows
+    that the disk is full.
     """
     text = str(error)
     if _OF_PYTHON not in text and "\n\tat " not in text:

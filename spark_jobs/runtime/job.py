@@ -216,8 +216,9 @@ def newest_snapshot(table: Table) -> int | None:
 
 
 def snapshot_before(table: Table, snapshot_id: int) -> int | None:
-    """Return the id of the snapshot before ``snapshot_id`` in the history of a table; None if there
-    is none.
+    """Return the id of the snapshot before ``snapshot_id`` in the history of a table.
+
+    Return None if there is none, or if the history does not have ``snapshot_id``.
     """
     ids = [each.id for each in table.snapshots()]
     place = ids.index(snapshot_id) if snapshot_id in ids else 0

@@ -20,9 +20,9 @@ _WIDE, _WIDE_BEFORE_2_4 = "X86_V4", "AVX512_SKX"
 def worker_environment(described: str | None = None) -> dict[str, str]:
     """Return environment variables for Python workers on this machine; empty if numpy needs none.
 
-    On AMD's Zen 4 the AVX-512 instruction with which numpy partitions numbers is microcoded:
-    sorting the keys of a bucket took five times as long as without it. Default for ``described``:
-    the text of ``/proc/cpuinfo``.
+    The result is also empty if the user has set such a variable. On AMD's Zen 4 the AVX-512
+    instruction with which numpy partitions numbers is microcoded: sorting the keys of a bucket took
+    five times as long as without it. Default for ``described``: the text of ``/proc/cpuinfo``.
     """
     if any(name in os.environ for name in _CHOSEN):
         return {}

@@ -60,8 +60,10 @@ def job_session(given: SparkSession | None, name: str) -> Iterator[SparkSession]
 
 @contextmanager
 def sessions(given: SparkSession | None, name: str) -> Iterator[Sessions]:
-    """Yield a function that returns the session. Its first call starts Spark, for jobs that may not
-    need Spark.
+    """Yield a function that returns the session ``given``, for jobs that may not need Spark.
+
+    If ``given`` is None, the first call of the function starts a session, which is stopped after
+    the block.
     """
     with ExitStack() as until_done:
 
