@@ -147,12 +147,18 @@ class BranchHistory:
 
     @property
     def oldest(self) -> Position:
-        """The position before the first of ``snapshots``; the beginning if there are none."""
+        """The position before the first of ``snapshots``; the beginning if there are none.
+
+        Reading it raises ``UnsupportedError`` if that snapshot has no sequence number.
+        """
         return self.snapshots[0].position.before if self.snapshots else self.beginning
 
     @property
     def head(self) -> Position:
-        """The newest position; the beginning if the branch has no snapshots."""
+        """The newest position; the beginning if the branch has no snapshots.
+
+        Reading it raises ``UnsupportedError`` if the newest snapshot has no sequence number.
+        """
         return self.snapshots[-1].position if self.snapshots else self.beginning
 
     def number(self, position: AnyPosition) -> int:
@@ -224,10 +230,10 @@ def no_snapshot(table: str, snapshot_id: object) -> NotFoundError:
 
 
 def history_of(metadata: TableMetadata, branch: str, table: str) -> BranchHistory:
-    """Return the history of a branch; raise ``NotFoundError`` if the branch does not exist or is a
-    tag.
+    """Return the history of ``branch``.
 
-    ``main`` always exists; without snapshots its history is empty.
+    ``main`` always exists; without snapshots its history is empty. Raise ``NotFoundError`` if any
+    other branch does not exist, or if ``branch`` is the name of a tag.
     """
     found = metadata.references.get(branch)
     if found is None and branch != MAIN_BRANCH:

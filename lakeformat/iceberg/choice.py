@@ -32,11 +32,11 @@ def choose(
     tag: str | None = None,
     as_of: Moment | None = None,
 ) -> Choice:
-    """Return the arguments for ``find_state``; by default they choose the newest snapshot of the
-    branch.
+    """Return the arguments for ``find_state``; by default, they choose the newest snapshot.
 
-    Raise ``NotFoundError`` if a branch other than ``main`` had no snapshot at ``as_of``. For
-    ``snapshot`` see ``snapshot_id_of``.
+    The newest snapshot is that of the branch of ``history``. Raise ``NotFoundError`` if a branch
+    other than ``main`` had no snapshot at ``as_of``. Raise the errors of ``snapshot_id_of`` for
+    ``snapshot``.
     """
     if snapshot is None and tag is None and as_of is None:
         has_snapshots = bool(history.snapshots)

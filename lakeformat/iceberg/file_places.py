@@ -40,9 +40,10 @@ class FilePlaces:
 
     @property
     def warehouse_option(self) -> str:
-        """The option ``-w`` that a command with the name of the table needs, after a space.
+        """The option ``-w`` that a command with the table's name needs, with a space before it.
 
-        It is the directory above ``<database>/<table>``; "" if the table has a name in a catalog.
+        Its value is the directory above ``<database>/<table>``. The text is "" if the table has a
+        name in a catalog, because no option is needed then.
         """
         if self.catalog_name is not None:
             return ""
@@ -65,10 +66,10 @@ class FilePlaces:
         return self.external_roots.place(address, self.storage, self.uri)
 
     def path_below(self, address: str) -> str | None:
-        """Return the path, in the storage, of a file below the table's location; None for another
-        file.
+        """Return the path in the storage of a file below the table's location.
 
-        Raise ``CorruptTableError`` if ``address`` is not a valid URI.
+        Return None for any other file. Raise ``CorruptTableError`` if ``address`` is not a valid
+        URI.
         """
         try:
             found = location_of(address)

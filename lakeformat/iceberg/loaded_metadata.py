@@ -41,7 +41,8 @@ def load_metadata(
     """Read a metadata file of the table in directory ``root``.
 
     Raise ``NotFoundError`` if the file does not exist, ``CorruptTableError`` if it is malformed,
-    and ``InvalidRequestError`` if the table was moved or copied to ``root``.
+    and ``InvalidRequestError`` if the table was moved or copied to ``root``. Raise
+    ``UnsupportedError`` for a newer format version or an encrypted table.
     """
     content = storage.read(path, LARGE_FILE)
     metadata = decode_metadata(content, storage.uri(path))

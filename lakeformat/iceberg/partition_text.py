@@ -26,8 +26,9 @@ _GROUP = 3
 
 
 def partition_text(transform: str, kind: PrimitiveType, value: pa.Array) -> str:
-    """Return the partition value in an array of length one as text; ``null`` for a null, and for
-    the transform ``void``.
+    """Return a partition value as text; ``value`` is an array of length one.
+
+    Return ``null`` for a null, and for the transform ``void``.
     """
     parsed = parse_transform(transform).kind
     if value.null_count or parsed is TransformKind.VOID:

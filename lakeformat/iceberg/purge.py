@@ -34,7 +34,7 @@ def files_to_purge(loaded: LoadedMetadata) -> ExclusiveFiles:
 
 
 def purge(files: ExclusiveFiles) -> Deleted:
-    """Delete the files and return the counts; a file that cannot be deleted is logged, too."""
+    """Delete the files and return the counts; each file that cannot be deleted is logged."""
     deleter = Deleter(later="The table is dropped: delete the file by hand")
     for step in files.steps:
         deleter.remove(step)

@@ -31,8 +31,9 @@ class ReachableFile:
 
 
 def manifests_of(loaded: LoadedMetadata, snapshots: Iterable[Snapshot]) -> dict[str, pa.Table]:
-    """Return the manifests of snapshots by their normalised URIs, each as one row of a manifest
-    list.
+    """Return the manifests of ``snapshots``, each as one row of a manifest list.
+
+    The key is the normalised URI of the manifest.
     """
     found: dict[str, pa.Table] = {}
     for snapshot in snapshots:

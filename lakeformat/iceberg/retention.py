@@ -62,7 +62,10 @@ def retention_of(
 
 
 def overdue_references(metadata: TableMetadata, retention: Retention) -> list[Reference]:
-    """Return the branches and tags that are too old."""
+    """Return the branches and tags that are too old, or whose snapshot does not exist.
+
+    ``main`` is never among them.
+    """
     return [each for each in metadata.references.values() if _is_overdue(metadata, each, retention)]
 
 

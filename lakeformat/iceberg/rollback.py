@@ -37,6 +37,7 @@ __all__ = ["rollback"]
 def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
     """Move the branch back to an earlier snapshot of its history; a dry run only reports it.
 
+    A retry with the same commit identity changes nothing if an earlier attempt moved the branch.
     Raise ``NotFoundError`` if the snapshot does not exist. Raise ``InvalidRequestError`` if it is
     not in the history of the branch, or unless exactly one of snapshot, tag and time is given.
     Raise ``UnsupportedError`` for arguments that only Paimon tables have.

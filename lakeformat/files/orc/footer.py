@@ -37,9 +37,9 @@ def find_far_timestamps(tail: OrcTail, columns: Sequence[str]) -> str | None:
 
 
 def timestamp_millis(tail: OrcTail, number: int) -> tuple[int, int] | None:
-    """Return the bounds of the timestamps of the type with this number, in milliseconds of UTC.
+    """Return the least and the greatest timestamp of the type ``number``, in milliseconds of UTC.
 
-    None if the footer has no such bounds.
+    Return None if the footer does not have both bounds.
     """
     if number >= len(tail.statistics):
         return None

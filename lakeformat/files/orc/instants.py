@@ -78,7 +78,10 @@ def offsets_of(
 
 
 def is_outside_utc(zone: str) -> bool:
-    """Return True if the zone's offset from UTC was ever different from 0."""
+    """Return True if the zone's offset from UTC was ever different from 0.
+
+    Raise ``UnsupportedError`` for a zone that this machine does not know.
+    """
     return not _find_offsets(zone).is_utc
 
 

@@ -24,8 +24,9 @@ class PatientStream(io.RawIOBase):
         return self._position
 
     def write(self, content: object) -> int:
-        """Write the bytes; an error is stored and not raised, because the library cannot
-        handle it.
+        """Write ``content`` and return its size in bytes, even if the write fails.
+
+        The first error is stored for ``raise_error``, because the library cannot handle it.
         """
         view = memoryview(content)  # type: ignore[arg-type]
         self._position += view.nbytes

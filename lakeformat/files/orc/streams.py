@@ -56,7 +56,8 @@ class _ByteRange:
 def check_streams(stream: IO[bytes], tail: OrcTail, columns: Sequence[str]) -> set[str]:
     """Check the streams of ``columns``; return the time zones that the stripes name.
 
-    ``ValueError`` is raised for lengths, scales or dictionary sizes that no valid file has.
+    Raise ``ValueError`` for lengths, scales or dictionary sizes that no valid file has. Raise
+    ``IndexError`` if a stream ends early.
     """
     wanted = [number for column in columns for number in tail.subtree(column)]
     zones: set[str] = set()

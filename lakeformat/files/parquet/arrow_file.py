@@ -43,10 +43,9 @@ def arrow_writer(
     layout: ParquetLayout,
     **more: Any,
 ) -> pq.ParquetWriter:
-    """Return Arrow's writer with the settings of ``layout``, for a file with the columns in
-    ``schema``.
+    """Return Arrow's writer for a file with these columns and the settings of ``layout``.
 
-    ``schema`` may have only some of the columns of ``layout``. ``more`` are further arguments of
+    ``schema`` has all or some of the columns of ``layout``. ``more`` are further arguments of
     Arrow's writer.
     """
     settings = layout.settings
@@ -94,8 +93,9 @@ class ArrowFile:
 
 
 class FooterStream(io.RawIOBase):
-    """Passes the bytes of a Parquet file on, but keeps the footer in memory until ``release``
-    changes and writes it.
+    """Passes the bytes of a Parquet file on, but changes the footer before it is written.
+
+    From ``hold`` on, it keeps all bytes in memory. ``release`` changes the footer and writes them.
     """
 
     def __init__(self, stream: IO[bytes], change: Callable[[bytes], bytes]) -> None:

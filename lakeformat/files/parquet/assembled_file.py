@@ -88,8 +88,9 @@ class AssembledFile:
         stream.write(MAGIC)
 
     def write(self, rows: pa.Table) -> None:
-        """Add a row group; each column is written before the next one is encoded, to save
-        memory.
+        """Add ``rows`` as a row group.
+
+        Each column is written before the next one is encoded, to save memory.
         """
         start = place = self._stream.tell()
         raw_size, described = 0, []

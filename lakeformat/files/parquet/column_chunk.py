@@ -65,7 +65,7 @@ class ColumnChunk:
         return content
 
     def named(self, column: str) -> ColumnChunk:
-        """Return a chunk with the same pages for the column with this name."""
+        """Return a chunk with the same pages whose metadata has the column name ``column``."""
         chunk = parse_struct(self.description)
         described = cast(Struct, chunk[_META_DATA][1])
         described[_PATH] = ThriftKind.LIST, ThriftList(ThriftKind.BINARY, [column.encode()])

@@ -76,8 +76,9 @@ def _has_fixed_bytes(kind: pa.DataType) -> bool:
 def repeating_texts(
     metadata: pq.FileMetaData, schema: pa.Schema, columns: Collection[str]
 ) -> list[str]:
-    """Return the text columns among ``columns`` whose values a Parquet file stores as indexes of
-    small dictionaries.
+    """Return the text columns among ``columns`` that the file stores with small dictionaries.
+
+    Each value of such a column is stored as an index of a dictionary, in all row groups.
     """
     paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
     return [

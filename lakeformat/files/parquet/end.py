@@ -19,8 +19,9 @@ def footer_length(end: bytes) -> int:
 
 
 def footer_of(content: bytes | pa.Buffer) -> bytes:
-    """Return the footer, from the bytes of a file or of its end, which must have the whole
-    footer.
+    """Return the footer of a Parquet file.
+
+    ``content`` is the whole file, or its last bytes if they include the whole footer.
     """
     view = memoryview(content)
     length = footer_length(bytes(view[-END_BYTES:]))

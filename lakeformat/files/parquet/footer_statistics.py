@@ -64,8 +64,9 @@ class FooterStatistics:
         self._groups += 1
 
     def result(self, metadata: pq.FileMetaData) -> list[ColumnStatistics]:
-        """Return exact statistics of each column of the finished file; those of nested columns are
-        unknown.
+        """Return exact statistics of each column of the finished file.
+
+        The statistics of nested columns are unknown.
         """
         found, leaf = [], 0
         for number, (field, leaves) in enumerate(zip(self._fields, self._leaves, strict=True)):

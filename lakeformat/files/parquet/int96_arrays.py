@@ -31,9 +31,7 @@ _NANOS_PER_DAY = 86_400 * 1_000_000_000
 
 
 def int96_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with 12 bytes in place of each timestamp in nanoseconds, also nested
-    ones.
-    """
+    """Return ``schema`` with 12 bytes in place of each timestamp in nanoseconds, at any depth."""
     return pa.schema([_stored_field(field) for field in schema])
 
 

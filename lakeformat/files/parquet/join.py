@@ -77,8 +77,9 @@ class RowGroups:
 
     @property
     def frame(self) -> dict[int, tuple[ThriftKind, Value]]:
-        """The members of the footer that must be equal in all joined files: all except the number
-        of rows and the row groups.
+        """The members of the footer that must be equal in all joined files.
+
+        These are all except the number of rows and the row groups.
         """
         return {n: each for n, each in self.footer.items() if n not in (_ROWS, _ROW_GROUPS)}
 
@@ -144,8 +145,9 @@ def read_row_groups(stream: IO[bytes], size: int) -> RowGroups:
 
 
 class JoinedParquet:
-    """Writes a file with the row groups of all added files, in the order of the calls of
-    ``add``.
+    """Writes a file with the row groups of all added files, in the order of addition.
+
+    Each call of ``add`` adds one file.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -194,8 +196,7 @@ class JoinedParquet:
                 self._stream.write(content)
 
     def close(self) -> bytes:
-        """Write the page indexes and the footer; return the bytes from the footer to the end of the
-        file.
+        """Write the page indexes and the footer; return the bytes from the footer on.
 
         The stream is not closed. At least one file must have been added.
         """

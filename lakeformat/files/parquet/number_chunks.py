@@ -50,8 +50,10 @@ def is_plain(kind: pa.DataType) -> bool:
 
 
 def encode_plain(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> ColumnChunk | None:
-    """Return the column in plain encoding, with the same bytes as Arrow's; None if only Arrow can
-    encode it.
+    """Return the column in plain encoding, with the same bytes as Arrow's.
+
+    Return None if the column has NaN, is not stored as numbers, or has a value that exceeds its
+    type: then Arrow must encode it.
     """
     values = _values(column)
     if values is None:

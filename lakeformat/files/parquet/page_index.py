@@ -47,15 +47,17 @@ class PageIndex:
     pages: bytes
 
     def place_bounds(self, place: int) -> bytes:
-        """Set the offset of the column index (the bounds) in the chunk's metadata; return the
-        index's bytes.
+        """Return the bytes of the column index (the bounds), which are to be written at ``place``.
+
+        The offset is set in the metadata of the chunk.
         """
         _set(self.chunk, _BOUNDS, place, len(self.bounds))
         return self.bounds
 
     def place_pages(self, place: int) -> bytes:
-        """Set the offset of the offset index (the pages) in the chunk's metadata; return the
-        index's bytes.
+        """Return the bytes of the offset index (the pages), which are to be written at ``place``.
+
+        The offset is set in the metadata of the chunk.
         """
         _set(self.chunk, _PAGES, place, len(self.pages))
         return self.pages

@@ -56,9 +56,9 @@ def read_parquet(
 
     Row groups are skipped if they are outside of the range ``rows``, or if ``pick`` does not select
     them. Text columns in ``encoded`` may be returned dictionary-encoded. With ``in_threads``, the
-    columns of a file of more than ``FEW_ROWS`` rows are decoded in parallel. ``count`` is called
-    after all row groups are read. If ``pick`` skipped a row group, an empty batch marks the end of
-    the file.
+    columns of a file of more than ``FEW_ROWS`` rows are decoded in parallel. At the end, ``count``
+    is called with the number of row groups of the file and the stored size of ``columns`` in bytes.
+    If ``pick`` skipped a row group, an empty batch marks the end of the file.
 
     Raise ``MissingColumnError`` if the file lacks a column, ``OSError`` or ``ArrowException`` for a
     damaged file, and ``UnsupportedError`` for an INT96 timestamp outside of 1677 to 2262.

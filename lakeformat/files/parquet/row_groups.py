@@ -44,8 +44,9 @@ class Footer:
         )
 
     def bounds(self, column: str, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
-        """Return the least and the greatest value of a column in each row group; null where
-        unknown.
+        """Return the least and the greatest value of a column in each row group.
+
+        A bound is null if it is unknown, or if the type of the column in the file is not ``kind``.
         """
         found = [self._statistics(group, column) for group in range(len(self))]
         is_same = column in self._leaves and self._schema.field(column).type == kind
@@ -53,9 +54,7 @@ class Footer:
         return bounds_of(known, kind)
 
     def size_bytes(self, groups: Sequence[int], columns: Sequence[str]) -> int:
-        """Return the stored size of ``columns`` in the row groups with the numbers ``groups``, in
-        bytes.
-        """
+        """Return the stored size of ``columns`` in bytes, in the row groups numbered ``groups``."""
         return stored_size(self._metadata, groups, leaves_of(self._metadata, columns))
 
     def _statistics(self, group: int, column: str) -> Any:
@@ -86,8 +85,9 @@ def leaves_of(metadata: pq.FileMetaData, columns: Collection[str]) -> list[int]:
 
 
 def stored_size(metadata: pq.FileMetaData, groups: Iterable[int], leaves: Sequence[int]) -> int:
-    """Return the stored size in bytes of some leaf columns in the row groups with the numbers
-    ``groups``.
+    """Return the stored size in bytes of leaf columns in row groups.
+
+    ``leaves`` and ``groups`` are their numbers.
     """
     chunks = (metadata.row_group(group).column(leaf) for group in groups for leaf in leaves)
     return sum(int(chunk.total_compressed_size) for chunk in chunks)

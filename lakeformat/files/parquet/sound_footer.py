@@ -22,8 +22,9 @@ _BUFFER = 4096
 
 
 def require_sound_footer(metadata: pq.FileMetaData, size: int) -> None:
-    """Raise ``OSError`` or ``ArrowException`` if the footer of a file of ``size`` bytes contradicts
-    itself or the size.
+    """Raise ``OSError`` or ``ArrowException`` if a footer contradicts itself or the file's size.
+
+    ``size`` is the size of the file in bytes.
     """
     _require_sound_chunks(metadata, size)
     require_sound_rows(metadata)
@@ -32,8 +33,9 @@ def require_sound_footer(metadata: pq.FileMetaData, size: int) -> None:
 
 
 def require_sound_rows(metadata: pq.FileMetaData) -> None:
-    """Raise ``OSError`` if the row count in a footer is not the sum of the row counts of its row
-    groups, or if one of these is negative.
+    """Raise ``OSError`` if the row counts in a footer contradict each other.
+
+    No row group may have a negative count, and the sum of all must be the row count of the file.
     """
     counts = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
     if (least := min(counts, default=0)) < 0:

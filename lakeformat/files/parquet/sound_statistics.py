@@ -58,16 +58,18 @@ class SoundStatistics:
         ]
 
     def of(self, group: int, leaf: int) -> pq.Statistics | None:
-        """Return the statistics of column ``leaf`` in row group ``group``; None if there are none,
-        or if a bound is incomplete.
+        """Return the statistics of column ``leaf`` in row group ``group``.
+
+        Return None if there are none, or if a bound is incomplete.
         """
         if self._widths[leaf] and (group, leaf) in self._cut:
             return None
         return self.metadata.row_group(group).column(leaf).statistics
 
     def require(self) -> None:
-        """Raise ``OSError`` now, and not at the first use, if no valid writer can have written the
-        footer.
+        """Raise ``OSError`` if no valid writer can have written the footer.
+
+        Without this call, the first use raises the error.
         """
         if any(self._widths):
             _ = self._cut
@@ -110,9 +112,7 @@ class SoundStatistics:
 
 
 def read_footer(stream: IO[bytes]) -> tuple[pq.FileMetaData, bytes]:
-    """Return the metadata and the bytes of a footer; Arrow needs as many reads for the metadata
-    alone.
-    """
+    """Return the metadata of a Parquet file, and the bytes of its footer."""
     size = stream.seek(0, io.SEEK_END)
     stream.seek(max(size - _TAIL, 0))
     tail = stream.read(_TAIL)

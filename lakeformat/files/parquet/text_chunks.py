@@ -39,8 +39,9 @@ _MOST_REPEATED = 64
 
 
 def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> ColumnChunk | None:
-    """Return the column with a dictionary, with the same bytes as Arrow's; None if only Arrow can
-    encode it.
+    """Return the column encoded with a dictionary, with the same bytes as Arrow's.
+
+    Return None if Arrow must encode it, for example because it has too many distinct texts.
     """
     is_whole = pa.types.is_dictionary(column.type)
     if not is_whole:

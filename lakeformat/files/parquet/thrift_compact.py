@@ -30,7 +30,7 @@ __all__ = [
 
 
 class ThriftKind(IntEnum):
-    """The kinds of values; a boolean member of a struct has its value in its kind."""
+    """The kinds of values; a boolean member of a struct has only a kind, TRUE or FALSE."""
 
     STOP = 0
     TRUE = 1
@@ -81,8 +81,9 @@ def structs_in(members: Struct, number: int) -> list[Struct]:
 
 
 def parse_struct(content: bytes) -> Struct:
-    """Parse ``content`` as exactly one struct; raise ``ValueError`` or ``IndexError`` if it is
-    invalid.
+    """Parse ``content`` as exactly one struct.
+
+    Raise ``ValueError`` or ``IndexError`` if it is invalid.
     """
     reader = _ThriftReader(content)
     found = reader.struct()

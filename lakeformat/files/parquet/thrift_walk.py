@@ -43,8 +43,9 @@ def find_member(content: bytes, place: int, member: int) -> tuple[int, bool]:
 
 
 def member_places(content: bytes, place: int) -> tuple[dict[int, int], int]:
-    """Return the offset of each member's value in the struct at ``place``, and the offset after the
-    struct.
+    """Return the offset of each member's value in the struct at ``place``, by member number.
+
+    Also return the offset after the struct.
     """
     places: dict[int, int] = {}
     number = 0
@@ -62,9 +63,7 @@ def number_at(content: bytes, place: int) -> tuple[int, int]:
 
 
 def structs_at(content: bytes, place: int) -> tuple[list[bytes], int]:
-    """Return the bytes of each struct in the list at offset ``place``, and the offset after the
-    list.
-    """
+    """Return the bytes of each struct in the list at ``place``, and the offset after the list."""
     size, place = list_at(content, place)
     found = []
     for _ in range(size):
@@ -75,16 +74,15 @@ def structs_at(content: bytes, place: int) -> tuple[list[bytes], int]:
 
 
 def list_at(content: bytes, place: int) -> tuple[int, int]:
-    """Return the length of the list of structs at offset ``place``, and the offset of its first
-    item.
-    """
+    """Return the length of the list of structs at ``place``, and the offset of its first item."""
     size = content[place] >> 4
     return (size, place + 1) if size < _LONG else _unsigned(content, place + 1)
 
 
 def binary_lengths(content: bytes, place: int) -> tuple[dict[int, int], int]:
-    """Return the length of each binary member in the struct at ``place``, and the offset after the
-    struct.
+    """Return the length of each binary member in the struct at ``place``, by member number.
+
+    Also return the offset after the struct.
     """
     lengths: dict[int, int] = {}
     number = 0
@@ -97,8 +95,9 @@ def binary_lengths(content: bytes, place: int) -> tuple[dict[int, int], int]:
 
 
 def skip_struct(content: bytes, place: int) -> int:
-    """Return the offset after a struct; ``place`` is the offset of the struct, or of one of its
-    members.
+    """Return the offset after a struct.
+
+    ``place`` is the offset of the struct, or of one of its members.
     """
     while header := content[place]:
         place += 1

@@ -45,10 +45,10 @@ def new_file(
     rows: pa.Table,
     repeated: Mapping[str, str] = _NOT_REPEATED,
 ) -> OpenFile:
-    """Return a new file for row groups with the columns of ``rows``, with the fastest encoder for
-    them.
+    """Return a new file with the columns of ``rows``, and with the fastest encoder for them.
 
-    ``repeated`` maps a column to the earlier column with the same values.
+    The rows are not written yet. ``repeated`` maps a column to the earlier column with the same
+    values.
     """
     if rows.num_rows >= WORTH_ASSEMBLING and is_worth_assembling(rows, layout, repeated):
         return AssembledFile(stream, layout, repeated)
@@ -56,11 +56,10 @@ def new_file(
 
 
 class ParquetFileWriter:
-    """Writes a Parquet file; each ``write`` adds a row group, and the first one decides which
-    columns get a dictionary.
+    """Writes a Parquet file; each ``write`` adds a row group.
 
-    Rows may have 64-bit decimals and dictionary-encoded texts. Each distinct text of a dictionary
-    is examined only once.
+    The first row group decides which columns get a dictionary. Rows may have 64-bit decimals and
+    dictionary-encoded texts. Each distinct text of a dictionary is examined only once.
     """
 
     def __init__(self, stream: IO[bytes], content: FileContent) -> None:

@@ -53,11 +53,10 @@ def alter(handle: TableHandle, alteration: Alteration) -> None:
 def altered(
     metadata: TableMetadata, table: str, alteration: Alteration, last_column_id: int = 0
 ) -> TableMetadata:
-    """Return altered metadata; the same metadata if nothing changes. ``table`` is the URI for
-    messages.
+    """Return metadata with the changes in ``alteration``; ``metadata`` itself if nothing changes.
 
-    New columns get ids above ``last_column_id`` and above all ids of the table. Errors as in
-    ``alter``.
+    New columns get ids above ``last_column_id`` and above all ids of the table. ``table`` is the
+    URI of the table for error messages. Raise the errors of ``alter``.
     """
     _require_properties(table, alteration.properties)
     found = metadata

@@ -25,11 +25,12 @@ File = TypeVar("File", StatisticsFile, PartitionStatisticsFile)
 def publish_statistics(
     handle: TableHandle, loaded: LoadedMetadata, name: str, write: Callable[[str], File]
 ) -> None:
-    """Write a file in the table's metadata directory and commit it as the snapshot's statistics.
+    """Write the statistics file ``name`` in the metadata directory, and commit an entry for it.
 
-    ``write`` gets the URI of the new file, writes the file and returns its entry. The entry
-    replaces an earlier entry for the same snapshot. If the commit certainly failed, the file is
-    deleted. Raise ``InvalidRequestError`` if the snapshot has expired meanwhile.
+    ``write`` gets the URI of the new file, writes the file and returns its entry, which names a
+    snapshot. The entry replaces an earlier entry for the same snapshot. If the commit certainly
+    failed, the file is deleted. Raise ``InvalidRequestError`` if the snapshot has expired
+    meanwhile.
     """
     uri = f"{metadata_directory(loaded.metadata)}/{name}"
     with kept_if_published(lambda: delete_files(loaded.places, [uri])):

@@ -21,9 +21,9 @@ _NUMBER = re.compile(r"v?(\d{1,18})[-.]", re.ASCII)
 def write_catalog_file(
     places: FilePlaces, metadata: TableMetadata, base_path: str | None, environment: Environment
 ) -> tuple[str, LoadedMetadata]:
-    """Write a metadata file ``<N>-<uuid>.metadata.json``, or ``.gz.metadata.json`` for the codec
-    gzip; return its URI and its metadata.
+    """Write the next metadata file of a table in a catalog; return its URI and its metadata.
 
+    Its name is ``<N>-<uuid>.metadata.json``, or ends with ``.gz.metadata.json`` for the codec gzip.
     N is one more than the number in the name of ``base_path``, the current metadata file. N is 0 if
     the name has no number, and for a new table, whose ``base_path`` is None. Raise
     ``UnavailableError`` if the file could not be written.

@@ -56,10 +56,9 @@ class _Retries:
 def commit_metadata(
     handle: TableHandle, change: Change, *, planned: LoadedMetadata | None = None
 ) -> CommitResult:
-    """Apply a change to the newest metadata and publish the result.
+    """Apply ``change`` to the newest metadata and publish the result, unless nothing changes.
 
     ``planned`` is the metadata for which the change was planned, if it was loaded earlier.
-
     ``TableReplacedError`` means that the table was dropped and created again meanwhile.
     ``CommitConflictError`` means that other writers were first in each attempt, or that the change
     itself found a conflict. ``UnsupportedError`` means that the table cannot be changed here, for

@@ -55,8 +55,9 @@ class DirectoryPointer:
         return self._storage.uri(self._root)
 
     def load(self) -> LoadedMetadata:
-        """Return the current metadata; raise ``NotFoundError`` if the directory holds no Iceberg
-        table.
+        """Return the current metadata.
+
+        Raise ``NotFoundError`` if the directory holds no Iceberg table.
         """
         path = find_metadata_file(self._storage, self._root)
         if self._known is None or self._known.path != path:
@@ -64,8 +65,10 @@ class DirectoryPointer:
         return self._known
 
     def require_writable(self) -> None:
-        """Raise ``UnsupportedError`` for a table that belongs to a catalog, or if the storage
-        replaces an existing file instead of refusing to create it.
+        """Raise ``UnsupportedError`` if the table belongs to a catalog, or if its storage is
+        unsafe.
+
+        A storage is unsafe if it replaces an existing file instead of refusing to create it.
         """
         known = self._known
         if known is None or version_of(known.path) is None:  # ``publish`` checks the newest one
@@ -133,8 +136,9 @@ class DirectoryPointer:
 
 
 def write_hint(storage: Storage, root: str, number: int) -> None:
-    """Write the version hint, from which readers search for the newest file; a failure is only
-    logged.
+    """Write the version hint, from which readers search for the newest file.
+
+    A failure is only logged.
     """
     try:
         storage.overwrite(f"{root}/{METADATA}/{HINT}", str(number).encode())

@@ -64,10 +64,10 @@ def find_commit(
 def earlier_of_user(
     history: Iterable[Snapshot], commit: CommitId, operations: Collection[str]
 ) -> Snapshot | None:
-    """Return the newest snapshot of the user of ``commit`` with a lower identifier; None if there
-    is none.
+    """Return the newest snapshot with a lower identifier of the same user as ``commit``.
 
-    ``history`` must be newest first. Only snapshots with one of the ``operations`` count.
+    Return None if there is none. ``history`` must be newest first. Only snapshots with one of the
+    ``operations`` count.
     """
     for snapshot in history:
         is_of_user = snapshot.summary.get(COMMIT_USER) == commit.user

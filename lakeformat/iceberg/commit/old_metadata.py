@@ -18,9 +18,9 @@ _log = logging.getLogger(__name__)
 
 
 def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None:
-    """Delete the metadata files that ``base`` lists in its metadata log and ``published`` does not,
-    if the property ``write.metadata.delete-after-commit.enabled`` is true.
+    """Delete the metadata files that are in the metadata log of ``base`` but not of ``published``.
 
+    Nothing is deleted unless the property ``write.metadata.delete-after-commit.enabled`` is true.
     The oldest file is deleted first; files outside of the table are kept. A failure, even a wrong
     property, is only logged, because the commit has succeeded.
     """

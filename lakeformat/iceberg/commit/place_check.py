@@ -24,11 +24,11 @@ __all__ = ["is_in_place"]
 
 
 def is_in_place(published: LoadedMetadata, base: LoadedMetadata) -> bool:
-    """Return True if readers find the published file: its base still exists, or later commits
-    followed it.
+    """Return True if readers find the published file.
 
-    Commits delete old files oldest first. So if the base still exists, the published file was not
-    created too late.
+    They do if the file of its base still exists, or if later commits followed it. Commits delete
+    old files oldest first. So if the base still exists, the published file was not created too
+    late.
     """
     storage, root = base.places.storage, base.places.root
     if (there := _content_if_present(storage, base.path)) is not None:

@@ -34,14 +34,17 @@ class MetadataPointer(Protocol):
         ...
 
     def require_writable(self) -> None:
-        """Raise ``UnsupportedError`` if this pointer cannot publish; call it before files are
-        written.
+        """Raise ``UnsupportedError`` if this pointer cannot publish.
+
+        Call it before files are written.
         """
         ...
 
     def turn(self) -> AbstractContextManager[None]:
-        """Return a context that waits for other commits of this machine, so that fewer attempts
-        fail.
+        """Return a context manager for one attempt to commit.
+
+        At its start it waits for other commits of this machine, so that fewer attempts fail. It may
+        do nothing.
         """
         ...
 
@@ -74,7 +77,7 @@ class SentPointer:
         return self._loaded
 
     def require_writable(self) -> None:
-        """Allow data files to be written; the process that commits them checks the table."""
+        """Do nothing: the process that commits the data files checks if the table is writable."""
 
     def turn(self) -> AbstractContextManager[None]:
         """Return a context that does not wait."""

@@ -32,10 +32,9 @@ _USER, _IDENTIFIER = "lake.part-of-user", "lake.part-of-identifier"
 
 
 def earlier_parts(metadata: TableMetadata, branch: str, commit: CommitId | None) -> list[int]:
-    """Return the ids of the snapshots in which earlier attempts of a commit published a part of the
-    work, oldest first.
+    """Return the ids of the snapshots in which earlier attempts published a part, oldest first.
 
-    ``commit=None`` gives an empty list.
+    The attempts had the identity ``commit``. The list is empty if ``commit`` is None.
     """
     head = metadata.references.get(branch)
     if commit is None or head is None:
@@ -73,7 +72,10 @@ class GroupCommits:
     """All groups that ``add`` received, published or not."""
 
     def add(self, made: RewrittenUnit) -> None:
-        """Receive a rewritten group; commit the waiting groups if they are enough for a commit."""
+        """Take the rewritten group ``made``, and commit the waiting groups when they are enough.
+
+        The last groups of the plan wait for ``finish``.
+        """
         self._waiting.append(made)
         self.taken.append(made)
         is_last = len(self.taken) == len(self.plan.units)  # ``finish`` commits the last groups

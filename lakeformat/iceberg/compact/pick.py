@@ -39,8 +39,9 @@ class FileGroup:
 
 
 def file_groups(files: Sequence[PlannedFile], settings: CompactSettings) -> Iterator[FileGroup]:
-    """Yield the due files of one partition in groups; only groups with ``is_chosen`` are
-    rewritten.
+    """Yield the due files of one partition in groups; only groups with ``is_chosen`` are rewritten.
+
+    All files are due if ``settings.rewrite_all`` is set.
     """
     due = [each for each in files if settings.rewrite_all or _is_due(each, settings)]
     for group in _packed(due, settings.max_group_bytes):

@@ -99,7 +99,7 @@ class CompactPlan:
 
     @property
     def other_compactor(self) -> None:
-        """None: compactions by other programs cannot damage this one."""
+        """Always None, because compactions by other programs cannot damage this one."""
 
     @property
     def snapshot_id(self) -> int | None:

@@ -37,8 +37,9 @@ class GroupOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactReport(CompactSummary):
-    """The report of one compaction; its numbers of rows, bytes and files are sums of the compacted
-    groups.
+    """The report of one compaction.
+
+    Its numbers of rows, bytes and files are sums of the compacted groups.
     """
 
     delete_files_removed: int = 0
@@ -109,8 +110,9 @@ class GroupOutcomes:
 
     @property
     def already(self) -> str | None:
-        """The number of groups in ``repeated`` and their snapshot, as text; None if ``completed``
-        is None.
+        """A text with the number of groups in ``repeated`` and the snapshot that has them.
+
+        None if ``completed`` is None.
         """
         if self.completed is None:
             return None

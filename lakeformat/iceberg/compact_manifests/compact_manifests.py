@@ -29,8 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactManifestsReport:
-    """Merge small manifests, with entries sorted by partition, and drop the entries of deleted
-    files.
+    """Merge small manifests, sort their entries by partition, and drop entries of deleted files.
 
     Other writers are not blocked: their commits in the meantime are kept. If a commit replaced
     manifests, the manifests to merge are chosen again. A dry run only chooses them.

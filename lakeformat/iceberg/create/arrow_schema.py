@@ -99,11 +99,10 @@ def _fields(columns: Sequence[pa.Field], ids: Iterator[int], version: int) -> li
 
 
 def new_field(number: int, column: pa.Field, ids: Iterator[int], version: int) -> Field:
-    """Return the field with the id ``number`` for an Arrow field; nested fields get their ids from
-    ``ids``.
+    """Return the field with the id ``number`` for the Arrow field ``column``.
 
-    Raise ``UnsupportedError``, with the name of the field, if the format ``version`` has no such
-    type.
+    Nested fields get their ids from ``ids``. Raise ``UnsupportedError``, with the name of the
+    field, if the format ``version`` has no such type.
     """
     try:
         kind = new_type(column.type, ids, version)
@@ -116,10 +115,9 @@ def new_field(number: int, column: pa.Field, ids: Iterator[int], version: int) -
 
 
 def new_type(arrow: pa.DataType, ids: Iterator[int], version: int) -> Type:
-    """Return the type for an Arrow type; raise ``UnsupportedError`` if the format ``version`` has
-    none.
+    """Return the Iceberg type for the type ``arrow``; nested fields get their ids from ``ids``.
 
-    Nested fields get their ids from ``ids``.
+    Raise ``UnsupportedError`` if the format ``version`` has no such type.
     """
     if pa.types.is_dictionary(arrow):
         return new_type(arrow.value_type, ids, version)

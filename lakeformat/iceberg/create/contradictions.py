@@ -15,9 +15,10 @@ __all__ = ["contradictions"]
 
 
 def contradictions(metadata: TableMetadata, key: Sequence[str], wanted: WantedTable) -> list[str]:
-    """Return the differences between a table and the description of a new one, one text each.
+    """Return each difference between a table and the description ``wanted`` of a new one, as text.
 
-    ``key`` are the key columns of the table.
+    Only options in ``wanted``, and the key and the partition fields if they are not None, are
+    compared. ``key`` are the key columns of the table.
     """
     found = []
     if wanted.primary_key is not None and sorted(wanted.primary_key) != sorted(key):

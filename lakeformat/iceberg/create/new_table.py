@@ -43,8 +43,8 @@ def new_table_metadata(
 ) -> TableMetadata:
     """Return the metadata of a new table without snapshots.
 
-    ``partitioned_by`` lists columns and transforms such as ``day(ts)`` and ``bucket(16, id)``.
-    ``sorted_by`` lists the same, each optionally with ``desc`` or ``nulls last``.
+    ``partitioned_by`` lists columns and transforms such as ``day(ts)`` and ``bucket(16, id)``. In
+    ``sorted_by``, ``desc`` and ``nulls last`` may follow each column or transform.
     ``identifier_fields`` lists the columns whose values identify a row. If neither
     ``format_version`` nor the property ``format-version`` is given, the version is 2. Raise
     ``InvalidRequestError`` for arguments that do not fit the columns, and ``UnsupportedError`` for
@@ -73,8 +73,9 @@ def new_table_metadata(
 
 
 def location_at(storage: Storage, root: str) -> str:
-    """Return the URI of a directory as metadata stores it: for a local path, without percent
-    escapes.
+    """Return the URI of the directory ``root`` in the form in which metadata stores it.
+
+    The URI of a local path has no percent escapes.
     """
     uri = storage.uri(root)
     return unquote(uri) if storage.scheme in _LITERAL else uri

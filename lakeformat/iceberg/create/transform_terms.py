@@ -78,10 +78,10 @@ def new_spec(schema: Schema, terms: Sequence[str]) -> PartitionSpec:
 
 
 def partition_text(text: str) -> str:
-    """Return a partition field as ``IcebergTable.partition_by`` spells it: ``identity(id)`` becomes
-    ``id``.
+    """Return a partition field in the form of ``IcebergTable.partition_by``.
 
-    Raise ``InvalidRequestError`` for an unknown transform.
+    For example, ``identity(id)`` becomes ``id``. Raise ``InvalidRequestError`` for an unknown
+    transform.
     """
     name, transform = _split(text)
     is_plain = transform.kind is TransformKind.IDENTITY

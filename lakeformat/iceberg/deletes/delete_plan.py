@@ -57,11 +57,10 @@ class DeletePlan:
         return (each for each in file.split.deletes if self.with_keys or not each.equality_ids)
 
     def numbers(self) -> dict[str, int]:
-        """Return the sequence number of the new delete files of each partition, by the ``scope`` of
-        its data files.
+        """Return the sequence number of the new delete files of each partition.
 
-        It is the number of the newest replaced delete file, so that the new files apply to the same
-        data files.
+        The key is the ``scope`` of the data files in the partition. The number is that of the
+        newest replaced delete file, so that the new files apply to the same data files.
         """
         found: dict[str, int] = {}
         for file in self.files:

@@ -34,8 +34,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ExpiryRequest:
-    """The arguments of an expiry. If ``older_than`` or ``retain_min`` is None, a table property is
-    used.
+    """The arguments of an expiry.
+
+    If ``older_than`` or ``retain_min`` is None, a table property is used.
     """
 
     older_than: PastTime | None = None

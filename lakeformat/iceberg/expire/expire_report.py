@@ -45,8 +45,9 @@ class IcebergExpireReport(AnyExpireReport):
 
     @property
     def has_work(self) -> bool:
-        """True if snapshots, branches, tags, schemas or partition specs were removed or, in a dry
-        run, would be removed.
+        """True if the expiry removed snapshots, branches, tags, schemas or partition specs.
+
+        In a dry run, True if it would remove some.
         """
         return bool(self.snapshots or self.references or self.schemas or self.partition_specs)
 

@@ -50,8 +50,10 @@ class Selection:
 
 
 def require_gc(metadata: TableMetadata) -> None:
-    """Raise ``UnsupportedError`` if the property ``gc.enabled`` of the table forbids deleting its
-    files.
+    """Raise ``UnsupportedError`` if the property ``gc.enabled`` of the table is false.
+
+    Then files of the table must not be deleted. Raise ``InvalidRequestError`` if the property is
+    neither true nor false.
     """
     if not bool_property(metadata.properties, _GC, default=True):
         raise UnsupportedError(
@@ -71,10 +73,10 @@ def select(
 ) -> Selection:
     """Select the snapshots that ``retention`` does not keep, and those with an id in ``snapshots``.
 
-    Snapshots in ``unread``, which a consumer has not read yet, and those that ``needed`` returns
-    are kept. ``clean_metadata`` also removes old schemas and partition specs that no kept snapshot
-    uses. Raise ``InvalidRequestError`` if a kept branch or tag is at a snapshot in
-    ``snapshots``.
+    An id in ``snapshots`` that does not exist is ignored. Snapshots in ``unread``, which a consumer
+    has not read yet, and those that ``needed`` returns are kept. ``clean_metadata`` also removes
+    old schemas and partition specs that no kept snapshot uses. Raise ``InvalidRequestError`` if a
+    kept branch or tag is at a snapshot in ``snapshots``.
     """
     metadata = loaded.metadata
     overdue = overdue_references(metadata, retention)

@@ -59,8 +59,9 @@ class AppliedDeletes:
 
 
 def apply_deletes(files: FileColumns) -> AppliedDeletes:
-    """Return the data files to which delete files apply, and the delete files without such a data
-    file.
+    """Return the data files to which delete files apply, and the dangling delete files.
+
+    A delete file is dangling if it applies to no data file.
     """
     is_data = files.content == DATA
     dangling = np.zeros(len(is_data), np.bool_)

@@ -68,8 +68,7 @@ def find_reasons(
 
 
 def overdue_share(settings: HealthSettings, snapshots: HistoryFacts) -> float:
-    """Return the number of snapshots that should have expired, divided by the number of all
-    snapshots.
+    """Return the share of snapshots that should have expired, from 0 to 1.
 
     Return 0 if at most 10 snapshots, or at most a third of all snapshots, should have expired.
     Return 0 also if the property ``gc.enabled`` forbids expiry.

@@ -40,7 +40,10 @@ def maintain(handle: TableHandle, consumers: Consumers, request: MaintainRequest
 def maintain_by_steps(
     subject: M, of_table: Mapping[str, Step[M]], request: MaintainRequest
 ) -> MaintainReport:
-    """Run the steps ``of_table`` in order, as ``maintain`` does."""
+    """Maintain ``subject`` as ``maintain`` does, with the steps of its kind of table.
+
+    ``of_table`` has the function of each step, by the name of the step.
+    """
     request.check(subject.environment.now_millis())
     if not request.dry_run:
         subject.require_writable()

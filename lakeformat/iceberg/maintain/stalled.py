@@ -27,8 +27,9 @@ class Consumers(Protocol):
         """Return every consumer with its progress."""
 
     def expire(self, older_than: PastTime, *, dry_run: bool) -> Sequence[ConsumerState]:
-        """Delete the consumers without progress since a time, and return them; a dry run only
-        returns them.
+        """Delete the consumers without progress since ``older_than``, and return them.
+
+        A dry run only returns them.
         """
 
     def unread(self, without: Collection[ConsumerState] = ()) -> set[int]:
@@ -45,11 +46,12 @@ def find_stalled(
     steps: Sequence[StepReport],
     request: MaintainRequest,
 ) -> dict[str, Reason]:
-    """Return the problem of each consumer that made no progress for a day and has commits left to
-    read; the key is the text ``consumer '<id>'``.
+    """Return the problem of each stalled consumer; the key is the text ``consumer '<id>'``.
 
-    If the expiry kept no snapshot for consumers, the result is empty. ``argument`` is the table in
-    commands. In a dry run, consumers that would be deleted are left out.
+    A consumer is stalled if it made no progress for a day, and has commits left to read. Left out
+    are consumers whose next snapshot has expired and, in a dry run, consumers that would be
+    deleted. If the expiry kept no snapshot for consumers, the result is empty. ``argument`` is the
+    table in commands.
     """
     held = sum(each.report.held for each in steps if isinstance(each.report, IcebergExpireReport))
     if not held:

@@ -138,7 +138,8 @@ def expire_step(
 ) -> StepReport:
     """Delete consumers as requested, and call ``expire`` with them; return the report of the step.
 
-    If ``refusal`` is not None, ``expire`` is not called, and the report has it as the reason.
+    A dry run deletes none, but calls ``expire`` with those that it would delete. If ``refusal`` is
+    not None, ``expire`` is not called, and the reason in the report ends with ``refusal``.
     """
     expired: list[ConsumerState] = []
     if request.expire_consumers is not None:

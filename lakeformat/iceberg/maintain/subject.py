@@ -63,19 +63,17 @@ class Maintained(ABC):
         """
 
     def stalled(self, steps: Sequence[StepReport], request: MaintainRequest) -> dict[str, Reason]:
-        """Return the problem of each consumer that keeps snapshots and makes no progress; the key
-        is the text ``consumer '<id>'``.
-        """
+        """Return the problem of each stalled consumer, as ``find_stalled`` does."""
         now_millis = self.environment.now_millis()
         return find_stalled(self.consumers, self.argument, now_millis, steps, request)
 
     def note(
         self, health: IcebergHealthReport | None, steps: Sequence[StepReport], *, dry_run: bool
     ) -> str | None:
-        """Return a sentence about the files that only older snapshots need, and the settings that
-        keep them.
+        """Return a sentence about files that only older snapshots need; None if there are none.
 
-        Return None if there are no such files.
+        It names the settings and references that keep these snapshots, and the command that deletes
+        the files after the snapshots have expired.
         """
         storage = None if health is None else health.storage
         what = files_for_time_travel(storage, steps, dry_run=dry_run)

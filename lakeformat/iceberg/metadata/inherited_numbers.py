@@ -53,8 +53,9 @@ def inherited(
 def with_inherited(
     entries: pa.Table, manifests: Sequence[Mapping[str, Any]], counts: Sequence[int]
 ) -> pa.Table:
-    """Return the entries with inherited numbers filled in; arguments and errors as for
-    ``inherited``.
+    """Return the entries with inherited numbers filled in.
+
+    Arguments and errors are those of ``inherited``.
     """
     for name, column in inherited(entries, manifests, counts).items():
         place = entries.schema.get_field_index(name)

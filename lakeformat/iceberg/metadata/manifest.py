@@ -156,8 +156,9 @@ def read_each(
 
 
 def live_entries(entries: pa.Table) -> pa.Table:
-    """Return the entries of the files that are in the snapshot, without entries of deleted
-    files.
+    """Return the entries of the files that are in the snapshot.
+
+    Entries with the status DELETED are left out.
     """
     is_live = pc.not_equal(entries.column("status"), DELETED)
     return entries if pc.all(is_live).as_py() else entries.filter(is_live)

@@ -68,7 +68,7 @@ class ManifestWriter:
         }
 
     def encode(self, entries: pa.Table) -> bytes:
-        """Return the bytes of a manifest with these entries; there may be none."""
+        """Return the bytes of a manifest with ``entries``, which may be empty."""
         columns = {
             name: _whole(entries.column(name)) for name in entries.column_names if name != "spec_id"
         }
@@ -76,8 +76,9 @@ class ManifestWriter:
         return _avro_file(self._schema, columns, len(entries), self._header)
 
     def describe(self, path: str, length: int, entries: pa.Table, snapshot: Snapshot) -> pa.Table:
-        """Return the manifest as a row of the manifest list of ``snapshot``; ``length`` is the size
-        of the manifest in bytes.
+        """Return the manifest at ``path`` as a row of the manifest list of ``snapshot``.
+
+        ``length`` is the size of the manifest in bytes, and ``entries`` are its entries.
         """
         number = snapshot.sequence_number
         is_live = pc.not_equal(entries.column("status"), DELETED)
@@ -97,9 +98,7 @@ class ManifestWriter:
 
 
 def entry_counts(entries: pa.Table) -> dict[str, int]:
-    """Return the numbers of files and rows that the manifest list stores for a manifest with these
-    entries.
-    """
+    """Return the counts of files and rows in ``entries``, as a manifest list stores them."""
     counts: dict[str, int] = {}
     for kind, value in _KINDS.items():
         has_status = pc.equal(entries.column("status"), value)

@@ -107,8 +107,9 @@ def decode_metadata(content: bytes, uri: str) -> TableMetadata:
 
 
 def version_of(path: str) -> int | None:
-    """Return N of a file ``v<N>.metadata.json``; None for any other name, such as that of a
-    catalog's file.
+    """Return N of a file ``v<N>.metadata.json``; None for any other name.
+
+    None is also returned for the metadata file of a catalog.
     """
     found = _NAME.fullmatch(path.rpartition("/")[2])
     return None if found is None or found[1] is None else int(found[1])
@@ -124,8 +125,9 @@ def find_version(storage: Storage, root: str, number: int) -> str | None:
 
 
 def number_of(path: str) -> int | None:
-    """Return N of a file ``v<N>.metadata.json`` or ``<N>-<uuid>.metadata.json``; None for any other
-    name.
+    """Return N of a file ``v<N>.metadata.json`` or ``<N>-<uuid>.metadata.json``.
+
+    Return None for any other name.
     """
     found = _numbered(path.rpartition("/")[2])
     return None if found is None else found.number

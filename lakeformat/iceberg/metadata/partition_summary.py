@@ -15,8 +15,9 @@ __all__ = ["least_and_most", "partition_summaries"]
 
 
 def partition_summaries(partitions: pa.StructArray) -> list[dict[str, Any]]:
-    """Return a summary of each partition field: flags for nulls and NaN, and the bounds of all
-    other values.
+    """Return a summary of each partition field: flags for nulls and NaN, and bounds.
+
+    The bounds are those of all values that are neither null nor NaN.
     """
     return [_summary(values) for values in struct_children(partitions)]
 

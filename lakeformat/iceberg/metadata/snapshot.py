@@ -61,8 +61,7 @@ class Snapshot:
         return self.summary.get("operation")
 
     def count(self, name: str) -> int:
-        """Return a count of the summary, such as ``added-records``; 0 if the summary does not have
-        it.
+        """Return a count of the summary, such as ``added-records``; 0 if the summary lacks it.
 
         Raise ``CorruptTableError`` if it is not a whole number of at most 19 digits.
         """

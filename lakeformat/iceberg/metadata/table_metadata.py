@@ -90,10 +90,10 @@ class TableMetadata:
         return self._named("schema", schema_id, {each.schema_id: each for each in self.schemas})
 
     def schema_at(self, snapshot: Snapshot) -> Schema:
-        """Return the schema with which a snapshot was written, or the current schema if that is not
-        stored.
+        """Return the schema with which a snapshot was written.
 
-        Raise ``CorruptTableError`` if the schema does not exist.
+        Return the current schema if the snapshot does not name its schema. Raise
+        ``CorruptTableError`` if the schema does not exist.
         """
         if snapshot.schema_id is None:
             return self.schema
@@ -120,15 +120,14 @@ class TableMetadata:
         return self.snapshot(self.current_snapshot_id)
 
     def snapshot(self, snapshot_id: int) -> Snapshot | None:
-        """Return the snapshot with an id; None if it does not exist, for example after its
-        expiry.
-        """
+        """Return the snapshot with an id; None if it does not exist, for example after expiry."""
         return next((each for each in self.snapshots if each.snapshot_id == snapshot_id), None)
 
     def ancestry(self, snapshot_id: int | None) -> Iterator[Snapshot]:
         """Yield a snapshot and its ancestors, newest first, as far as they have not expired.
 
-        Raise ``CorruptTableError`` if a snapshot is its own ancestor.
+        Yield nothing if ``snapshot_id`` is None. Raise ``CorruptTableError`` if a snapshot is its
+        own ancestor.
         """
         by_id = {each.snapshot_id: each for each in self.snapshots}
         seen: set[int] = set()

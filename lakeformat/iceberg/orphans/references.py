@@ -29,8 +29,9 @@ __all__ = ["References"]
 
 @dataclass(slots=True)
 class References:
-    """The files that metadata and staged results refer to; ``catch_up`` adds those of later
-    commits.
+    """The files that metadata and staged results refer to.
+
+    ``catch_up`` adds those of later commits.
     """
 
     handle: TableHandle
@@ -49,11 +50,11 @@ class References:
 
     @classmethod
     def of(cls, handle: TableHandle) -> References:
-        """Collect the files that the current metadata, the metadata files in its log and staged
-        results refer to.
+        """Collect the files that the table needs, from its metadata and its staged results.
 
-        Raise ``CorruptTableError`` if one of these metadata files, or a manifest list or manifest
-        of the current metadata, is damaged.
+        These are the files to which the current metadata, the metadata files in its log and staged
+        results refer. Raise ``CorruptTableError`` if one of these metadata files, or a manifest
+        list or manifest of the current metadata, is damaged.
         """
         found = cls(handle, handle.load())
         found._add_staged()
@@ -84,15 +85,15 @@ class References:
         return _plain(path) in self._paths
 
     def has_outside(self, address: str) -> bool:
-        """Return True if metadata refers to the file at the URI ``address``, outside of the table's
-        directory.
-        """
+        """Return True if metadata refers to ``address``, the URI of a file outside of the table."""
         segments = location_of(address, is_literal=False).segments
         return segments in self._outside.get(segments[-1], ())
 
     def keep_metadata_file(self, path: str, *, may_become_current: bool) -> None:
-        """Add a metadata file outside of the log, and the files that it refers to, if another table
-        wrote it or if it may become current.
+        """Add the metadata file at ``path`` and the files that it refers to, if they may be needed.
+
+        They are needed if another table wrote the metadata file, or if it may become current. Of a
+        file that cannot be read, only ``path`` is added, and only with ``may_become_current``.
         """
         storage, mine = self.current.places.storage, self.current.metadata.table_uuid
         try:

@@ -65,10 +65,11 @@ class OrphanOptions:
             raise InvalidRequestError(f"max_share must be above 0 and at most 1, got {share!r}")
 
     def floor(self, now_millis: int) -> AgeFloor:
-        """Return the age limit: ``older_than``, or else the earlier of three days ago and 5 minutes
-        before ``running_since``.
+        """Return the age limit: files that changed at this time or later are kept.
 
-        Raise ``InvalidRequestError`` for a limit that needs ``allow_younger=True``.
+        It is ``older_than``. If that is None, it is the earlier of three days ago and 5 minutes
+        before ``running_since``. Raise ``InvalidRequestError`` for a limit that needs
+        ``allow_younger=True``.
         """
         found = find_floor(
             now_millis,
@@ -98,7 +99,7 @@ class OrphanSearch:
     unknown: int = 0
 
     def is_needed(self, file: FileInfo) -> bool:
-        """Return True if one of the tables refers to a file."""
+        """Return True if the table, or one of the tables in ``beside``, refers to ``file``."""
         if self.references.has(file.path):
             return True
         uri = self.references.current.places.storage.uri(file.path)
@@ -141,7 +142,7 @@ def find_orphans(
     Raise ``InvalidRequestError`` for an age limit that needs ``allow_younger=True``, and if an
     unreferenced file may be one that the metadata names at another address. Unless it is a dry run,
     raise it also if ``max_share`` does not allow the removal. Raise ``UnsupportedError`` if the
-    property ``gc.enabled`` is false.
+    property ``gc.enabled`` is false or, unless it is a dry run, if the table is read-only.
     """
     before = handle.load()
     require_gc(before.metadata)
@@ -162,7 +163,11 @@ def find_orphans(
 def delete_orphans(
     search: OrphanSearch, *, dry_run: bool, on_progress: OnRemoval | None = None
 ) -> OrphanReport:
-    """Remove the orphan files of a search, unless a commit refers to them in the meantime."""
+    """Delete the orphan files of ``search``, except those to which a commit refers meanwhile.
+
+    A dry run deletes nothing. Raise ``InvalidRequestError`` if a later commit names one of the
+    files at another address; some files may then be deleted already.
+    """
     deleter = Deleter(dry_run=dry_run, on_progress=on_progress)
     orphans = search.orphans
     for start in range(0, len(orphans), _AT_A_TIME):

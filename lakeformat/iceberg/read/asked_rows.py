@@ -96,7 +96,7 @@ def asked_rows(
     partitions: Partitions | None,
     keys: Sequence[str] | None,
 ) -> AskedRows:
-    """Check the request of a reader against the current columns of the table.
+    """Return the request of a reader, checked against the current columns of the table.
 
     Raise ``InvalidRequestError`` for a column, condition or key that does not fit the table.
     """

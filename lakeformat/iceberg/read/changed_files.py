@@ -53,8 +53,9 @@ class ChangedFile:
 def changed_files(
     before: TableState, after: TableState, conditions: Conjunction = ()
 ) -> list[ChangedFile]:
-    """Return the changed data files that may have rows for the conditions; files of the earlier
-    snapshot first.
+    """Return the changed data files that may have rows for the conditions.
+
+    Files of the earlier snapshot come first.
     """
     mine, theirs = _manifests(before), _manifests(after)
     has_new_deletes = _has_new_deletes(mine, theirs)

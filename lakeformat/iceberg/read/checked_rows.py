@@ -44,10 +44,10 @@ def check_rows(
     executor: Executor | None,
     staged: StagedRows | None = None,
 ) -> CheckReport:
-    """Check the rows of a snapshot, or the staged rows; rows that do not meet ``where`` are left
-    out.
+    """Check the rows of a snapshot, or the ``staged`` rows, and return the report.
 
-    Raise ``InvalidRequestError`` for a column that does not exist.
+    Rows that do not meet ``where`` are left out. Raise ``InvalidRequestError`` for a column that
+    does not exist.
     """
     asked = row_filter(state.metadata, state.schema, where, None)
     fields = condition_fields(state.schema)

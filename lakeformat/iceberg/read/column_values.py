@@ -144,10 +144,9 @@ def _stored_as(array: pa.Array, wanted: Type) -> PhysicalTypeError:
 
 
 def value_from_json(value: Any, kind: Type) -> pa.Array:
-    """Return an array of length one with a value that the table metadata stores as JSON; None is
-    null.
+    """Return an array of length one with a value that table metadata stores as JSON.
 
-    Raise ``UnsupportedError`` for a map.
+    For None, the array has a null. Raise ``UnsupportedError`` for a map.
     """
     arrow_type = to_arrow_type(kind)
     if value is None:

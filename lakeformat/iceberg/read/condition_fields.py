@@ -74,7 +74,7 @@ def columns_with(schema: Schema, names: Collection[str]) -> list[Field]:
 
 
 def condition_type(kind: Type) -> DataType:
-    """Return the type in which a condition compares values of an Iceberg type."""
+    """Return the type with which a condition compares values of the Iceberg type ``kind``."""
     match kind:
         case PrimitiveType(name="decimal"):
             return atomic(TypeName.DECIMAL, kind.precision, kind.scale)

@@ -69,9 +69,7 @@ class _DeletesBySequence:
 
 @dataclass(slots=True)
 class DeleteIndex:
-    """The delete files of a snapshot, indexed by the data files or partitions to which they
-    apply.
-    """
+    """The delete files of a snapshot, found by the data files or partitions to which they apply."""
 
     fields: Mapping[int, Field]
     """All columns of the table, to decode the bounds of keys."""

@@ -70,8 +70,10 @@ class EqualityDeletes:
     def deleted(
         self, rows: pa.RecordBatch, places: Mapping[int, int], sequence_number: int
     ) -> Mask:
-        """Return a mask of the deleted rows; ``places`` has the index of each column by
-        field id.
+        """Return a mask of ``rows``, which is True for the rows that these keys delete.
+
+        ``places`` has the index of each column of ``rows`` by field id. ``sequence_number`` is that
+        of the data file.
         """
         # If the scan reads an older schema, its columns may have an earlier type.
         columns = [
@@ -108,8 +110,9 @@ class DeletedRows:
     parallel."""
 
     def expect(self, splits: Iterable[FileSplit]) -> None:
-        """Register the equality deletes of these splits, so that those of one scope are read
-        together.
+        """Register the equality deletes of ``splits``.
+
+        So all equality deletes of one scope are read together.
         """
         listed = (each for split in splits for each in split.deletes if each.equality_ids)
         with self._lock:

@@ -39,14 +39,15 @@ class EntryColumns:
 
 
 def partition_columns(entries: pa.Table) -> list[pa.Array]:
-    """Return the values of each partition field as columns."""
+    """Return the partition values of ``entries``, as one array for each partition field."""
     partition = entries.column("partition").combine_chunks()
     return struct_children(partition)
 
 
 def scopes(entries: pa.Table) -> list[str]:
-    """Return a text for each entry; only entries of the same spec and partition have equal
-    texts.
+    """Return a text for each entry that identifies its partition spec and its partition.
+
+    Only entries of the same spec and partition have equal texts.
     """
     columns = [column.to_pylist() for column in partition_columns(entries)]
     specs = entries.column("spec_id").to_pylist()

@@ -51,8 +51,9 @@ class EqualityKeys:
     """
 
     def __init__(self, columns: Sequence[pa.Array], sequence_numbers: _Positions) -> None:
-        """Build the index from the columns of all keys; each key has a sequence number of 0 or
-        more.
+        """Build the index from the columns of all keys.
+
+        ``sequence_numbers`` has a number of 0 or more for each key.
         """
         keys = [_comparable(column) for column in columns]
         self._spread: _Spread | None = None
@@ -97,8 +98,9 @@ class EqualityKeys:
         return found
 
     def matches(self, columns: Sequence[pa.Array]) -> tuple[_Positions, _Positions]:
-        """Return the positions of the rows that equal a key, and for each row the sequence number
-        of its key.
+        """Return the positions of the rows that equal a key, and the numbers of these keys.
+
+        The second array has the sequence number of the key for each position in the first one.
         """
         rows = [_comparable(column) for column in columns]
         if self._is_exact:

@@ -72,9 +72,7 @@ _FIRST_WITH_LINEAGE = 3
 
 
 def lineage_of(metadata: TableMetadata) -> tuple[Field, ...]:
-    """Return the columns of row lineage that a scan of the table can name; empty before version
-    3.
-    """
+    """Return the columns of row lineage that a scan can name; empty before version 3."""
     return LINEAGE if metadata.format_version >= _FIRST_WITH_LINEAGE else ()
 
 
@@ -123,9 +121,7 @@ class _Chosen:
 
 @dataclass(frozen=True, slots=True)
 class RowGroupPruning:
-    """Skips row groups of Parquet files by conditions, and counts row groups for the report of a
-    scan.
-    """
+    """Skips row groups of Parquet files by conditions, and counts row groups for a report."""
 
     conditions: Conjunction
     fields: Sequence[DataField]
@@ -133,9 +129,7 @@ class RowGroupPruning:
     report: ScanReport
 
     def count(self, groups: int, size_bytes: int) -> None:
-        """Count a file of ``groups`` row groups and ``size_bytes`` bytes, all of which were
-        read.
-        """
+        """Count a completely read file of ``groups`` row groups and ``size_bytes`` bytes."""
         self.report.picked(groups, groups, size_bytes)
 
     def picker(self, columns: Mapping[int, StoredField]) -> PickGroups:

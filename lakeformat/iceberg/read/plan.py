@@ -131,10 +131,9 @@ def plan_deletes(state: TableState) -> tuple[pa.Table, ...]:
 def plan_added_files(
     state: TableState, snapshots: Sequence[Snapshot], conditions: Conjunction = ()
 ) -> FilePlan:
-    """Plan the data files that these snapshots added, if they may have rows that meet all
-    conditions.
+    """Plan the data files that ``snapshots`` added and that may have matching rows.
 
-    Delete files are ignored, also those of the same snapshots.
+    Such rows meet all ``conditions``. Delete files are ignored, also those of the same snapshots.
     """
     if not snapshots:
         return FilePlan()

@@ -132,8 +132,9 @@ class Scan(Results):
         yield from limited(self._read(split, self._fields), self._limit)
 
     def expect(self, splits: Iterable[FileSplit]) -> None:
-        """Register splits that will be read, so that the equality deletes of one partition are read
-        together.
+        """Register splits that will be read.
+
+        So the equality deletes of one partition are read together.
         """
         self._deleted.expect(splits)
 
@@ -150,9 +151,7 @@ class Scan(Results):
             yield batch.column(0).to_numpy()
 
     def deleted_positions(self, split: FileSplit) -> DeletionVector | None:
-        """Return the positions of the rows of a split that are deleted by position; None if no row
-        is.
-        """
+        """Return the positions of a split's rows that are deleted by position; None if none are."""
         return self._deleted.vector(split)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
@@ -174,8 +173,9 @@ class Scan(Results):
         return total_up_to(self._limit, map(self._count, self.splits()))
 
     def known_count(self, split: FileSplit) -> int | None:
-        """Return the number of rows of a split without reading its data file; None if the data file
-        must be read.
+        """Return the number of rows of a split without reading its data file.
+
+        Return None if the data file must be read.
         """
         count = split.file.record_count
         if count is None or self._filters or any(each.equality_ids for each in split.deletes):

@@ -41,8 +41,9 @@ _NUMBERS: dict[str, tuple[tuple[str, int], ...]] = {
 
 
 def single_values(encoded: pa.Array, kind: PrimitiveType) -> pa.Array:
-    """Return an array of the type ``kind`` from binary values; null for a value that cannot be
-    decoded.
+    """Return an array of the type ``kind`` from binary values.
+
+    A value that cannot be decoded becomes null.
     """
     wanted = to_arrow_type(kind)
     if kind.name in _NUMBERS:
@@ -63,7 +64,7 @@ def bounds_of(lower: pa.Array, upper: pa.Array, kind: PrimitiveType) -> tuple[pa
     """Return lower and upper bounds that are valid in the order in which values are compared.
 
     Iceberg's Java library before 1.11 compared UUIDs as two signed numbers. So bounds of UUIDs are
-    used only if both have the same sign, and only their first half.
+    null unless both have the same sign, and only their first half is used.
     """
     least, most = single_values(lower, kind), single_values(upper, kind)
     if kind.name != "uuid":

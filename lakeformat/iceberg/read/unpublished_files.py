@@ -29,8 +29,10 @@ class UnpublishedFiles:
     def of(
         cls, metadata: TableMetadata, entries: Sequence[pa.Table], removed: Set[str]
     ) -> UnpublishedFiles:
-        """Return the files with the sequence number of the next commit, so that no delete applies
-        to them.
+        """Return the files of ``entries``, with the sequence number of the next commit.
+
+        So no delete applies to them. ``removed`` has the URIs of the files that the commit will
+        remove.
         """
         number = next_sequence_number(metadata)
         return cls(tuple(_numbered(each, number) for each in entries if each.num_rows), removed)

@@ -120,10 +120,10 @@ def _with_uuids(part: Predicate, schema: Schema) -> Predicate:
 
 
 def uuid_bytes(schema: Schema, column: str, value: Any) -> Any:
-    """Return the bytes of a UUID, given as text or ``uuid.UUID``, if the column is a UUID; else
-    ``value``.
+    """Return the bytes of the UUID ``value``, a str or ``uuid.UUID``, if the column is a UUID.
 
-    Raise ``InvalidRequestError`` for a text that is not a UUID.
+    Return any other value unchanged, and any value of another column. Raise ``InvalidRequestError``
+    for a str that is not a UUID.
     """
     field = schema.named(column)
     if field is None or field.type != _UUID:

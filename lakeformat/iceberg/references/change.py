@@ -73,7 +73,10 @@ Plan = Callable[[LoadedMetadata], ReferenceChange]
 
 
 def publish(handle: TableHandle, plan: Plan, *, dry_run: bool) -> ReferenceChange:
-    """Apply a change to the newest metadata and publish the result; a dry run publishes nothing."""
+    """Publish the change that ``plan`` makes to the newest metadata, and return the change.
+
+    A dry run publishes nothing.
+    """
     if dry_run:
         return plan(handle.load())
     made: list[ReferenceChange] = []
@@ -97,11 +100,12 @@ def create_reference(
     *,
     exist_ok: bool,
 ) -> Plan:
-    """Return a change that creates a branch or tag; with ``exist_ok`` an existing one of this kind
-    is kept.
+    """Return a change that creates a branch or tag of the ``kind``.
 
-    Otherwise the change raises ``AlreadyExistsError`` if the name exists. Raise
-    ``InvalidRequestError`` for an empty name and for ``main``.
+    The change raises ``AlreadyExistsError`` if the name exists. With ``exist_ok`` it keeps an
+    existing branch or tag of this kind, and raises the error only for one of the other kind. The
+    change raises ``NotFoundError`` if the snapshot does not exist. Raise ``InvalidRequestError``
+    for an empty name and for ``main``.
     """
     _check_name(kind, name)
 
@@ -140,8 +144,9 @@ def replace_reference(
 def rename_reference(handle: TableHandle, kind: str, name: str, new_name: str) -> Plan:
     """Return a change that renames a branch or tag.
 
-    The change raises ``NotFoundError`` if ``name`` does not exist, and ``AlreadyExistsError`` if
-    ``new_name`` exists. Raise ``InvalidRequestError`` if ``new_name`` is empty or ``main``.
+    The change raises ``NotFoundError`` if ``name`` does not exist, ``AlreadyExistsError`` if
+    ``new_name`` exists, and ``InvalidRequestError`` if ``name`` is ``main``. Raise
+    ``InvalidRequestError`` if ``new_name`` is empty or ``main``.
     """
     _check_name(kind, new_name)
 

@@ -21,10 +21,10 @@ __all__ = ["delete_chosen", "delete_references"]
 def delete_references(
     handle: TableHandle, kind: str, names: Sequence[str], *, missing_ok: bool, dry_run: bool
 ) -> DeletionReport:
-    """Delete branches or tags in one commit; raise ``InvalidRequestError`` if no name is given.
+    """Delete branches or tags of the ``kind`` in one commit.
 
-    Raise ``NotFoundError`` if one of them does not exist; with ``missing_ok`` only if the name
-    belongs to the other kind.
+    Raise ``InvalidRequestError`` for ``main``, or if ``names`` is empty. Raise ``NotFoundError`` if
+    one of the names does not exist; with ``missing_ok`` only if it belongs to the other kind.
     """
     if not names:
         raise InvalidRequestError(f"no {kind} is given: name at least one to delete")
@@ -44,10 +44,10 @@ def delete_chosen(
     none: str,
     dry_run: bool,
 ) -> DeletionReport:
-    """Delete the branches or tags that ``choose`` selects in the newest metadata, and report their
-    names.
+    """Delete the branches or tags that ``choose`` selects in the newest metadata.
 
-    ``why`` is appended to the reason in the report. ``none`` is the reason if nothing is selected.
+    The report has their names. ``why`` is appended to the reason in the report. ``none`` is the
+    reason if nothing is selected.
     """
     found: list[str] = []
 

@@ -71,7 +71,7 @@ class ChangedUnit:
 
 
 def units_of(files: Sequence[FileToChange], most_bytes: int) -> list[ChangeUnit]:
-    """Divide files into units of one partition and of about ``most_bytes``."""
+    """Divide ``files`` into units, each of one partition and of about ``most_bytes`` bytes."""
     units: list[list[FileToChange]] = []
     last: dict[str, tuple[list[FileToChange], int]] = {}
     for file in files:
@@ -98,8 +98,9 @@ class UnitWork:
     is_dry_run: bool
 
     def __call__(self, unit: ChangeUnit) -> ChangedUnit:
-        """Change the rows of a unit; a dry run writes no file, and after any exception no new file
-        is left.
+        """Change the rows of a unit, and return the result for the commit.
+
+        A dry run writes no file. After any exception no new file is left.
         """
         found = [each for each in map(self.find, unit.files) if each.positions.cardinality]
         is_moved = [each.is_whole or self.method is Method.REWRITE for each in found]

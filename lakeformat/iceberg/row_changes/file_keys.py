@@ -78,8 +78,9 @@ class FileKeys:
         return And(tuple(each.condition() for each in values))
 
     def parts(self) -> Iterator[EqualityKeys]:
-        """Yield the keys in parts that fit into memory; a single part is cached for the next
-        call.
+        """Yield the keys in parts that fit into memory.
+
+        If there is only one part, it is cached for the next call.
         """
         for number, splits in enumerate(self._parts):
             last = self._last

@@ -53,8 +53,9 @@ class GivenChanges:
         return conformed(schema, self.stored)
 
     def keys(self, schema: Schema, fields: Sequence[Field], rows: pa.Table) -> pa.Table:
-        """Return the keys of the rows to store, then the keys to delete; ``rows`` is the result of
-        ``rows()``.
+        """Return the keys of the rows to store, then the keys to delete.
+
+        ``rows`` is the result of ``rows()``.
         """
         stored = rows.select([each.name for each in fields])
         return pa.concat_tables([stored, keys_of(schema, fields, self.deleted)])
@@ -63,7 +64,7 @@ class GivenChanges:
 def given_changes(
     schema: Schema, data: Any, fields: Sequence[Field], kinds: Any = None
 ) -> GivenChanges:
-    """Read all given rows.
+    """Return the rows of ``data`` as changes: rows to store, and rows with keys to delete.
 
     Without ``kinds`` every row is stored. With ``kinds`` only the last change of each key is used;
     raise ``InvalidRequestError`` for unknown kinds, or if a key is null.
@@ -106,8 +107,9 @@ def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[NumberedRows]:
 
 
 def with_kinds(schema: Schema, data: Any, kinds: Any) -> Iterator[tuple[NumberedRows, Kinds]]:
-    """Yield the rows without their kinds, and the kinds; raise ``InvalidRequestError`` for unknown
-    kinds.
+    """Yield batches of the rows without their kinds, each with its kinds.
+
+    Raise ``InvalidRequestError`` for unknown kinds.
     """
     reader = GivenKinds([each.name for each in schema.fields], kinds)
     for given, numbers in _numbered(to_batches(data)):

@@ -41,8 +41,7 @@ class GivenKeys:
         return len(self.keys)
 
     def rows_of(self, stored: pa.RecordBatch) -> Positions:
-        """Return for each stored row the number of the given row with the same key; -1 if there is
-        none.
+        """Return, for each stored row, the number of the given row with the same key; -1 if none.
 
         The first columns of ``stored`` must be the key columns.
         """
@@ -83,8 +82,9 @@ def key_fields(schema: Schema, names: Sequence[str] | None) -> tuple[Field, ...]
 
 
 def given_keys(rows: pa.Table, fields: Sequence[Field]) -> GivenKeys:
-    """Return the keys of rows; raise ``InvalidRequestError`` if a key is null, or if two rows have
-    the same key.
+    """Return the indexed keys of ``rows``.
+
+    Raise ``InvalidRequestError`` if a key is null, or if two rows have the same key.
     """
     columns = key_columns(rows, fields)
     own = np.arange(len(rows), dtype=np.int64)

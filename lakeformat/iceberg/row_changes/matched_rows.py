@@ -115,8 +115,9 @@ def plan_matches(
 
 
 def matched_rows(scan: Scan, file: FileToChange) -> MatchedFile:
-    """Read a file; return the positions of the live rows that the scan selects, and of the deleted
-    rows.
+    """Read a file; return it with the positions of the live rows that ``scan`` selects.
+
+    The result also has the positions of rows that are already deleted by position.
     """
     positions = DeletionVector.of_parts(scan.positions(file.split))
     return MatchedFile(file, positions, scan.deleted_positions(file.split))

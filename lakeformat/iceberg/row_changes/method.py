@@ -17,9 +17,9 @@ _WITH_DELETES, _WITH_VECTORS = 2, 3
 def method_of(metadata: TableMetadata, operation: str) -> Method:
     """Return the method for an operation: ``delete``, ``update`` or ``merge``.
 
-    Version 2 deletes rows by position, and version 3 by vector, unless ``write.<operation>.mode``
-    is ``copy-on-write``. In version 1 files are always rewritten. Raise ``InvalidRequestError`` for
-    an unknown mode.
+    Files are rewritten in version 1, and if ``write.<operation>.mode`` is ``copy-on-write``.
+    Without this mode, version 2 deletes rows by position, and version 3 by vector. Raise
+    ``InvalidRequestError`` for an unknown mode.
     """
     mode = word_property(metadata.properties, f"write.{operation}.mode", _MERGE, _COPY)
     if mode == _COPY or metadata.format_version < _WITH_DELETES:
