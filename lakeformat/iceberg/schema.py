@@ -71,11 +71,10 @@ class Schema:
 
 
 def schema_from_json(written: Mapping[str, Any]) -> Schema:
-    """Parse a schema from table metadata; a schema without an id, which version 1 allows, gets the
-    id 0.
+    """Parse a schema from table metadata.
 
-    Raise ``KeyError`` for a missing member, ``ValueError`` for a wrong value, and
-    ``UnsupportedError`` for an unknown type.
+    A schema without an id, which version 1 allows, gets the id 0. Raise ``KeyError`` for a missing
+    member, ``ValueError`` for a wrong value, and ``UnsupportedError`` for an unknown type.
     """
     fields = struct_from_json(written).fields
     schema_id = require_int(written, "schema-id") if "schema-id" in written else 0
@@ -106,8 +105,9 @@ def _require_once(schema_id: int, what: str, given: Sequence[int] | Sequence[str
 
 
 def named_fields(kind: Type, prefix: str = "") -> Iterator[tuple[str, Field]]:
-    """Yield all fields inside of a type with their dotted names; a field precedes the fields inside
-    of it.
+    """Yield all fields inside of a type with their dotted names.
+
+    A struct, list or map precedes the fields inside of it.
     """
     for field in inner_fields(kind):
         name = f"{prefix}{field.name}"

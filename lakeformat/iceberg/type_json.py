@@ -165,8 +165,10 @@ def require_int(members: Mapping[str, Any], key: str) -> int:
 
 
 def require_text(members: Mapping[str, Any], key: str) -> str:
-    """Return the member ``key``; raise ``KeyError`` if it is missing and ``ValueError`` unless it
-    is a str.
+    """Return the member ``key``.
+
+    Raise ``KeyError`` if it is missing, and ``ValueError`` unless it is a str without lone
+    surrogates.
     """
     value = members[key]
     if not isinstance(value, str):

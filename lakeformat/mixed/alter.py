@@ -52,7 +52,7 @@ class _AlteredMeanwhile(Exception):
 
 
 def alter_pair(pair: StorePair, alteration: Alteration) -> None:
-    """Make all changes in both stores, or none if one of them is refused.
+    """Make all changes of ``alteration`` in both stores, or none if one of them is refused.
 
     A repeated call completes an alteration that was interrupted between the two commits. Raise
     ``InvalidRequestError`` for a column or property that cannot be changed, and

@@ -45,7 +45,7 @@ def remove_mixed_orphans(
     dry_run: bool,
     on_progress: OnRemoval | None = None,
 ) -> OrphanReport:
-    """Find the orphan files of both stores, and remove them unless it is a dry run."""
+    """Remove the orphan files of both stores, and return one report; a dry run only lists them."""
     pair.load()  # half a pair is refused
     change = replace(pair.base, pointer=pair.change)
     searches = [

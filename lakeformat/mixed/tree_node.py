@@ -65,7 +65,7 @@ class TreeNode:
         return self.mask >= other.mask and self.index & other.mask == other.index
 
     def may_share_keys(self, other: TreeNode) -> bool:
-        """Return True if one of the nodes is inside of the other."""
+        """Return True if both nodes are equal, or one is inside of the other."""
         return self.is_inside(other) or other.is_inside(self)
 
     def __str__(self) -> str:

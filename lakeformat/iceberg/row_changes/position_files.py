@@ -47,10 +47,10 @@ _GROUP_ROWS = 1 << 20
 
 
 def is_by_file(properties: Mapping[str, str]) -> bool:
-    """Return True if each delete file is for one data file, which is the default, as in Spark.
+    """Return True if each delete file is for one data file, False if it is for one partition.
 
-    Raise ``InvalidRequestError`` if ``write.delete.granularity`` is neither ``file`` nor
-    ``partition``.
+    The property ``write.delete.granularity`` decides: ``file``, the default as in Spark, or
+    ``partition``. Raise ``InvalidRequestError`` for another value.
     """
     return word_property(properties, _GRANULARITY, "file", "partition") == "file"
 
@@ -63,11 +63,12 @@ def write_position_files(
     *,
     name_of: NameOf | None = None,
 ) -> list[pa.Table]:
-    """Write deleted positions to delete files; return their entries by partition spec.
+    """Write position delete files; return their entries, one table for each partition spec.
 
-    The files are written to ``directory``, by default to the directories of their partitions.
-    ``name_of`` returns the name of a file; the default is a name as in Iceberg's Java library.
-    After any exception no file is left.
+    ``files`` has pairs of a data file and its deleted positions. The delete files are written to
+    ``directory``, by default to the directories of their partitions. ``name_of`` returns the name
+    of a delete file; the default is a name as in Iceberg's Java library. After any exception no
+    file is left.
     """
     metadata = loaded.metadata
     writer = _PositionDeleteWriter(loaded, environment.new_id(), directory, name_of)

@@ -39,11 +39,11 @@ def require_newest(
     commit: CommitId | None,
     keys: PredicateFilter,
 ) -> None:
-    """Raise ``InvalidRequestError`` if a commit after the earlier run may have changed rows with
-    the keys of this upsert.
+    """Raise ``InvalidRequestError`` if a later commit may have changed rows with the same keys.
 
-    ``keys`` is a condition that all rows with these keys meet. Without ``commit.replaces`` nothing
-    is checked.
+    Later commits are those after the one that ``commit.replaces`` names; without
+    ``commit.replaces`` nothing is checked. ``keys`` is a condition that all rows with the keys of
+    the upsert meet.
     """
     if commit is None or commit.replaces is None:
         return

@@ -52,7 +52,7 @@ _TARGET, _TARGET_BYTES = "write.target-file-size-bytes", 512 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRequest:
-    """The arguments of a caller, except the rows.
+    """The arguments of ``delete``, ``update`` or ``upsert``, except the rows and the condition.
 
     Raise ``InvalidRequestError`` if ``on_progress`` is not a function.
     """
@@ -107,8 +107,9 @@ def run_change(
 ) -> RowChangeReport:
     """Change rows in one commit; after each conflict ``prepare`` is called again.
 
-    Ten conflicts in a row raise ``CommitConflictError``. A repeated call with the same identity
-    publishes nothing again. Raise ``UnsupportedError`` if the table cannot be changed.
+    Ten conflicts in a row raise ``CommitConflictError``. A repeated call with the same
+    ``request.commit`` publishes nothing again. Raise ``UnsupportedError`` if the table cannot be
+    changed.
     """
     handle.pointer.require_writable()
     began = handle.environment.now_millis()

@@ -63,11 +63,10 @@ def upsert(
     """Add the given rows in place of the stored rows with the same keys.
 
     With ``kinds``, if the last change of a key is a delete, its stored rows are deleted and no row
-    is added. A repeated call
-    with the same ``commit`` publishes nothing again. Ten conflicts in a row raise
-    ``CommitConflictError``. Raise ``InvalidRequestError`` for rows that do not fit the table, for
-    null keys, and, without ``kinds``, for repeated keys. With ``commit.replaces`` raise it also if
-    a later commit may have changed rows with the same keys.
+    is added. A repeated call with the same ``commit`` publishes nothing again. Ten conflicts in a
+    row raise ``CommitConflictError``. Raise ``InvalidRequestError`` for rows that do not fit the
+    table, for null keys, and, without ``kinds``, for repeated keys. With ``commit.replaces`` raise
+    it also if a later commit may have changed rows with the same keys.
     """
     request = ChangeRequest(
         operation=RowOperation.UPSERT, commit=commit, properties=checked_properties(properties)
@@ -89,8 +88,9 @@ def upsert(
 def upsert_report(
     handle: TableHandle, report: RowChangeReport, rows: int, done: str
 ) -> UpsertReport:
-    """Return the report of an upsert of ``rows`` rows; ``done`` is the verb for the stored rows,
-    such as ``replaced``.
+    """Return the report of an upsert of ``rows`` given rows.
+
+    ``report`` describes the change of stored rows; ``done`` is its verb, such as ``replaced``.
     """
     snapshot_id = report.snapshot_id
     snapshot = None if snapshot_id is None else handle.load().metadata.snapshot(snapshot_id)

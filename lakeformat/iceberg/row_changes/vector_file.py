@@ -29,10 +29,10 @@ def write_vectors(
     environment: Environment,
     directory: str | None = None,
 ) -> list[pa.Table]:
-    """Write the deletion vectors of data files to one file; return their entries by partition spec.
+    """Write deletion vectors to one file; return their entries, one table for each partition spec.
 
-    The file is written to ``directory``, by default to the directory of data files. After any
-    exception no file is left.
+    ``files`` has pairs of a data file and its deleted positions. The Puffin file is written to
+    ``directory``, by default to the directory of data files. After any exception no file is left.
     """
     place = directory or data_location(loaded.metadata)
     uri = f"{place}/00000-0-{environment.new_id()}-00001-deletes.puffin"

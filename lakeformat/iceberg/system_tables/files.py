@@ -33,13 +33,14 @@ _FIRST = ("content", "file_path", "file_format", "spec_id", "partition")
 
 
 def files(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
-    """Return the live data files and delete files of a snapshot; no rows if it is None."""
+    """Return the live data files and delete files of a snapshot; no rows without a snapshot."""
     return _files(loaded, live_entries(_all_entries(loaded, snapshot)))
 
 
 def entries(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
-    """Return the entries of all manifests of a snapshot, also of deleted files; no rows if it is
-    None.
+    """Return the entries of all manifests of a snapshot, including those of deleted files.
+
+    There are no rows if ``snapshot`` is None.
     """
     found = _all_entries(loaded, snapshot)
     shown = _files(loaded, found)
@@ -68,8 +69,8 @@ def partitions(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
 def partition_counts(loaded: LoadedMetadata, snapshot: Snapshot) -> pa.Table:
     """Return the counts of each partition, with the column names of partition statistics files.
 
-    Deletion vectors are counted in ``dv_count``, not as position delete files. An entry of a
-    removed file also counts as a change of its partition.
+    Deletion vectors are counted in ``dv_count``, not as position delete files. A removed file is
+    not counted, but its removal can be the last change of its partition.
     """
     found = _counted(loaded, _all_entries(loaded, snapshot))
     files = pc.subtract(found.column("position_delete_file_count"), found.column("dv_count"))

@@ -47,7 +47,7 @@ _SCHEMA = pa.schema(
 
 
 def manifests(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
-    """Return the manifests of a snapshot; no rows if it is None."""
+    """Return the manifests of a snapshot; no rows if ``snapshot`` is None."""
     found = MANIFEST_SCHEMA.empty_table()
     if snapshot is not None:
         found = read_manifest_list(loaded.places, snapshot)

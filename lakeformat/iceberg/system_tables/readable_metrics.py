@@ -25,7 +25,7 @@ _BOUNDS = (("lower_bound", "lower_bounds"), ("upper_bound", "upper_bounds"))
 
 
 def readable_metrics(entries: pa.Table, schema: Schema) -> pa.Array:
-    """Return a struct with the statistics of each primitive field, by its dotted name."""
+    """Return one struct for each entry: the statistics of each primitive field, by dotted name."""
     by_name = {schema.name_of(field.id) or "": field for field in _leaves(schema)}
     named = sorted(by_name.items())
     columns = [_of_column(entries, field) for _, field in named]

@@ -45,9 +45,9 @@ class TableHistory(ListedHistory[BranchSnapshot]):
         )
 
     def snapshot_id_at(self, position: Position) -> int:
-        """Return the id of the snapshot at a position of the branch; 0 at the beginning.
+        """Return the id of the newest snapshot of the branch up to a position; 0 if there is none.
 
-        If no snapshot is at the position itself, return the id of the newest snapshot before it.
+        If the position contains the id of a snapshot, return that id.
         """
         if position.identity is not None:
             return int(position.identity)

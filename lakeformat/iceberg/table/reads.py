@@ -103,8 +103,9 @@ class TableReads(TableHistory):
         return Scan(state, columns, asked)
 
     def partition_rows(self, partition: PartitionSpec) -> PartitionRows:
-        """Return the number of rows in the files of the partitions with these values, including
-        deleted rows.
+        """Return the number of rows, including deleted rows, in the files of the chosen partitions.
+
+        ``partition`` has values of some or all partition columns.
         """
         from lakeformat.tables.partition_rows import PartitionRows
 

@@ -39,8 +39,9 @@ class IcebergSystemTable:
         """The names of the attributes of the table itself."""
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Raise ``UnsupportedError`` for an attribute of the table itself, else
-        ``AttributeError``.
+        """Raise ``UnsupportedError`` for an attribute of tables, such as ``write``.
+
+        Raise ``AttributeError`` for any other name.
         """
         if not name.startswith("_") and name in self._of_tables:
             raise UnsupportedError(

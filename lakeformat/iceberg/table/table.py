@@ -112,9 +112,7 @@ class IcebergTable(
         return "is an Iceberg table, whose commits may delete rows"
 
     def contradictions(self, wanted: WantedTable) -> list[str]:
-        """Return the differences between this table and the description of a new one, one text
-        each.
-        """
+        """Return one text for each difference between this table and ``wanted``; empty if none."""
         from lakeformat.iceberg.create.contradictions import contradictions
 
         return contradictions(self._loaded().metadata, self.key_columns, wanted)

@@ -151,8 +151,9 @@ class TableWrites(TableHistory):
         return abort_messages(self._handle, check_messages(messages))
 
     def read_message(self, content: bytes) -> IcebergCommitMessage:
-        """Return the message that ``to_bytes`` has encoded; raise ``InvalidRequestError`` for other
-        bytes.
+        """Return the message that ``to_bytes`` has encoded.
+
+        Raise ``InvalidRequestError`` for other bytes.
         """
         from lakeformat.iceberg.write.message import IcebergCommitMessage
 
@@ -220,11 +221,11 @@ class TableWrites(TableHistory):
     def drop_partitions(
         self, partitions: Iterable[PartitionSpec], *, commit: CommitId | None = None
     ) -> WriteReport:
-        """Delete the rows of partitions, each given by values of some or all partition columns
-        without a transform.
+        """Delete the rows of partitions in one commit.
 
-        Only whole files are removed. Raise ``InvalidRequestError`` for any other column, and
-        ``UnsupportedError`` if a file also has other rows.
+        Each partition is a dict with values of some or all partition columns without a transform.
+        Only whole files are removed. Raise ``InvalidRequestError`` for any other column or an empty
+        list, and ``UnsupportedError`` if a file also has other rows.
         """
         from lakeformat.iceberg.write.overwrite import delete_partitions
         from lakeformat.tables.arguments import partitions_to_drop

@@ -81,7 +81,8 @@ def publish_rows(
 ) -> WriteReport:
     """Write rows to new files, and publish the change that ``change`` returns for their entries.
 
-    The new files are deleted if the commit is known to have failed.
+    A repeated call with the same ``commit`` publishes nothing again. After an error the new files
+    are deleted, unless the commit may have been published.
     """
     given = checked_properties(properties)
     handle.pointer.require_writable()
@@ -100,10 +101,10 @@ def publish_rows(
 
 
 def write_rows(handle: TableHandle, loaded: LoadedMetadata, data: Any) -> pa.Table:
-    """Write rows to new files and return their manifest entries; after any exception no file is
-    left.
+    """Write rows to new files, and return their manifest entries.
 
-    Raise ``InvalidRequestError`` for rows that do not fit the columns.
+    Raise ``InvalidRequestError`` for rows that do not fit the columns. After any exception no file
+    is left.
     """
     writer = TableWriter(loaded, handle.environment)
     try:
@@ -116,8 +117,9 @@ def write_rows(handle: TableHandle, loaded: LoadedMetadata, data: Any) -> pa.Tab
 
 
 def checked_properties(properties: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the properties for a snapshot summary; raise ``InvalidRequestError`` if one is not a
-    str.
+    """Return the properties for a snapshot summary; empty for None.
+
+    Raise ``InvalidRequestError`` if a name or a value is not a str.
     """
     found = dict(properties or {})
     for key, value in found.items():

@@ -187,7 +187,10 @@ def with_unpublished(
     snapshot: Snapshot | None,
     entries: Sequence[pa.Table],
 ) -> WriteReport:
-    """Return the report with the number of files that the earlier attempt did not publish."""
+    """Return ``report`` with the number of files in ``entries`` that ``snapshot`` did not add.
+
+    ``snapshot`` is that of an earlier attempt with the same commit identity.
+    """
     assert snapshot is not None
     own = [
         each

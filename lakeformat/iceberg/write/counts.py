@@ -120,8 +120,9 @@ class FileCounts:
 
 
 def change_summary(added: FileCounts, removed: FileCounts, partitions: int) -> dict[str, str]:
-    """Return the counts of a change for a summary. As in Java, zeros are left out, except the
-    number of partitions.
+    """Return the counts of a change for the summary of its snapshot.
+
+    As in Java, zeros are left out, except the number of partitions.
     """
     found = _present(_ADDED, added) | _present(_REMOVED, removed)
     return {**found, "changed-partition-count": str(partitions)}

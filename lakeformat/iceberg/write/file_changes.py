@@ -59,8 +59,9 @@ class ChangedFiles:
 
 
 def added_manifest(base: Base, entries: pa.Table) -> pa.Table:
-    """Return the row of the manifest list for new files; all attempts of a commit use one
-    manifest.
+    """Return the manifest-list row of a manifest for new files of one partition spec.
+
+    The first attempt of a commit writes the manifest; later attempts use it again.
     """
     metadata, snapshot = base.loaded.metadata, base.snapshot
     spec_id = entries.column("spec_id")[0].as_py()

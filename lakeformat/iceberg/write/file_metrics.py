@@ -145,8 +145,9 @@ class FileMetrics:
     """Collects the statistics of a file while it is written."""
 
     def __init__(self, fields: tuple[Field, ...], modes: Mapping[int, StatisticsMode]) -> None:
-        """``fields`` are the columns of the file; ``modes`` has the statistics to collect, by field
-        id.
+        """Start the statistics of a file with the columns ``fields``.
+
+        ``modes`` has the statistics to collect, by field id.
         """
         self._leaves = [
             leaf for place, each in enumerate(fields) for leaf in _leaves_of(each, (place,), modes)

@@ -42,8 +42,8 @@ def checked_entries(
 ) -> list[pa.Table]:
     """Return the manifest entries in messages, as one table for each partition spec.
 
-    ``InvalidRequestError`` means that a message belongs to another table, is damaged, repeats a
-    file, or names a file outside of the directory of data files.
+    Raise ``InvalidRequestError`` if a message belongs to another table, is damaged, repeats a file,
+    or names a file outside of the directory of data files.
     """
     by_spec: dict[int, list[pa.Table]] = {}
     for message in messages:

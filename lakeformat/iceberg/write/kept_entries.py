@@ -48,10 +48,10 @@ class KeptEntries:
             del self._tables[uri]
 
     def of(self, manifest: pa.Table) -> pa.Table | None:
-        """Return the entries of a manifest with the ids and numbers that they inherit; None if they
-        are not kept.
+        """Return the entries of a manifest; None if they are not kept.
 
-        ``manifest`` is one row of a manifest list.
+        The entries have the snapshot ids and sequence numbers that they inherit. ``manifest`` is
+        one row of a manifest list.
         """
         [listed] = manifest.to_pylist()
         uri = listed["manifest_path"]

@@ -39,7 +39,7 @@ class ManifestFiles:
     def __init__(
         self, loaded: LoadedMetadata, environment: Environment, kept: KeptEntries | None = None
     ) -> None:
-        """``kept`` keeps the entries of written manifests for later commits of this process."""
+        """Start without files; ``kept`` keeps entries of manifests for later commits."""
         self._kept = kept
         self._places = loaded.places
         self._directory = metadata_directory(loaded.metadata)
@@ -54,8 +54,7 @@ class ManifestFiles:
         entries: Callable[[], pa.Table],
         snapshot: Snapshot,
     ) -> pa.Table:
-        """Write the manifest ``key`` if this is its first use; return its row for the manifest
-        list.
+        """Write a manifest at the first use of ``key``; return its row for the manifest list.
 
         Each attempt of the commit can use the same file, because its entries inherit the sequence
         number.

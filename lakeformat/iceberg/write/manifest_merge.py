@@ -53,8 +53,10 @@ class MergeSettings:
 def merge_manifests(
     loaded: LoadedMetadata, manifests: pa.Table, files: ManifestFiles, snapshot: Snapshot
 ) -> pa.Table:
-    """Return the manifests of a snapshot; small ones of one partition spec, and of one kind of
-    files, may be merged.
+    """Return the manifests of a snapshot, after a merge of small ones.
+
+    Only manifests of one partition spec and one kind of files are merged. If the table property
+    ``commit.manifest-merge.enabled`` is false, none are merged.
     """
     settings = MergeSettings.of(loaded.metadata.properties)
     if not settings.is_enabled:
@@ -156,8 +158,9 @@ def _entries(
 
 
 def has_unknown_transform(spec: PartitionSpec) -> bool:
-    """Return True if a transform is unknown; manifests with such partition values are never
-    rewritten.
+    """Return True if ``spec`` has an unknown transform.
+
+    Manifests with such partition values are never rewritten.
     """
     kinds = [parse_transform(field.transform).kind for field in spec.fields]
     return TransformKind.UNKNOWN in kinds

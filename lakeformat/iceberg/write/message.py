@@ -130,8 +130,9 @@ class IcebergCommitMessage:
 
 
 def with_keys(message: IcebergCommitMessage, keys: pa.Table) -> IcebergCommitMessage:
-    """Return the message changed for an upsert, which also deletes the stored rows with
-    ``keys``.
+    """Return ``message`` for an upsert, which also deletes the stored rows with ``keys``.
+
+    The rows in its files replace the stored rows with the same key.
     """
     return replace(message, deleted_keys=keys, version=_VERSION_WITH_KEYS)
 

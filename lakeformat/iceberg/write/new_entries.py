@@ -71,8 +71,9 @@ def with_snapshot(entries: pa.Table, snapshot_id: int) -> pa.Table:
 
 
 def delete_files(places: FilePlaces, addresses: Iterable[str]) -> None:
-    """Delete unpublished files; a file that cannot be deleted is logged and becomes an orphan
-    file.
+    """Delete unpublished files.
+
+    A file that cannot be deleted is logged, and becomes an orphan file.
     """
     for address in addresses:
         try:

@@ -36,8 +36,9 @@ class PlannedState:
     """The format version of the table when the change was planned."""
 
     def require_history(self, base: Base) -> None:
-        """Raise ``CommitConflictError`` if the snapshot is no longer in the history of the branch,
-        or if the format version has changed.
+        """Raise ``CommitConflictError`` if the branch no longer contains the planned snapshot.
+
+        Raise it also if the format version has changed.
         """
         metadata = base.loaded.metadata
         head = None if base.parent is None else base.parent.snapshot_id

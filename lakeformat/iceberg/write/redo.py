@@ -68,10 +68,10 @@ class Redo:
 def find_replaced(
     loaded: LoadedMetadata, branch: str, commit: CommitId, uri: str
 ) -> frozenset[str] | None:
-    """Return the URIs of the files to remove; None if a rollback has already removed them.
+    """Return the URIs of the files with the rows that ``commit`` replaces.
 
-    Raise ``InvalidRequestError`` if rows of the earlier commit are now in files with other rows, or
-    if some of them were deleted.
+    Return None if a rollback has already removed these rows. Raise ``InvalidRequestError`` if rows
+    of the earlier commit are now in files with other rows, or if some of them were deleted.
     """
     reference = loaded.metadata.references.get(branch)
     history = [*loaded.metadata.ancestry(None if reference is None else reference.snapshot_id)]
@@ -122,10 +122,9 @@ def find_earlier(
 
 
 def files_replaced(loaded: LoadedMetadata, head: Snapshot, snapshot_id: int) -> frozenset[str]:
-    """Return the URIs of the data files that a commit removes if it replaces the snapshot
-    ``snapshot_id``.
+    """Return the URIs of the data files that a commit removes if it replaces a snapshot.
 
-    Empty if the snapshot does not exist.
+    The result is empty if the snapshot ``snapshot_id`` does not exist.
     """
     earlier = loaded.metadata.snapshot(snapshot_id)
     if earlier is None:

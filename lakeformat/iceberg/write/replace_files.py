@@ -50,8 +50,10 @@ class ReplaceFiles:
     """The manifest entries of the new files."""
 
     def __call__(self, base: Base) -> FileChange:
-        """Return the change; raise ``CommitConflictError`` if an old file was removed, or has new
-        deletes that would not apply to the new files.
+        """Return the change for the newest snapshot.
+
+        Raise ``CommitConflictError`` if an old file was removed, or has new deletes that would not
+        apply to the new files.
         """
         self._plan.require_history(base)
         of_deletes = pc.equal(base.manifests.column("content"), _DELETES)

@@ -52,8 +52,10 @@ def _is_known(field: SortField, schema: Schema) -> bool:
 
 
 def sort_keys(values: pa.Array, field: SortField) -> Iterator[tuple[pa.Array, str]]:
-    """Yield the columns to sort by for one key, each with a direction: one for nulls, one for NaN,
-    and one for the values.
+    """Yield the columns to sort by for one key, each with a direction.
+
+    They are a column for nulls if there are nulls, one for NaN if the values are floats, and one
+    for the values.
     """
     nulls_last = "ascending" if field.null_order == "nulls-last" else "descending"
     direction = "ascending" if field.direction == "asc" else "descending"

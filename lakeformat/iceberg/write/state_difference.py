@@ -36,7 +36,10 @@ class StateDifference:
 
 
 def state_difference(planned: Snapshot, base: Base) -> StateDifference:
-    """Compare the planned snapshot with the newest snapshot, on which an attempt builds."""
+    """Return the files that only ``planned``, or only the newest snapshot, has.
+
+    ``base`` is that of an attempt, which builds on the newest snapshot.
+    """
     if base.parent is not None and base.parent.snapshot_id == planned.snapshot_id:
         return StateDifference(frozenset())
     old, new = read_manifest_list(base.loaded.places, planned), base.manifests

@@ -147,7 +147,7 @@ def plan_adoption(handle: TableHandle, loaded: LoadedMetadata, key: Sequence[str
 
 
 def publish_adoption(adoption: Adoption, change_identifier: str) -> None:
-    """Make the table the base store of a change store.
+    """Make the table the base store of the change store with the name ``change_identifier``.
 
     Raise ``CommitConflictError`` if the table has changed since the check.
     """

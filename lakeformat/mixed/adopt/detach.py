@@ -115,10 +115,11 @@ class Detachment:
 
 
 def plan_detachment(pair: StorePair, name: str, *, may_merge: bool = False) -> Detachment:
-    """Check that neither the table nor its readers need the change store.
+    """Check that a table can be detached from its change store, and return what was checked.
 
-    Otherwise raise ``InvalidRequestError``, which names the next step. With ``may_merge`` the
-    change store may have changes that are not merged yet. ``name`` is the table in messages.
+    Raise ``InvalidRequestError``, which names the next step, if the table or one of its readers
+    still needs the change store. With ``may_merge`` the change store may have changes that are not
+    merged yet. ``name`` is the table in messages.
     """
     loaded, state, _ = newest_state(pair)
     require_no_rename(loaded.base.metadata, name)
@@ -132,9 +133,10 @@ def plan_detachment(pair: StorePair, name: str, *, may_merge: bool = False) -> D
 
 
 def mark_change_store(planned: Detachment, name: str) -> None:
-    """Record in the change store that no changes may follow.
+    """Record in the change store that no changes may follow; the table ``name`` is being detached.
 
-    Raise ``CommitConflictError`` if its rows or columns have changed since the check.
+    Raise ``CommitConflictError`` if the rows or columns of the change store have changed since the
+    check.
     """
     checked = planned.loaded.change.metadata
 
@@ -151,7 +153,8 @@ def release_base(base: TableHandle, checked: LoadedMetadata, name: str) -> None:
     """Make the base store an ordinary Iceberg table, with its earlier properties and optional
     columns.
 
-    Raise ``CommitConflictError`` if its rows or columns have changed since ``checked`` was loaded.
+    ``name`` is the table in messages. Raise ``CommitConflictError`` if the rows or columns of the
+    base store have changed since ``checked`` was loaded.
     """
 
     def change(found: LoadedMetadata) -> TableMetadata:

@@ -72,8 +72,9 @@ class BaseWriter(NodeWriter):
         self._keys = RepeatedValues([fields[name] for name in self._names], SpillSettings())
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Add rows; raise ``InvalidRequestError`` if they do not fit the table, or if a key is
-        null.
+        """Add rows.
+
+        Raise ``InvalidRequestError`` if they do not fit the table, or if a key is null.
         """
         numbers = range(self._rows, self._rows + batch.num_rows)
         rows = self._given(batch, numbers)

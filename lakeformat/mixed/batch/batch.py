@@ -51,8 +51,8 @@ class MixedBatch:
     all later commits. As a context manager it ends without a change if no commit was made.
 
     A commit raises ``InvalidRequestError`` after the end of the batch, and ``LockUnavailableError``
-    if another process has taken its lease. It raises ``CommitConflictError`` if newer commits
-    exclude its changes. A failed commit does not end the batch.
+    if another process has taken its lease. It raises ``CommitConflictError`` for a conflict with a
+    newer commit. A failed commit does not end the batch.
     """
 
     def __init__(self, pair: StorePair) -> None:

@@ -58,8 +58,8 @@ class BegunBatch:
     def require_open(self, change: LoadedMetadata) -> None:
         """Raise an error if this batch may no longer commit.
 
-        It is ``LockUnavailableError`` if the batch has lost its lease, or if the change store
-        records its end. It is ``TableReplacedError`` if the change store was created again, and
+        Raise ``LockUnavailableError`` if the batch has lost its lease, or if the change store
+        records its end. Raise ``TableReplacedError`` if the change store was created again, and
         ``CommitConflictError`` if the table is being detached.
         """
         if not self._began_in(change):
@@ -79,11 +79,11 @@ class BegunBatch:
             )
 
     def require_no_other_overwrite(self, base: LoadedMetadata, head: int | None) -> bool:
-        """Raise ``CommitConflictError`` if another batch has overwritten the base store since this
-        batch began.
+        """Raise ``CommitConflictError`` if another batch has overwritten the base store meanwhile.
 
-        Return True if none has, and False if that is unknown, because base snapshots have expired
-        or were rolled back. ``head`` is the id of the newest base snapshot.
+        Return True if none has since this batch began. Return False if that is unknown, because
+        base snapshots have expired or were rolled back. ``head`` is the id of the newest base
+        snapshot.
         """
         began, oldest = self.state.base.snapshot, None
         for each in base.metadata.ancestry(head):
@@ -118,10 +118,10 @@ class BegunBatch:
         )
 
     def require_columns(self, now: Schema, *, all_kept: bool = False) -> None:
-        """Raise ``CommitConflictError`` if a column name that the table had when the batch began
-        now belongs to another column.
+        """Raise ``CommitConflictError`` if a column name now belongs to another column.
 
-        With ``all_kept``, raise it also if no column has the name any more.
+        Only names that the table had when the batch began are checked. With ``all_kept``, raise it
+        also if no column has the name any more.
         """
         found = {name: each.id for name, each in named_fields(now.struct)}
         for name, each in named_fields(self.state.schema.struct):
@@ -133,8 +133,9 @@ class BegunBatch:
                 )
 
     def end(self) -> None:
-        """Record in the change store that no changes of this batch will come, and release the
-        lease.
+        """Record in the change store that this batch has ended, and release the lease.
+
+        If the change store was created again, or has the record already, only release the lease.
         """
 
         def change(base: Base) -> FileChange | None:
@@ -184,10 +185,10 @@ class BegunBatch:
 
 
 def begin_batch(pair: StorePair) -> BegunBatch:
-    """Begin a batch: commit an empty snapshot to the change store; the sequence number of the
-    snapshot is the transaction.
+    """Begin a batch with an empty commit to the change store.
 
-    Batches whose lease is stale are ended. Raise ``LockUnavailableError`` while another batch runs.
+    The sequence number of the new snapshot is the transaction of the batch. Batches whose lease is
+    stale are ended. Raise ``LockUnavailableError`` while another batch runs.
     """
     pair.base.pointer.require_writable()
     handle = change_handle(pair)

@@ -14,8 +14,10 @@ __all__ = ["require_transaction_order"]
 
 
 def require_transaction_order(table: str, conflict: object) -> None:
-    """Raise ``UnsupportedError`` for ``conflict="optimistic"`` on the table with this URI, and
-    ``InvalidRequestError`` for an unknown value.
+    """Raise an error unless ``conflict`` is ``"transaction-order"`` or None.
+
+    Raise ``UnsupportedError`` for ``"optimistic"``, and ``InvalidRequestError`` for an unknown
+    value. ``table`` is the URI of the table.
     """
     if conflict in (None, TRANSACTION_ORDER):
         return

@@ -51,8 +51,9 @@ class EndedBatches:
 
 
 def end_batch(pair: StorePair, *, dry_run: bool) -> EndedBatches:
-    """End all batches of this library on a table, even those that still run: their commits are
-    refused. A dry run only reports the batches.
+    """End all batches of this library on a table, even those that still run.
+
+    The commits of these batches are refused. A dry run only reports the batches.
 
     An empty commit to each store ends a batch. If the batch has already checked its lease, its
     commit meets a conflict, checks the lease again, and is refused.

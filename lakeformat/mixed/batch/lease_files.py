@@ -41,7 +41,10 @@ class LeaseFiles:
         self._lifetime_millis = lifetime_millis
 
     def newest(self) -> StoredLease | None:
-        """Return the lease with the highest number; None if there is none."""
+        """Return the lease with the highest number; None if there is none.
+
+        The owner is "" while a renewal writes the file, or after a renewal was interrupted.
+        """
         found = self._numbered()
         if not found:
             return None

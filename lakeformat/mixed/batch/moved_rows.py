@@ -38,7 +38,10 @@ class MovedRows:
     """The files of other commits that have none of the keys."""
 
     def add(self, split: NodeSplit, old: pa.RecordBatch, new: pa.RecordBatch) -> None:
-        """Note the keys of the rows of a split that ``new`` moves to another partition."""
+        """Record the keys of the rows of ``split`` that an update moves to another partition.
+
+        ``old`` and ``new`` are the same rows before and after the update.
+        """
         is_moved = _differs(self._partitions(old), self._partitions(new))
         if is_moved is None or not pc.any(is_moved).as_py():
             return

@@ -84,8 +84,8 @@ class Replaced:
     def require_valid(self, metadata: TableMetadata) -> None:
         """Raise an error if the replaced rows are not those of whole partitions.
 
-        It is ``InvalidRequestError`` for missing or contradictory arguments, and
-        ``UnsupportedError`` for a condition on other columns.
+        Raise ``InvalidRequestError`` for missing or contradictory arguments, and
+        ``UnsupportedError`` for a condition that partition values do not decide.
         """
         if (self.partitions is None) == (self.where is None):
             raise InvalidRequestError(
@@ -136,8 +136,9 @@ def overwrite_base(
 ) -> PublishedChange:
     """Replace the rows of partitions in one commit of the base store.
 
-    After ``CommitOutcomeUnknownError`` the files are kept, because the commit may be published.
-    After any other error nothing is published, and no file is left.
+    A repeated call with the same ``commit`` publishes nothing again. After
+    ``CommitOutcomeUnknownError`` the files are kept, because the commit may be published. After any
+    other error nothing is published, and no file is left.
     """
     handle, given = batch.pair.base, checked_properties(properties)
     loaded = batch.pair.load().base

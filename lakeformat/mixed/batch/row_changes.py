@@ -56,7 +56,7 @@ class RowChange:
         return MixedScan(state, None, asked)
 
     def bind(self, state: MixedState) -> Update | None:
-        """Return the function that makes the new rows; None for a DELETE.
+        """Return the function that computes the new rows from the old ones; None for a DELETE.
 
         Raise ``InvalidRequestError`` for arguments that do not fit the table.
         """

@@ -150,8 +150,9 @@ class MixedCompactPlan:
 
     @property
     def recorded(self) -> str | None:
-        """A sentence about partitions whose only changes are deletes without a row to delete: the
-        deletes are only recorded as merged. None if there are no such partitions.
+        """A sentence about partitions whose only changes are deletes without a row to delete.
+
+        These deletes are only recorded as merged. None if there are no such partitions.
         """
         if not self.merged_alone:
             return None
@@ -165,8 +166,9 @@ class MixedCompactPlan:
 
     @property
     def merged(self) -> dict[str, int]:
-        """The sequence number of the newest change that the plan merges, by partition; partitions
-        without such changes are left out.
+        """The sequence number of the newest change that the plan merges, by partition.
+
+        Partitions without such changes are left out.
         """
         return {
             **{each.partition: each.sequences[1] for each in self.due if each.sequences},
@@ -186,8 +188,9 @@ class MixedCompactPlan:
 
     @property
     def obstacle(self) -> str | None:
-        """A sentence about the property that blocks every change; None if no property does, or
-        while a batch is open.
+        """A sentence about the property that blocks every change.
+
+        None if no property blocks changes, or while a batch is open.
         """
         if not self.blocked or self.waits_for is not None:
             return None

@@ -42,7 +42,7 @@ class MixedCompactReport(CompactSummary):
 def merge_report(
     plan: MixedCompactPlan, made: Sequence[MergedUnit], snapshot: Snapshot | None
 ) -> MixedCompactReport:
-    """Return the report of a compaction; without a snapshot nothing was due."""
+    """Return the report of a compaction; ``snapshot=None`` means that nothing was due."""
     waiting = "" if plan.waiting is None else f"; {plan.waiting}"
     if snapshot is None or not made:
         done = f"no action needed: {plan.optimizing.sentence}"

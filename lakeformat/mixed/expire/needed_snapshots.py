@@ -32,11 +32,11 @@ _FLINK_CHECKPOINT = "flink.max-committed-checkpoint-id"
 
 @dataclass(frozen=True, slots=True)
 class NeededSnapshots:
-    """The snapshots of both stores that an expiry must keep, found anew for each attempt to commit.
+    """The snapshots of both stores that an expiry must keep.
 
-    Each attempt first loads the metadata that it changes, and then looks for open batches. A batch
-    that begins even later reads the newest snapshots of this metadata, which do not expire, or
-    newer ones.
+    Each attempt to commit finds them anew: it first loads the metadata that it changes, and then
+    looks for open batches. A batch that begins even later reads the newest snapshots of this
+    metadata, which do not expire, or newer ones.
     """
 
     settings: ExpirySettings

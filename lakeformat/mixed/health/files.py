@@ -71,7 +71,7 @@ class LiveFiles:
         )
 
     def worst(self, due: Collection[str]) -> tuple[PartitionFacts, ...]:
-        """Return the numbers about the partitions in ``due``, in this order."""
+        """Return the numbers about the partitions in ``due``, in the order of ``due``."""
         of_partitions: dict[str, list[StoreFile]] = {each: [] for each in due}
         for file in (*self.data, *self.key_deletes):
             of_partitions.get(file.partition, []).append(file)

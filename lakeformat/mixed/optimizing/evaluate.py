@@ -360,8 +360,9 @@ class _Rules:
 
 
 def has_deletes_to_merge(file: PartitionFile, *, keyed: bool) -> bool:
-    """Return True if the deletes of a file that is not rewritten are to become one file of
-    positions.
+    """Return True if the deletes of ``file`` are to become one file of positions.
+
+    This is for a file that is not rewritten. ``keyed`` is False for a table without a key.
     """
     positions = _positions(file)
     if len(positions) > 1 or len(positions) < len(file.deletes):

@@ -26,8 +26,7 @@ class ChangeGroup:
 def ordered_sequence(
     groups: Iterable[ChangeGroup], most_files: int, before: int | None = None
 ) -> int | None:
-    """Return the highest sequence number up to which changes may be merged; None if no changes may
-    be merged.
+    """Return the highest sequence number up to which changes may be merged; None if none may be.
 
     At most ``most_files`` files may have this number or a lower one, and all of them must have
     lower transactions than all later files. With ``before`` the result is lower than ``before``;

@@ -24,8 +24,9 @@ _REFRESH = "base.refresh-interval"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizingSettings:
-    """The properties with their defaults; sizes are in bytes, times in milliseconds, -1 turns an
-    interval off.
+    """The table properties for optimizing, with their defaults.
+
+    Sizes are in bytes, times in milliseconds; -1 turns an interval off.
     """
 
     target_size: int = _TARGET_BYTES

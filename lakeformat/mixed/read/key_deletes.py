@@ -33,8 +33,10 @@ class KeyDeletes:
         offsets: _Numbers,
         versions: _Numbers | None = None,
     ) -> None:
-        """Build the index from the key columns of all deletes, the LSN of each, and in a table with
-        a version field the version of each.
+        """Build the index from the key columns of all deletes.
+
+        ``transactions`` and ``offsets`` are the LSN of each delete. ``versions`` are their
+        versions; None in a table without a version field.
         """
         ranks = np.arange(len(offsets))
         if versions is not None or not _is_ascending(transactions, offsets):

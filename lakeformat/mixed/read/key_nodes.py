@@ -42,8 +42,10 @@ class NodeFilter:
 
     @classmethod
     def of(cls, key: Sequence[Field], conditions: Conjunction) -> NodeFilter:
-        """Return the filter for conditions; any key may be read if they do not list values of all
-        key columns, or list too many keys.
+        """Return the filter for the keys that ``conditions`` list.
+
+        It accepts every node if ``conditions`` do not list values of all key columns, or list too
+        many keys.
         """
         listed = [_values(field, conditions) for field in key]
         values = [each for each in listed if each is not None]

@@ -45,8 +45,8 @@ def live_rows(
 
     The keys of all rows are read once for each part of the deletes; the other columns are read
     once. Memory holds one part of the deletes, and the positions of the rows that earlier parts
-    delete. ``version`` is the version field of the table; None if it has none. While the caller has
-    a batch, a thread may read the next rows.
+    delete. ``version`` is the version field of the table; None if it has none. While the caller
+    processes a record batch, a thread may read the next rows.
     """
     rows = _NodeRows(files, tuple(key), version, read)
     for part in parts:

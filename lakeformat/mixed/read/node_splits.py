@@ -142,12 +142,12 @@ SelectChanges: TypeAlias = Callable[[Sequence[StoreFile]], int | None]
 
 
 def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
-    """Plan each node that has rows, and the changes to merge into it: those that ``select`` chooses
-    among the changes that are not merged yet.
+    """Plan each node that has rows, and the changes to merge into it.
 
-    A node has all of its deletes, even those that are too old to delete a row. Raise
-    ``UnsupportedError`` if the table cannot be optimized, for example because a key column had
-    several types.
+    ``select`` gets the changes that are not merged yet, and returns the sequence number up to which
+    they are merged; None for no changes. A node has all of its deletes, even those that are too old
+    to delete a row. Raise ``UnsupportedError`` if the table cannot be optimized, for example
+    because a key column had several types.
     """
     stores = (state.base.metadata, state.change.metadata)
     require_one_key_type(stores, state.key, "optimizing")

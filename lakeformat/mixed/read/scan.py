@@ -110,8 +110,9 @@ class MixedScan(Results):
         yield from limited(batches, self._limit)
 
     def count(self) -> int:
-        """Return the number of rows; in a scan without conditions, nodes without deletes are
-        counted from metadata.
+        """Return the number of rows.
+
+        In a scan without conditions, nodes without deletes are counted from metadata.
         """
         return total_up_to(self._limit, map(self._count, self.splits()))
 

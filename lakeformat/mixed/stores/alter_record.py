@@ -103,11 +103,11 @@ def altered_base(base: TableMetadata, change: TableMetadata) -> TableMetadata | 
 
 
 def altered_change(base: TableMetadata, change: TableMetadata) -> TableMetadata | None:
-    """Return the change store with the columns of the base store, if only the base store was
-    altered; None if that is not certain.
+    """Return the change store with the columns of the base store, if only that store was altered.
 
-    Amoro alters the base store first. The base store was altered alone if it once had the columns
-    of the change store, and if the change store never had those of the base store.
+    Return None if that is not certain. Amoro alters the base store first. The base store was
+    altered alone if it once had the columns of the change store, and if the change store never had
+    those of the base store.
     """
     if not _was_altered_alone(base, change):
         return None

@@ -21,8 +21,9 @@ _ENABLED = ("log-store.enabled", "log-store.enable")
 
 
 def require_no_log_store(pair: LoadedPair) -> None:
-    """Raise ``UnsupportedError`` if the table has a LogStore: readers of its topic would miss the
-    changes that this library writes.
+    """Raise ``UnsupportedError`` if the table has a LogStore.
+
+    Readers of its topic would miss the changes that this library writes.
     """
     for store in (pair.base, pair.change):
         for name in _ENABLED:
@@ -40,8 +41,9 @@ def require_no_log_store(pair: LoadedPair) -> None:
 
 
 def refuse_log_store(properties: Mapping[str, str | None]) -> None:
-    """Raise ``UnsupportedError`` if new properties of a table describe a LogStore; turning it off
-    and removing its properties are allowed.
+    """Raise ``UnsupportedError`` if new properties of a table describe a LogStore.
+
+    A LogStore may be turned off, and its properties may be removed.
     """
     if refused := [*_described(properties)]:
         raise UnsupportedError(

@@ -86,7 +86,7 @@ def is_optimizing(summary: Mapping[str, str]) -> bool:
 def require_possible_sequences(
     base: LoadedMetadata, change: LoadedMetadata, merged: OptimizedSequences
 ) -> None:
-    """Raise ``CorruptTableError`` if the change store has never used a recorded number.
+    """Raise ``CorruptTableError`` if ``merged`` has a number that the change store has never used.
 
     Changes up to the recorded number are not read, so with a number that is too high the next
     writes would be lost.

@@ -44,8 +44,9 @@ class LoadedPair:
 
     @property
     def key(self) -> tuple[Field, ...]:
-        """The key columns, in the order of the key; an invalid property raises
-        ``CorruptTableError``.
+        """The key columns, in the order of the key.
+
+        An invalid property raises ``CorruptTableError``.
         """
         schema = self.base.metadata.schema
         names = _key_names(self.base)
@@ -90,8 +91,9 @@ class StorePair:
         return found
 
     def load_to_change(self) -> LoadedPair:
-        """Return the result of ``load`` for a writer; an unfinished alteration of another process
-        is completed first.
+        """Return the current metadata of both stores for a writer, as ``load`` does.
+
+        An unfinished alteration of another process is completed first.
         """
         found = self.load()
         if not found.has_pending_alter:

@@ -64,8 +64,9 @@ class MixedSnapshot:
         return self.position.identity
 
     def has_identity(self, identity: str) -> bool:
-        """Return True if an identity is that of this state; ids of expired snapshots are not
-        compared.
+        """Return True if ``identity`` names the snapshots of this state.
+
+        Ids of expired snapshots are not compared.
         """
         ids, numbers = identity.split("-"), self.position.numbers
         if len(ids) != _NUMBERS:
@@ -141,11 +142,11 @@ class MixedHistory:
         return self.snapshots[-1].position if self.snapshots else self.beginning
 
     def parse(self, position: AnyPosition) -> Position:
-        """Return a position of this table; a number is the id of a snapshot of either store, and 0
-        is the beginning.
+        """Return a position of this table.
 
-        Raise ``InvalidRequestError`` for a position of another table or branch, and
-        ``NotFoundError`` for an unknown id.
+        A number is the id of a snapshot of either store; 0 is the beginning. Raise
+        ``InvalidRequestError`` for a position of another table or branch, and ``NotFoundError`` for
+        an unknown id.
         """
         if type(position) is int and position != 0:
             return self._of_snapshot(position).position
@@ -163,10 +164,9 @@ class MixedHistory:
     def between(self, after: AnyPosition, upto: AnyPosition | None) -> list[MixedSnapshot]:
         """Return the snapshots after ``after`` and up to ``upto``, oldest first.
 
-        ``upto=None`` means the newest position.
-
-        Each store is compared by its own number, as clocks of writers may differ: a commit can have
-        an earlier time than a commit that readers saw before.
+        ``upto=None`` means the newest position. Each store is compared by its own number, because
+        clocks of writers may differ: a commit can have an earlier time than a commit that readers
+        saw before.
         """
         first = self.parse(after)
         last = self.head if upto is None else self.parse(upto)

@@ -13,8 +13,9 @@ __all__ = ["last_runs", "newest_runs", "newest_state"]
 
 
 def last_runs(history: MixedHistory) -> LastRuns:
-    """Return the times of the newest minor run and of the newest full run. Both are the time of the
-    newest optimizing commit of the base store; 0 without one.
+    """Return the times of the newest minor run and of the newest full run.
+
+    Both are the time of the newest optimizing commit of the base store; 0 without one.
     """
     runs = [
         each.time_millis

@@ -30,11 +30,11 @@ def open_stored(
 ) -> MixedTable | IcebergTable:
     """Return the table that ``handle`` opens.
 
-    For a base store it is the Mixed table, for a change store a read-only table, otherwise an
-    Iceberg table. A Mixed table without a key has no change store, so it is opened as an Iceberg
-    table. ``beside`` finds the change store by its name and its database, which is "" if the base
-    store does not name it. Raise ``UnsupportedError`` for a branch of a Mixed table
-    other than main, and for an unfinished clone.
+    For a base store it is the Mixed table, for a change store a read-only table, and for any other
+    table an Iceberg table. A Mixed table without a key has no change store, so it is opened as an
+    Iceberg table. ``beside`` finds the change store by its name and its database, which is "" if
+    the base store does not name it. Raise ``UnsupportedError`` for a branch of a Mixed table other
+    than main, and for an unfinished clone.
     """
     properties = handle.load().metadata.properties
     if properties.get(TABLE_STORE) == CHANGE:

@@ -83,7 +83,8 @@ class MixedSystemTable:
         """Return the rows. Only ``files`` takes a position (``snapshot``) or a time (``as_of``).
 
         Raise ``InvalidRequestError`` for an unknown column, and for an argument that the system
-        table does not take.
+        table does not take. Raise ``NotFoundError`` if the chosen state has expired or never
+        existed.
         """
         if tag is not None or (self.name == _SNAPSHOTS and (snapshot, as_of) != (None, None)):
             raise InvalidRequestError(

@@ -95,9 +95,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         return "has a primary key"
 
     def contradictions(self, wanted: WantedTable) -> list[str]:
-        """Return a text for each difference between this table and the description of a new
-        table.
-        """
+        """Return one text for each difference between this table and ``wanted``; empty if none."""
         from lakeformat.iceberg.create.contradictions import contradictions
 
         return contradictions(self._loaded().base.metadata, self.primary_key, wanted)
@@ -203,10 +201,10 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         return MixedScan(state, columns, asked, check_limit(limit))
 
     def system_table(self, name: str) -> MixedSystemTable | IcebergTable:
-        """Return a system table: ``"snapshots"`` or ``"files"`` of both stores, or one store,
-        ``"base"`` or ``"change"``, as a read-only Iceberg table.
+        """Return a system table by its name.
 
-        Raise ``NotFoundError`` for any other name.
+        ``"snapshots"`` and ``"files"`` are about both stores; ``"base"`` and ``"change"`` are one
+        store each, as a read-only Iceberg table. Raise ``NotFoundError`` for any other name.
         """
         from lakeformat.mixed.table.system_table import MixedSystemTable
 
@@ -339,8 +337,9 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         )
 
     def __getattr__(self, name: str) -> Any:
-        """Raise ``UnsupportedError``, with advice, for an operation that only tables of other
-        formats have; ``AttributeError`` for any other name.
+        """Raise ``UnsupportedError``, with advice, for an operation that only other formats have.
+
+        Raise ``AttributeError`` for any other name.
         """
         if not name.startswith("_") and (name in self.instead or hasattr(IcebergTable, name)):
             raise refuse_operation(self, name)

@@ -133,8 +133,8 @@ class TableBatches(TableUpkeep):
     ) -> WriteReport:
         """Delete the rows of partitions, as ``truncate`` deletes all rows.
 
-        Each partition is a dict with values of some or all partition columns. These columns must be
-        partition fields without a transform.
+        Each partition is a dict with values of some or all partition columns without a transform.
+        Raise ``InvalidRequestError`` for any other column or an empty list.
         """
         from lakeformat.tables.arguments import partitions_to_drop
 
@@ -193,7 +193,8 @@ class TableBatches(TableUpkeep):
 
         Writers in other processes get its transaction, and ``batch.commit`` publishes their files.
         With ``where`` the rows that meet a condition on partition columns are overwritten. Raise
-        ``UnsupportedError`` for a condition on other columns.
+        ``UnsupportedError`` for a condition on other columns or for ``conflict="optimistic"``, and
+        ``LockUnavailableError`` while another batch runs.
         """
         from lakeformat.mixed.batch.conflict import require_transaction_order
         from lakeformat.mixed.batch.overwrite import Replaced

@@ -39,14 +39,13 @@ class TableOptimizing(Table):
         last_minor: Moment | None = None,
         last_full: Moment | None = None,
     ) -> OptimizingPlan:
-        """Return the plan that Amoro's optimizer would make; only metadata is read, and nothing
-        changes.
+        """Return the plan that Amoro's optimizer would make, without changing the table.
 
-        The plan has a decision about each partition with its reason, and tasks with their files.
-        ``settings`` are by default the table properties. ``last_minor`` and ``last_full`` are the
-        times of the newest runs, which only Amoro's service stores; by default the time of the
-        newest optimizing commit of the base store. ``snapshot`` plans an earlier state. Raise
-        ``InvalidRequestError`` for a time before 1970.
+        Only metadata is read. The plan has a decision about each partition with its reason, and
+        tasks with their files. ``settings`` are by default the table properties. ``last_minor`` and
+        ``last_full`` are the times of the newest runs, which only Amoro's service stores; by
+        default the time of the newest optimizing commit of the base store. ``snapshot`` plans an
+        earlier state. Raise ``InvalidRequestError`` for a time before 1970.
         """
         from lakeformat.mixed.optimizing.plan import plan_optimizing
         from lakeformat.mixed.optimizing.settings import OptimizingSettings

@@ -35,8 +35,7 @@ class TablePrepared(TableUpkeep):
         transaction: int | None = None,
         **options: Any,
     ) -> PreparedChangeWriter | PreparedOverwriteWriter:
-        """Return a writer of changes whose messages are committed later, in this or another
-        process.
+        """Return a writer of changes whose messages any process may commit later.
 
         One writer must get all rows of a node (a hash bucket of keys), in their order;
         ``writer_buckets`` finds the node of a key. With ``upsert_by``, which must be the key of the
@@ -78,13 +77,12 @@ class TablePrepared(TableUpkeep):
         properties: Mapping[str, str] | None = None,
         **options: Any,
     ) -> WriteReport:
-        """Publish the changes of prepared files in one commit of the change store; commit a message
-        only once.
+        """Publish the changes of prepared files in one commit of the change store.
 
-        Raise ``InvalidRequestError`` if a message belongs to another table, or names a file that is
-        outside of the directory of data files, missing, or already published. Raise
-        ``UnsupportedError`` if two messages have rows of one node of a partition. After an error
-        the files are kept: call ``abort``, or commit them again.
+        Commit each message only once. Raise ``InvalidRequestError`` if a message belongs to another
+        table, or names a file that is outside of the directory of data files, missing, or already
+        published. Raise ``UnsupportedError`` if two messages have rows of one node of a partition.
+        After an error the files are kept: call ``abort``, or commit them again.
         """
         from lakeformat.mixed.write.message import check_messages
         from lakeformat.mixed.write.prepared_changes import commit_changes
@@ -98,8 +96,8 @@ class TablePrepared(TableUpkeep):
         """Delete the files of messages that will not be committed.
 
         Return the URIs of files that could not be deleted. Raise ``InvalidRequestError`` if a
-        snapshot has one of the files. Call this only if no commit of these messages is in progress,
-        and not right after ``CommitOutcomeUnknownError``.
+        snapshot has one of the files; then no file is deleted. Call this only if no commit of these
+        messages is in progress, and not right after ``CommitOutcomeUnknownError``.
         """
         from lakeformat.mixed.write.message import check_messages
         from lakeformat.mixed.write.prepared_changes import abort_changes
@@ -107,7 +105,10 @@ class TablePrepared(TableUpkeep):
         return abort_changes(self._pair, check_messages(messages))
 
     def read_message(self, content: bytes) -> MixedCommitMessage:
-        """Return the message that ``to_bytes`` has encoded."""
+        """Return the message that ``to_bytes`` has encoded.
+
+        Raise ``InvalidRequestError`` for other bytes.
+        """
         from lakeformat.mixed.write.message import MixedCommitMessage
 
         return MixedCommitMessage.from_bytes(content)
@@ -115,9 +116,8 @@ class TablePrepared(TableUpkeep):
     def writer_buckets(self, *, overwrites: bool = False) -> WriterNodes:
         """Return the function that finds the node, or hash bucket, of each key.
 
-        One writer must get all rows of a node.
-
-        With ``overwrites`` the nodes are those of new files of the base store.
+        One writer must get all rows of a node. With ``overwrites`` the nodes are those of new files
+        of the base store, otherwise those of new files of the change store.
         """
         if overwrites:
             from lakeformat.mixed.batch.prepared_overwrite import base_nodes

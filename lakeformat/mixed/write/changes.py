@@ -60,8 +60,7 @@ class ChangesOf:
         """Prepare the changes of batches.
 
         With ``replaces`` an inserted row first deletes the rows with its key. In a table with a
-        ``version`` field this is so also without ``replaces``, and the delete has the version of
-        the inserted row.
+        ``version`` field it always does, and the delete has the version of the inserted row.
         """
         self._version = None if version is None else version.name
         self._held: pa.RecordBatch | None = None
@@ -113,9 +112,10 @@ class ChangesOf:
         )
 
     def held_back(self, count: int, first_offset: int) -> Changes | None:
-        """Return the changes of the row that is still held back after all ``count`` rows.
+        """Return the changes of a last ``-U`` row that still waits for its ``+U`` row.
 
-        None if no row is held back.
+        None if no row waits. ``count`` is the number of all rows, and ``first_offset`` the next
+        offset.
         """
         if self._held is None:
             return None
@@ -168,8 +168,9 @@ class ChangesOf:
 
 
 def require_keys(rows: pa.RecordBatch, key: Sequence[str], numbers: range) -> None:
-    """Raise ``InvalidRequestError`` for a null in a key column; the error names the row by its
-    number in ``numbers``.
+    """Raise ``InvalidRequestError`` for a null in a key column.
+
+    ``numbers`` has the number of each row, for the error.
     """
     for name in key:
         column = rows.column(name)
@@ -182,8 +183,9 @@ def require_keys(rows: pa.RecordBatch, key: Sequence[str], numbers: range) -> No
 
 
 def optional_columns(metadata: TableMetadata, key: Sequence[Field]) -> set[str]:
-    """Return the names of the columns that are null in rows of deletes whose values are unknown:
-    the nullable columns that belong neither to ``key`` nor to the partition.
+    """Return the names of the nullable columns that belong neither to ``key`` nor to the partition.
+
+    They are null in rows of deletes whose values are unknown.
     """
     kept = {each.id for each in key} | _partition_sources(metadata)
     return {

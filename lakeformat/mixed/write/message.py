@@ -71,8 +71,10 @@ def require_names(
     kinds: Sequence[FileKind],
     transaction: int,
 ) -> None:
-    """Raise ``InvalidRequestError`` if the name of a file has a kind that is not in ``kinds``, or
-    another transaction.
+    """Raise ``InvalidRequestError`` if a file was not written for this commit.
+
+    The kind in the name of each file must be one of ``kinds``, and its transaction ``transaction``.
+    ``table`` is the table in messages.
     """
     for path in (path for each in messages for path in each.paths):
         name = parse_file_name(path)

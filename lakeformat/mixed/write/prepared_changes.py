@@ -118,7 +118,7 @@ def commit_changes(
 def abort_changes(pair: StorePair, messages: Sequence[MixedCommitMessage]) -> list[str]:
     """Delete the files of messages; return the URIs of files that could not be deleted.
 
-    Raise ``InvalidRequestError`` if a snapshot has one of the files.
+    Raise ``InvalidRequestError`` if a snapshot has one of the files; then no file is deleted.
     """
     base = pair.base.load().metadata.table_uuid
     of_base = [each for each in messages if each.table_uuid == base]

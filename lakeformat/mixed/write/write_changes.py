@@ -85,9 +85,9 @@ def write_changes(
 ) -> WriteReport:
     """Store rows by their key, and delete the rows whose kind is ``-U`` or ``-D``, in one commit.
 
-    With ``replaces=None`` the table property decides if a new row replaces the row of its key. A
-    repeated call with the same ``commit`` publishes nothing again. After an error nothing is
-    published and no file is left, except after ``CommitOutcomeUnknownError``.
+    With ``replaces=None`` the table property ``write.upsert.enabled`` decides if a new row replaces
+    the row of its key. A repeated call with the same ``commit`` publishes nothing again. After an
+    error nothing is published and no file is left, except after ``CommitOutcomeUnknownError``.
     """
     return publish_changes(
         pair,
@@ -109,7 +109,8 @@ def publish_changes(
 ) -> WriteReport:
     """Publish the changes that ``fill`` gives to the writer, in one commit of the change store.
 
-    With ``batch`` the changes have its transaction, and the commit ends the batch.
+    ``replaces``, repeated calls and errors are as in ``write_changes``. With ``batch`` the changes
+    have its transaction, and the commit ends the batch.
     """
     given = checked_properties(properties)
     refuse_replacing(pair, commit)
@@ -141,8 +142,7 @@ def publish_changes(
 def earlier_write(
     pair: StorePair, loaded: LoadedPair, commit: CommitId | None
 ) -> tuple[LoadedMetadata, PublishedChange] | None:
-    """Return the store with an earlier write of the same identity, and that write; None without
-    such a write.
+    """Return the store with an earlier write of this identity, and that write; None if none.
 
     The base store is searched, too: it has the overwrites, and the writes before the table was
     adopted.
@@ -186,7 +186,8 @@ def added_changes(
 ) -> FileChange | None:
     """Return the change that adds files to the change store; with ``batch`` it also ends the batch.
 
-    None if there are no files and no ``batch``.
+    None if there are no files and no ``batch``. Raise ``CommitConflictError`` if the table is being
+    detached, and the errors of ``batch.require``.
     """
     require_not_detaching(base.loaded)
     if batch is None:
@@ -198,8 +199,9 @@ def added_changes(
 
 
 def refuse_replacing(pair: StorePair, commit: CommitId | None) -> None:
-    """Raise ``UnsupportedError`` for a commit identity that replaces an earlier commit, and
-    ``InvalidRequestError`` if ``commit`` is not a ``CommitId``.
+    """Raise ``UnsupportedError`` if ``commit`` replaces an earlier commit.
+
+    Raise ``InvalidRequestError`` if it is not a ``CommitId``; None is accepted.
     """
     if commit is None:
         return

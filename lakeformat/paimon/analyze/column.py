@@ -40,8 +40,9 @@ _SHORT_DECIMAL_BYTES, _LONG_DECIMAL_BYTES = 8, 16
 
 
 def can_be_analyzed(data_type: DataType) -> bool:
-    """Return True for types with statistics: numbers, BOOLEAN, texts, binary values, dates and
-    times.
+    """Return True for a type with statistics.
+
+    These are numbers, BOOLEAN, texts, binary values, dates and times.
     """
     return isinstance(data_type, AtomicType) and (
         data_type.name in _FIXED_BYTES

@@ -53,22 +53,21 @@ _RESTORE = "restore the file it comes from, or roll the table back to an earlier
 
 
 def decode_columns(rows: pa.Array, types: Sequence[DataType]) -> list[pa.Array]:
-    """Return one Arrow array for each field of framed binary rows, in the types of
-    ``to_arrow_type``.
+    """Return one Arrow array for each field of framed binary rows.
 
-    Raise CorruptTableError for a damaged row, and UnsupportedError for a timestamp outside of
-    Arrow's range.
+    The arrays have the types of ``to_arrow_type``. Raise CorruptTableError for a damaged row, and
+    UnsupportedError for a timestamp outside of Arrow's range.
     """
     framed = FramedRows(rows, types)
     return [framed.column(position) for position in range(len(types))]
 
 
 class FramedRows:
-    """Framed binary rows in an Arrow array, whose fields are decoded to columns on demand.
+    """Binary rows in an Arrow array, whose fields are decoded to columns on demand.
 
-    The constructor raises CorruptTableError for a row that is too short, or whose number of fields
-    differs from ``types``. It raises InvalidRequestError if ``rows`` is not a binary array or has
-    nulls.
+    Each row is framed: its number of fields (4 bytes, big endian) is in front. The constructor
+    raises CorruptTableError for a row that is too short, or whose number of fields differs from
+    ``types``. It raises InvalidRequestError if ``rows`` is not a binary array or has nulls.
     """
 
     def __init__(self, rows: pa.Array, types: Sequence[DataType]) -> None:
