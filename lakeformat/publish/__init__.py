@@ -34,8 +34,10 @@ class IcebergPublication:
     """
 
     def __init__(self, open_targets: Callable[[], Targets] | None = None) -> None:
-        """``open_targets`` opens the Iceberg catalogs that are named in the options of the tables'
-        own catalog.
+        """Publish also in the Iceberg catalogs that ``open_targets`` opens.
+
+        These catalogs are named in the options of the tables' own catalog. ``open_targets=None`` is
+        for tables that are opened without a catalog.
         """
         self._open_targets = open_targets
 
@@ -51,12 +53,12 @@ class IcebergPublication:
         return IcebergPublication, ()
 
     def publishable(self, schema: TableSchema, before: TableSchema | None = None) -> TableSchema:
-        """Return the schema to write for a published table; ``before`` is the schema before a
-        change.
+        """Return the schema to write for a published table.
 
-        If ``iceberg.on-unpublishable`` is ``rewrite``, new timestamp columns of at most 3 digits
-        get 6 digits, because some Iceberg readers refuse files with milliseconds. Otherwise return
-        ``schema`` itself.
+        ``before`` is the schema before a change, None for a new table. If
+        ``iceberg.on-unpublishable`` is ``rewrite``, new timestamp columns of at most 3 digits get 6
+        digits, because some Iceberg readers refuse files with milliseconds. In all other cases,
+        return ``schema`` itself.
         """
         options = schema.table_options
         if not options.publishes_iceberg or options.iceberg_on_unpublishable != REWRITE:

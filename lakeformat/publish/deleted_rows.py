@@ -54,7 +54,10 @@ class DeletedRows:
     files: PublishedDeletes
 
     def of_all(self, shown: ManifestColumns) -> ChangedDeletes:
-        """Write the deletes of all data files in ``shown``, the files that Iceberg readers read."""
+        """Write the deletes of all data files in ``shown``, and return them as changes.
+
+        ``shown`` has the files that Iceberg readers read.
+        """
         if self.snapshot.index_manifest is None:
             return self._changed(())
         addresses = _Addresses(self.handle, self.snapshot, self.entries, shown)

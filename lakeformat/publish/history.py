@@ -34,7 +34,8 @@ def kept_history(
     """Return the snapshots to publish, oldest first; the last one is ``head``.
 
     The option ``iceberg.publish-history`` limits the number of snapshots before ``head``. Snapshots
-    with a tag are preferred to newer snapshots without a tag.
+    with a tag are preferred to newer snapshots without a tag. Snapshots with another setting of
+    deletion vectors, or with a schema that a rollback removed, are left out.
     """
     limit = handle.options.iceberg_publish_history
     if not limit:

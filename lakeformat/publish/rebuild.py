@@ -39,8 +39,9 @@ class Rebuild:
     def __init__(
         self, first: LoadedMetadata, state: Callable[[LoadedMetadata, Snapshot], NextState]
     ) -> None:
-        """``first`` is metadata without snapshots; ``state`` returns the ``NextState`` of a
-        snapshot on given metadata.
+        """Start from ``first``, metadata without snapshots.
+
+        ``state`` returns the ``NextState`` that publishes a snapshot on top of given metadata.
         """
         self._first, self._state = first, state
         self._written: list[str] = []

@@ -16,9 +16,7 @@ __all__ = ["published_snapshot", "returned_to"]
 
 
 def published_snapshot(metadata: TableMetadata, head: Snapshot) -> IcebergSnapshot | None:
-    """Return the Iceberg snapshot that publishes ``head``; None if the metadata does not have
-    it.
-    """
+    """Return the Iceberg snapshot that publishes ``head``; None if the metadata lacks it."""
     found = metadata.snapshot(head.id)
     return found if found is not None and found.summary.get(IDENTITY) == head.identity else None
 

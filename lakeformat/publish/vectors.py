@@ -37,7 +37,10 @@ class ChangedVector:
 
 
 def files_by_place(files: ManifestColumns) -> dict[Place, dict[str, int]]:
-    """Return the index of each data file in the columns ``files``, by its place and its name."""
+    """Return the position of each data file in ``files``, by its place and its name.
+
+    A place is a partition and a bucket.
+    """
     found: dict[Place, dict[str, int]] = {}
     columns = (files.partition.to_arrow().to_pylist(), files.bucket.numbers.tolist())
     for row, (partition, bucket, name) in enumerate(

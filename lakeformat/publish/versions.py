@@ -81,7 +81,7 @@ class PublishedVersions:
 
     @property
     def places(self) -> FilePlaces:
-        """Resolves URIs in the metadata to paths in the storage."""
+        """The object that resolves URIs in the metadata to paths in the storage."""
         return places_of(self.storage, self.root, self.location, self.outside)
 
     def shown(self) -> LoadedMetadata | None:
@@ -99,7 +99,7 @@ class PublishedVersions:
     def newest(self) -> LoadedMetadata | None:
         """Return the newest published metadata that can be read; None if there is none.
 
-        Errors as in ``look``.
+        The errors are those of ``look``.
         """
         return self.look().loaded
 

@@ -19,10 +19,9 @@ _VECTORS = "paimon-deletion-vectors"
 
 
 def marks_of(schema: TableSchema) -> dict[str, str]:
-    """Return the entries of a snapshot summary that record if a primary-key table has deletion
-    vectors.
+    """Return the summary entry that marks snapshots of a primary-key table with deletion vectors.
 
-    If it has, readers see all levels above 0.
+    Return an empty dict for any other table. If the entry is there, readers see all levels above 0.
     """
     has_vectors = bool(schema.primary_keys) and schema.table_options.deletion_vectors_enabled
     return {_VECTORS: "true"} if has_vectors else {}

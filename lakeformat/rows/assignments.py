@@ -57,8 +57,9 @@ def bind_assignments(
 ) -> Assignments:
     """Return the assignments of an UPDATE.
 
-    Raise InvalidRequestError for an unknown column, or for a value that does not fit its column,
-    before any row is read. ``conform`` returns a function that checks batches of the given columns.
+    Raise InvalidRequestError, before any row is read, if ``given`` is empty, for an unknown column,
+    or for a value that does not fit its column. ``conform`` returns a function that checks batches
+    of the given columns.
     """
     by_name = {field.name: field for field in fields}
     asked: object = given

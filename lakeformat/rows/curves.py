@@ -68,8 +68,9 @@ def z_order(columns: Sequence[ByteRows]) -> ByteRows:
 
 
 def words_of(rows: ByteRows) -> Words:
-    """Return the bytes of each row as 64-bit numbers, which sort faster; zeros pad the last
-    number.
+    """Return the bytes of each row as 64-bit numbers, which sort faster.
+
+    Zeros pad the last number.
     """
     count, size = rows.shape
     padded = np.zeros((count, -(-size // _WORD_BYTES) * _WORD_BYTES), np.uint8)
@@ -78,9 +79,7 @@ def words_of(rows: ByteRows) -> Words:
 
 
 def curve_positions(keys: ByteRows) -> Positions:
-    """Return the positions of rows sorted by their bytes; rows with equal bytes keep their
-    order.
-    """
+    """Return the positions of rows sorted by their bytes; equal rows keep their order."""
     words = words_of(keys)
     if words.shape[1] == 1:
         return np.argsort(words[:, 0], kind="stable")

@@ -44,8 +44,9 @@ class KeyGroups:
 
     @cached_property
     def meets(self) -> Mask:
-        """A mask of the keys whose rows an engine must merge. For each remaining key, its single
-        row is kept unchanged.
+        """A mask of the keys whose rows an engine must merge.
+
+        Each remaining key has a single row, which is kept unchanged.
         """
         return np.ones(len(self), np.bool_) if self.with_lone else self.sizes > 1
 

@@ -128,7 +128,10 @@ def _check_floats(given: pa.Array, stored: pa.Array, name: str) -> None:
 
 
 def short_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the 64-bit decimal type with the same precision and scale; None if it is too long."""
+    """Return the 64-bit decimal type with the precision and scale of ``kind``.
+
+    Return None if ``kind`` is not a 128-bit decimal type, or has too many digits.
+    """
     if not pa.types.is_decimal128(kind) or kind.precision > COMPACT_DECIMAL_PRECISION:
         return None
     return pa.decimal64(kind.precision, kind.scale)

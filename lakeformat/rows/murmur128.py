@@ -20,10 +20,9 @@ _Lanes = NDArray[np.uint64]
 
 
 def hash_to_long(values: pa.Array, seed: int) -> NDArray[np.int64]:
-    """Return the upper 63 bits of the first half of the hash of each value.
+    """Return the upper 63 bits of the first half of the hash of each value that is not empty.
 
-    ``values`` is a binary array without nulls. Empty values have no hash, and the result is not in
-    the order of ``values``.
+    ``values`` is a binary array without nulls. The result is not in the order of ``values``.
     """
     lengths = pc.binary_length(values)
     found = [np.empty(0, np.uint64)]

@@ -79,7 +79,7 @@ Conjunction: TypeAlias = "Sequence[ColumnTest | Alternatives]"
 def conjunctions(conditions: Conjunction) -> Iterator[list[list[ColumnTest]]]:
     """Yield lists of alternatives; of each list, a matching row must meet at least one alternative.
 
-    An alternative is a list of comparisons, which a row must all meet.
+    An alternative is a list of comparisons, all of which a row must meet.
     """
     plain = [each for each in conditions if isinstance(each, ColumnTest)]
     groups = [each.branches for each in conditions if isinstance(each, Alternatives)]
@@ -89,7 +89,7 @@ def conjunctions(conditions: Conjunction) -> Iterator[list[list[ColumnTest]]]:
 
 
 def in_any(conditions: Conjunction, ask: Callable[[Sequence[ColumnTest]], Mask]) -> Mask:
-    """Return the mask for conditions with alternatives, made of the masks that ``ask`` returns.
+    """Return the mask for ``conditions``, combined from the masks that ``ask`` returns.
 
     ``ask`` returns the mask for one list of comparisons, which must all be true.
     """

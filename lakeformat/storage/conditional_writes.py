@@ -17,8 +17,9 @@ _NO_SUCH_CALL = 501
 
 
 class ConditionalWrites:
-    """The requests to one bucket for files that the store must not replace; the store is not tested
-    here.
+    """The requests to one bucket that write a file only if its name is free.
+
+    The store must refuse a name that is taken; ``creation_proof.py`` tests if it does.
     """
 
     def __init__(self, client: ObjectClient, environment: Environment) -> None:

@@ -55,7 +55,7 @@ def within(storage: Storage, root: str) -> Storage:
     """Return a storage for the paths below ``root``.
 
     If the storage can contain links, the methods of the result raise ``InvalidRequestError`` for a
-    link below ``root``.
+    link below ``root``. Any other storage is not limited.
     """
     if isinstance(storage, LockedCreation):
         return storage.around(within(storage.inner, root))

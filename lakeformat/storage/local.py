@@ -80,9 +80,7 @@ class LocalStorage(FollowsNoLinks):
         return directory_turn(directory, sleep_seconds)
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
-        """Return the content of a file; a file of more than ``limit`` bytes raises
-        ``TooLargeError``.
-        """
+        """Return a file's content; raise ``TooLargeError`` if it has more than ``limit`` bytes."""
         self._check(path)
         with reading("read", path), open(path, "rb", opener=self._opener) as stream:
             if (size := os.fstat(stream.fileno()).st_size) > limit:
@@ -211,7 +209,7 @@ class LocalStorage(FollowsNoLinks):
                     sync_directory(os.path.dirname(path))
 
     def remove_empty_directory(self, path: str) -> bool:
-        """Delete a directory if it is empty; see ``RemovesEmptyDirectories``."""
+        """Delete a directory if it is empty; return False only if it has content."""
         refuse_root(path, self.uri(path))
         self._check(path, whole=True)
         with translated("delete directory", path):

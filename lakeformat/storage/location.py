@@ -45,7 +45,7 @@ class Location:
         return f"{service}/{'/'.join(self.segments)}"
 
     def holds(self, other: Location) -> bool:
-        """Return True for the location itself and for everything below it."""
+        """Return True if ``other`` is this location, or is below it."""
         count = len(self.segments)
         return (
             other.segments[:count] == self.segments
@@ -54,8 +54,9 @@ class Location:
         )
 
     def overlaps(self, other: Location) -> bool:
-        """Return True if one location may contain the other. A missing account may be any
-        account.
+        """Return True if one location may contain the other.
+
+        A location that names no account may be in any account.
         """
         if self.service != other.service:
             return False
@@ -116,8 +117,9 @@ def location_of(address: str, *, is_literal: bool = True) -> Location:
 
 
 def one_spelling(address: str) -> str:
-    """Return the normal spelling of an address. An invalid or relative address is returned
-    unchanged.
+    """Return the normal spelling of an address.
+
+    An invalid or relative address is returned unchanged.
     """
     try:
         return str(location_of(address))

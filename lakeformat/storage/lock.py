@@ -19,11 +19,11 @@ class Held(Protocol):
     """A lock that is being held."""
 
     def require_time(self, seconds: float = 0.0) -> None:
-        """Check that the lock is certainly held long enough to write one small file.
+        """Raise ``LockUnavailableError`` if the lock may expire before one small file is written.
 
-        Otherwise raise ``LockUnavailableError``: nothing was written, and the caller gives up the
-        commit. ``seconds`` is the longest duration of the write, 0 if unknown. Raise
-        ``InvalidRequestError`` if even a lock that was just taken expires too early for that.
+        Then nothing was written, and the caller gives up the commit. ``seconds`` is the longest
+        duration of the write, 0 if unknown. Raise ``InvalidRequestError`` if even a lock that was
+        just taken expires too early for that.
         """
         ...
 

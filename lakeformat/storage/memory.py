@@ -61,9 +61,7 @@ class MemoryStorage:
         return f"memory://{quote(self.name, safe='')}/{quote(_key(path), safe='/=:@,+')}"
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
-        """Return the content of a file; a file of more than ``limit`` bytes raises
-        ``TooLargeError``.
-        """
+        """Return a file's content; raise ``TooLargeError`` if it has more than ``limit`` bytes."""
         content = self._content(path)
         if len(content) > limit:
             raise too_large(self.uri(path), len(content), limit)
@@ -83,8 +81,9 @@ class MemoryStorage:
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
-        """Open a stream; its content becomes visible, whole, when the block ends without an
-        error.
+        """Open a stream into a new file, which exists once the block ends without an error.
+
+        Raise ``AlreadyExistsError`` if the path is taken.
         """
         self._refuse_taken(path)
         with pa.BufferOutputStream() as stream:
@@ -151,7 +150,7 @@ class MemoryStorage:
             self._made = {key for key in self._made if not f"{key}/".startswith(inside)}
 
     def remove_empty_directory(self, path: str) -> bool:
-        """Delete a directory if it is empty; see ``RemovesEmptyDirectories``."""
+        """Delete a directory if it is empty; return False only if it has content."""
         with self._lock:
             if self.list(path):
                 return False

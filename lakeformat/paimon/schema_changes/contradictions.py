@@ -15,7 +15,11 @@ _KEY_OPTIONS = {"primary-key": "primary_key", "partition": "partition_by"}
 
 
 def contradictions(schema: TableSchema, wanted: WantedTable) -> list[str]:
-    """Return the differences between a schema and the description of a new table, one text each."""
+    """Return a text for each key or option that differs between ``schema`` and ``wanted``.
+
+    ``wanted`` is the description of a new table. Only the keys and options that this description
+    sets are compared, not the columns.
+    """
     options = dict(wanted.options)
     keys = {
         name: options.pop(option).replace(" ", "").split(",")

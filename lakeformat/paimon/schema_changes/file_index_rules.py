@@ -51,7 +51,7 @@ def indexed_columns(options: TableOptions) -> dict[str, tuple[str, ...]]:
 def indexed_fields(
     fields: Sequence[DataField], options: TableOptions
 ) -> Iterator[tuple[str, DataField]]:
-    """Yield the type of each index of new files with its column.
+    """Yield the index type and the column of each index that new files get.
 
     Raise UnsupportedError if an option names a column that does not exist. Java can leave such
     options: it keeps the old name after a rename, and accepts a key of a MAP as a column.

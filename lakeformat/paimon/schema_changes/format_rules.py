@@ -64,8 +64,10 @@ def _of_level(level: int) -> OptionKeys:
 def require_format_holds(
     fields: Sequence[DataField], options: TableOptions, keys: OptionKeys = DATA_FILES
 ) -> None:
-    """Raise UnsupportedError if the format of new files does not support the type of a column, or
-    the compression.
+    """Raise UnsupportedError if the file format cannot store a column, or lacks the compression.
+
+    The format must support the level of the compression, too. ``keys`` names the options in the
+    error.
     """
     file_format = options.file_format
     if options.file_compression not in CODECS[file_format]:

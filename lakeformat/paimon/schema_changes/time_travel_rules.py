@@ -47,7 +47,7 @@ _DEFAULT_MODES = [
 
 @dataclass(frozen=True, slots=True)
 class NamedState:
-    """The table option that chooses the snapshot for scans: its mode and its text."""
+    """The table option that chooses the snapshot for scans, its value, and the scan mode."""
 
     option: Option[Any]
     """The option that chooses the snapshot: ``scan.mode`` itself in the mode ``compacted-full``."""

@@ -55,9 +55,10 @@ class TableStaged(AnyTableStaged[CommitMessage, CommitReport]):
     ) -> Scan:
         """Scan the rows of staged results, which readers of the table do not see yet.
 
-        Rows of one key, deletes included, are merged as by a compaction.
-        ``with_published=True`` also merges the staged rows with those of the newest snapshot: the
-        result is the table after a commit and a compaction.
+        Rows of one key, deletes included, are merged as by a compaction. ``with_published=True``
+        also merges the staged rows with those of the newest snapshot: the result is the table after
+        a commit and a compaction. Raise UnsupportedError if a staged result replaces files of the
+        table.
         """
         from lakeformat.paimon.staged.scan import scan_staged
 

@@ -51,9 +51,10 @@ class SystemTableDeclaration(Generic[R]):
 
 
 def column(name: str, type_text: str, fill: str | Callable[[R], ColumnValues]) -> SystemColumn[R]:
-    """Return a column; ``fill`` is a function that returns its values, or the path of an attribute.
+    """Return a column of a system table, with the SQL type ``type_text``.
 
-    A path such as ``"file.row_count"`` is read from each row.
+    ``fill`` is a function that returns the values of the column, or the path of an attribute. A
+    path such as ``"file.row_count"`` is read from each row.
     """
     return SystemColumn(
         name, parse_type(type_text), _attribute(fill) if isinstance(fill, str) else fill

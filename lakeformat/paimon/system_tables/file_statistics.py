@@ -47,8 +47,9 @@ class FileStatistics:
         return self._shown(_Group.null_count)
 
     def least(self) -> pa.Array:
-        """Return, for each file, the smallest values, such as ``{id=1, note=a}``; texts may be
-        truncated.
+        """Return, for each file, the smallest values, such as ``{id=1, note=a}``.
+
+        Texts may be truncated.
         """
         return self._shown(lambda group, field: group.bound(field, group.least))
 

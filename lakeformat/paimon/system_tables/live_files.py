@@ -20,7 +20,7 @@ __all__ = ["LiveFiles", "snapshot_manifests"]
 
 
 class LiveFiles:
-    """Every live file of a snapshot, in commit order; also level-0 files that reads skip."""
+    """Every live file of a snapshot, in commit order, including level-0 files that reads skip."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -56,15 +56,17 @@ class LiveFiles:
         )
 
     def name(self, row: int, what: str) -> str:
-        """Return the name of a value for error messages: ``what``, the data file at ``row``, and
-        its manifest.
+        """Return the text ``<what> of data file <name> in <manifest>`` for error messages.
+
+        ``row`` is the position of the data file.
         """
         return name_of_file(self.source, self.columns, row, what)
 
 
 def name_of_file(source: Source, columns: ManifestColumns, row: int, what: str) -> str:
-    """Return the name of a value for error messages: ``what``, the data file at ``row``, and its
-    manifest.
+    """Return the text ``<what> of data file <name> in <manifest>`` for error messages.
+
+    ``row`` is the position of the data file in ``columns``.
     """
     [entry] = columns.entries(np.array([row]))
     snapshot = source.snapshot
@@ -73,7 +75,10 @@ def name_of_file(source: Source, columns: ManifestColumns, row: int, what: str) 
 
 
 def snapshot_manifests(source: Source) -> list[ManifestMeta]:
-    """Return the manifests of a snapshot: those in the base list, then those in the delta list."""
+    """Return the manifests of the snapshot that ``source`` shows; empty without a snapshot.
+
+    The manifests of the base list come first, then those of the delta list.
+    """
     snapshot, handle = source.snapshot, source.handle
     if snapshot is None:
         return []

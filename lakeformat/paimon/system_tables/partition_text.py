@@ -36,7 +36,10 @@ class PartitionTexts:
         """For each row, the position of its partition among the distinct partitions."""
 
     def in_braces(self) -> pa.Array:
-        """Return ``{a, 1}`` for each row; ``{}`` without partition columns."""
+        """Return the partition of each row as text, such as ``{a, 1}``.
+
+        Without partition columns, the text is ``{}``.
+        """
         return self.distinct_in_braces.take(self.indices)
 
     @cached_property
@@ -53,8 +56,10 @@ class PartitionTexts:
 
     @cached_property
     def distinct_as_path(self) -> list[str]:
-        """Return ``dt=a/h=1`` for each distinct partition, without the escapes of a directory
-        name.
+        """Return each distinct partition as text, such as ``dt=a/h=1``.
+
+        The values have no escapes, unlike in the name of a directory. Without partition columns,
+        the texts are empty.
         """
         default = self._schema.table_options.partition_default_name
         keys = self._schema.partition_keys

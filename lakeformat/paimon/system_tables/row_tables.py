@@ -38,9 +38,10 @@ class RowSelection:
     limit: int | None = None
 
     def of(self, schema: TableSchema) -> ChangedRows:
-        """Return the request for these columns and rows; ``rowkind`` is the first column.
+        """Return the request for these columns, rows and partitions, without ``limit``.
 
-        Raise InvalidRequestError if ``schema`` lacks a requested column.
+        ``rowkind`` is the first column. Raise InvalidRequestError if ``schema`` lacks a requested
+        column.
         """
         return changed_rows(schema, self.columns, self.where, self.partitions)
 

@@ -174,8 +174,10 @@ class TableCommits(TableReads):
         return CommitMessage.from_bytes(content)
 
     def find_commit(self, commit: CommitId) -> CommitReport | None:
-        """Return the result of an earlier commit with this identity, of any kind; None if there is
-        none.
+        """Return the report of the earlier commit with this identity; None if there is none.
+
+        The commit may be of any kind. Raise InvalidRequestError if ``commit.replaces`` names rows
+        that cannot be replaced any more.
         """
         from lakeformat.paimon.commit.earlier_result import find_commit
 
@@ -224,8 +226,9 @@ class TableCommits(TableReads):
         return bool(self.schema.primary_keys)
 
     def find_run(self, user: str) -> RunRecord | None:
-        """Return the record of the last success of the run with commit user ``user``; None without
-        a success.
+        """Return the record of the last success of the run with user ``user``; None without one.
+
+        Records are kept for 90 days.
         """
         return self.runs.read(user)
 

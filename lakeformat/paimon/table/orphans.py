@@ -90,8 +90,8 @@ class TableOrphans(TableReads):
 
         Their rows are lost, and every read of such a file fails until it is removed. Raise
         InvalidRequestError if more than ``max_share`` of the files are missing or truncated,
-        because then the storage is probably not mounted, or the path is wrong; a dry run reports
-        this instead.
+        because then the storage is probably not mounted, or the path is wrong. Raise
+        UnsupportedError for a table with row ids. A dry run reports these errors instead.
         """
         from lakeformat.paimon.orphans.missing import remove_missing_files
 
@@ -113,10 +113,10 @@ class TableOrphans(TableReads):
         return remove_missing_manifests(self._handle, dry_run=dry_run)
 
     def repair(self, dry_run: bool = False) -> RepairHintsReport:
-        """Correct the hint files LATEST and EARLIEST of every branch; report missing snapshots and
-        changelogs.
+        """Correct the hint files LATEST and EARLIEST of every branch.
 
-        A ``dry_run`` changes nothing: it only reports the wrong hint files and the missing files.
+        The report also lists missing snapshots and changelogs. A ``dry_run`` changes nothing: it
+        only reports the wrong hint files and the missing files.
         """
         from lakeformat.paimon.orphans.hints import repair_hints
 

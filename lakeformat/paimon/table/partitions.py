@@ -105,7 +105,10 @@ class TablePartitions(TableReads):
         return touched_partitions(handle, first, last)
 
     def plan_drop_partitions(self, partitions: Sequence[PartitionSpec]) -> DropPartitionsPlan:
-        """Return the partitions that ``drop_partitions`` would delete; nothing is changed."""
+        """Return the partitions that ``drop_partitions`` would delete; nothing is changed.
+
+        The plan also has the specs of ``partitions`` that match no partition.
+        """
         from lakeformat.paimon.partitions.drop import plan_drop_partitions
 
         return plan_drop_partitions(self._handle, partitions)
@@ -152,7 +155,8 @@ class TablePartitions(TableReads):
         ``columns`` names the columns, or is ``"all"``. Without ``columns``, only rows are counted,
         as by ``count``. The result is published as a snapshot of kind ANALYZE, which
         ``$statistics`` shows and later snapshots inherit until the schema changes. ``on_progress``
-        is called with the number of rows read so far.
+        is called with the number of rows read so far. Raise InvalidRequestError for an unknown
+        column, and UnsupportedError for a type without statistics.
         """
         from lakeformat.paimon.analyze.analyze import analyze
 
@@ -180,7 +184,8 @@ class TablePartitions(TableReads):
 
         Indexes that no option requests any more are removed. Data files do not change. ``force``
         also rebuilds existing indexes. ``on_progress`` is called with the number of files to
-        change, and the number of finished files.
+        change, and the number of finished files. Raise InvalidRequestError if ``force`` is set, but
+        no option requests an index, and UnsupportedError for a table with ``row-tracking.enabled``.
         """
         from lakeformat.paimon.compact.partition_choice import Chosen
         from lakeformat.paimon.file_indexes.rewrite import rewrite_file_indexes

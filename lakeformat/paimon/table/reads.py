@@ -66,12 +66,14 @@ class TableReads:
 
     @property
     def why_changes_delete(self) -> str | None:
-        """The reason why changes of the table may delete rows; None if they only add rows."""
+        """The reason why changes may delete rows, as a clause; None if changes only add rows."""
         return "has a primary key" if self.schema.primary_keys else None
 
     def contradictions(self, wanted: WantedTable) -> list[str]:
-        """Return the differences between this table and the description of a new table, one text
-        each.
+        """Return a text for each key or option that differs between this table and ``wanted``.
+
+        ``wanted`` is the description of a new table. Only the keys and options that this
+        description sets are compared, not the columns.
         """
         from lakeformat.paimon.schema_changes.contradictions import contradictions
 
@@ -83,11 +85,11 @@ class TableReads:
         return self._handle.options
 
     def latest_snapshot(self, known: Snapshot | None = None) -> Snapshot | None:
-        """Return the newest snapshot; None for a table without commits. Raise NotFoundError if the
-        table was renamed or dropped after it was opened.
+        """Return the newest snapshot; None for a table without commits.
 
-        For polling, pass the snapshot that the last call returned as ``known``. If it is still the
-        newest, the call costs two small requests and no listing.
+        Raise NotFoundError if the table was renamed or dropped after it was opened. For polling,
+        pass the snapshot that the last call returned as ``known``. If it is still the newest, the
+        call costs two small requests and no listing.
         """
         storage, layout = self._handle.storage, self._handle.layout
         if known is not None and is_still_newest(storage, layout, known):
@@ -199,7 +201,8 @@ class TableReads:
         oldest snapshot that has reached it. A chosen snapshot is read with the columns the table
         had then. If no argument chooses a snapshot, the table options ``scan.*`` may choose one;
         ``newest`` ignores these options. ``limit`` is the largest number of rows. Raise
-        NotFoundError if the chosen snapshot does not exist.
+        NotFoundError if the chosen snapshot does not exist, and InvalidRequestError if several
+        arguments choose one.
         """
         from lakeformat.paimon.read.scan import Scan
         from lakeformat.paimon.read.where import row_filter
@@ -232,7 +235,8 @@ class TableReads:
 
         Both are positions, snapshot numbers, tag names or datetimes; ``after=0`` is before the
         first snapshot. Raise NotFoundError if some of these changes have expired or do not exist
-        yet.
+        yet, and InvalidRequestError if the table has no changes of this ``mode``, or if ``upto`` is
+        before ``after``.
 
         ``mode="delta"`` returns the rows as they were written, ``"changelog"`` the rows of
         changelog files, ``"diff"`` compares two snapshots by key. ``"auto"`` means ``"diff"``

@@ -267,11 +267,10 @@ class RowSystemTable(ReadOnlyTable):
         newest: bool = False,
         limit: int | None = None,
     ) -> Scan | Rows:
-        """Return a scan of this view of a snapshot's rows; the arguments are those of
-        ``Table.scan``.
+        """Return a scan of this view of a snapshot's rows.
 
-        Raise UnsupportedError if a table option, such as ``scan.creation-time-millis``, skips older
-        files.
+        The arguments are those of ``Table.scan``. Raise UnsupportedError if a table option, such as
+        ``scan.creation-time-millis``, skips older files.
         """
         from lakeformat.paimon.system_tables import RowSelection
         from lakeformat.tables.scan_arguments import check_limit
@@ -295,10 +294,10 @@ class RowSystemTable(ReadOnlyTable):
         where: Where | None = None,
         partitions: Partitions | None = None,
     ) -> Rows:
-        """Return this view of the changes between two snapshots; the arguments are those of
-        ``Table.changes``.
+        """Return this view of the changes between two snapshots.
 
-        Raise UnsupportedError if this view has no changes.
+        The arguments are those of ``Table.changes``. Raise UnsupportedError if this view has no
+        changes.
         """
         from lakeformat.paimon.read.changes.window import find_window
         from lakeformat.paimon.system_tables import RowSelection

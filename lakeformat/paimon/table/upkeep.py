@@ -86,7 +86,10 @@ class TableUpkeep(TableReads):
         order_by: Sequence[str] | None = None,
         order_strategy: str | None = None,
     ) -> CompactPlan:
-        """Return what ``compact`` would do with each bucket, and why; nothing is changed."""
+        """Return what ``compact`` would do with each bucket, and why; nothing is changed.
+
+        The arguments and errors are those of ``compact``.
+        """
         from lakeformat.paimon.compact.newest_schema import under_schema
         from lakeformat.paimon.compact.other_compactor import find_other_compactor
         from lakeformat.paimon.compact.partition_choice import Chosen
@@ -132,7 +135,8 @@ class TableUpkeep(TableReads):
         are not lost: their partition is written again. Older snapshots remain readable.
         ``executor`` is ``"serial"`` (the default), ``"threads"``, or an object such as
         ``spark_jobs.SparkExecutor``; independent buckets are written in parallel. Raise
-        UnsupportedError for a table with ``'bucket' = '-1'`` or with row ids.
+        UnsupportedError for a table with ``'bucket' = '-1'`` or with row ids, and
+        InvalidRequestError for a partition that must be compacted first.
         """
         from lakeformat.paimon.compact.partition_choice import Chosen
         from lakeformat.paimon.compact.rescaling.rescale import rescale
@@ -169,7 +173,9 @@ class TableUpkeep(TableReads):
         chooses buckets. Writers are not blocked. A unit of work is a bucket of a primary-key table,
         or some files of an append table; units that conflict with a commit are planned again.
         ``executor`` is ``"threads"`` (the default), ``"serial"``, or an object such as
-        ``spark_jobs.SparkExecutor``. ``on_progress`` is called after each unit.
+        ``spark_jobs.SparkExecutor``. ``on_progress`` is called after each unit. Raise
+        InvalidRequestError for an unknown strategy or for arguments that contradict each other, and
+        UnsupportedError for a table that cannot be compacted.
 
         ``order_by`` sorts the rows of a table without primary key, so that queries open fewer
         files: ``order_strategy`` is ``"order"`` (column after column), ``"zorder"`` or

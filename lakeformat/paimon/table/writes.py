@@ -82,8 +82,8 @@ def commit_options(
 def replacement(handle: TableHandle, overwrite: object) -> Replaced:
     """Return the partitions that the argument ``overwrite`` replaces; None for an append.
 
-    DYNAMIC stands for the partitions that get rows. Raise InvalidRequestError for an argument that
-    names no partitions.
+    DYNAMIC stands for the partitions that get rows. Raise InvalidRequestError for an invalid
+    argument, and for ``"partitions"`` if the table has no partition columns.
     """
     if overwrite is None:
         return None
@@ -112,10 +112,10 @@ def commit_prepared(
     *,
     is_in_order: bool = False,
 ) -> CommitReport:
-    """Publish the files of messages; if ``options.commit`` was published before, return that
-    result.
+    """Publish the files of messages, and return the report of the commit.
 
-    ``is_in_order``: rows that were changed after ``options.read_snapshot`` are kept.
+    If ``options.commit`` was published before, only return the report of that commit. With
+    ``is_in_order``, rows that were changed after ``options.read_snapshot`` are kept.
     """
     earlier = None
     if options.commit is not None:
@@ -195,10 +195,11 @@ class RowsWrite:
     """True if the write leaves out keys that were changed after ``options.read_snapshot``."""
 
     def run(self) -> CommitReport:
-        """Write and publish the rows.
+        """Write and publish the rows, and return the report of the commit.
 
-        After a ``LakeError`` no new file remains, except after ``CommitOutcomeUnknownError``: a
-        snapshot may use the files.
+        If ``options.commit`` was published before, only return the report of that commit. After a
+        ``LakeError`` no new file remains, except after ``CommitOutcomeUnknownError``: a snapshot
+        may use the files.
         """
         handle, commit = self.handle, self.options.commit
         replaced = self.replaced

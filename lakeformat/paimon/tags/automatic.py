@@ -53,8 +53,10 @@ def create_due(
 ) -> AutomaticTagsReport:
     """Create or move the tags that are due, then delete the oldest beyond ``tag.num-retained-max``.
 
-    A repeated call creates no tag twice, so a schedule may call it as often as you like. Raise
-    InvalidRequestError if ``tag.automatic-creation`` is ``none``.
+    In the mode ``batch``, all tags count and may be deleted, except those that protect a rollback.
+    Tags at which a branch began are kept. A repeated call creates no tag twice, so a schedule may
+    call it as often as you like. Raise InvalidRequestError if ``tag.automatic-creation`` is
+    ``none``.
     """
     mode = handle.options.tag_automatic_creation
     if mode == "none":

@@ -186,7 +186,7 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
 
 
 def publish_tag(handle: TableHandle, tag: Tag, origin: Origin) -> bool:
-    """Write a tag file; return False if a tag has this name.
+    """Write the file of a new tag; return False if another tag has its name.
 
     Raise CommitConflictError if the snapshot ``origin`` is being deleted.
     """
@@ -204,8 +204,10 @@ def publish_tag(handle: TableHandle, tag: Tag, origin: Origin) -> bool:
 
 
 def retention(handle: TableHandle, retain: Retain | None) -> timedelta | None:
-    """Return how long a tag is kept, by the call or by ``tag.default-time-retained``; None means
-    for ever.
+    """Return how long a tag is kept; None means for ever.
+
+    ``retain`` is the duration from the call. If it is None, the option
+    ``tag.default-time-retained`` decides.
     """
     if retain is None:
         millis = handle.options.tag_default_time_retained_millis

@@ -45,8 +45,9 @@ class TagInfo:
     """Expiry time in UTC; None for never."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON. The keys are the columns of ``$tags``, and
-        ``expire_time``.
+        """Return a dict of plain values, ready for JSON.
+
+        The keys are the columns of ``$tags``, and ``expire_time``.
         """
         return {
             "tag_name": self.name,
@@ -83,12 +84,12 @@ class TableTags:
         exist_ok: bool = False,
         dry_run: bool = False,
     ) -> TagReport:
-        """Create a tag of the newest snapshot or of another one; the rows remain readable by the
-        tag's name after the snapshot expires.
+        """Create a tag of the newest snapshot, or of another one.
 
-        ``snapshot`` may be one that only a tag keeps; ``tag`` is an existing tag of the snapshot.
-        ``at_or_after`` chooses the first snapshot committed at that time or later, ``watermark``
-        (epoch milliseconds) the first that reached it. ``expire`` deletes the tag after the time
+        The rows remain readable by the tag's name after the snapshot expires. ``snapshot`` may be
+        one that only a tag keeps; ``tag`` is an existing tag of the snapshot. ``at_or_after``
+        chooses the first snapshot committed at that time or later, ``watermark`` (epoch
+        milliseconds) the first that reached it. ``expire`` deletes the tag after the time
         ``retain`` (``"7 d"``). Raise NotFoundError if there is no such snapshot, and
         AlreadyExistsError if the tag exists, unless ``exist_ok`` is set.
         """
@@ -161,7 +162,8 @@ class TableTags:
         """Delete tags whose retention time has passed, and tags created before ``older_than``.
 
         ``older_than`` is a time, or an age such as ``"30 d"``. If ``tag.time-expire-enabled`` is
-        ``false``, the retention time does not count. Tags at which a branch began are kept.
+        ``false``, the retention time does not count. Tags at which a branch began are kept. A tag
+        that protects a rollback is deleted once no rollback needs it, regardless of its age.
         """
         return expire(self._handle, older_than=older_than, dry_run=dry_run, on_progress=on_progress)
 
@@ -169,10 +171,11 @@ class TableTags:
     def create_due(
         self, *, dry_run: bool = False, on_progress: OnRemoval | None = None
     ) -> AutomaticTagsReport:
-        """Create or move the automatic tags that are due by ``tag.automatic-creation``; then delete
-        the oldest beyond ``tag.num-retained-max``.
+        """Create or move the automatic tags that are due by ``tag.automatic-creation``.
 
-        Raise InvalidRequestError if ``tag.automatic-creation`` is ``none``.
+        Then delete the oldest of these tags beyond ``tag.num-retained-max``, except tags at which a
+        branch began. In the mode ``batch``, all tags count and may be deleted, except those that
+        protect a rollback. Raise InvalidRequestError if ``tag.automatic-creation`` is ``none``.
         """
         return create_due(self._handle, dry_run=dry_run, on_progress=on_progress)
 

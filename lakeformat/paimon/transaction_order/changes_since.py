@@ -151,8 +151,10 @@ def read_base(
 
 
 def is_in_history(handle: TableHandle, snapshot: Snapshot | None, head: Snapshot | None) -> bool:
-    """Return False if ``snapshot`` has expired, or if a rollback removed it from the history of
-    ``head``.
+    """Return True if ``snapshot`` still exists in the history of ``head``.
+
+    Return False if it has expired, or if a rollback removed it. ``snapshot=None`` is the empty
+    table, which is always in the history.
     """
     if snapshot is None:
         return True
@@ -179,7 +181,7 @@ def written_as_of(handle: TableHandle, number: int | None, identity: str | None)
 def changes_since(
     handle: TableHandle, base: Snapshot | None, head: Snapshot | None
 ) -> ChangesSince:
-    """Read the manifests of the commits after ``base`` up to ``head``.
+    """Return the appends, overwrites and batches after ``base`` up to ``head``, with their files.
 
     Raise CommitConflictError if one of these snapshots has expired: its keys are then unknown.
     """

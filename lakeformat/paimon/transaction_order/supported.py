@@ -28,7 +28,7 @@ def is_transaction_order(
     With ``conflict=None``, the table option ``write.conflict`` decides about a write with
     ``read_snapshot``. Raise InvalidRequestError for an unknown ``conflict``, and if a write in
     transaction order has no ``read_snapshot``. Raise UnsupportedError if the table does not support
-    this order; the error may advise ``otherwise``.
+    this order. ``otherwise`` is the advice in this error, unless the reason has its own advice.
     """
     if conflict is None and read_snapshot is not None:
         conflict = handle.options.write_conflict
@@ -52,8 +52,9 @@ def is_transaction_order(
 def require_transaction_order(handle: TableHandle, otherwise: str = _OPTIMISTIC) -> None:
     """Raise UnsupportedError for a table that cannot be written in transaction order.
 
-    The newest row of a key must replace the older rows, a key must keep its partition, and
-    writers must assign the buckets. The error may advise ``otherwise``.
+    The newest row of a key must replace the older rows, a key must keep its partition, and writers
+    must assign the buckets. ``otherwise`` is the advice in the error, unless the reason has its own
+    advice.
     """
     options = handle.options
     engine = options.merge_engine

@@ -60,9 +60,9 @@ class AppendBuckets:
         self._buckets: dict[int, _AppendFiles] = {}
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
-        """Add rows; ``places`` numbers the bucket of each row, for ``place_of``.
+        """Add rows, which keep their order in each bucket.
 
-        Rows of a bucket keep their order.
+        ``places`` has the place number of each row: ``place_of`` returns the bucket of this number.
         """
         if not self._is_buffered:
             parts = [*_by_place(rows, places)]
@@ -76,9 +76,7 @@ class AppendBuckets:
             self._empty_buffer()
 
     def finish(self) -> list[NewFiles]:
-        """Write the remaining rows; return the files of each bucket, in the order of place
-        numbers.
-        """
+        """Write the remaining rows; return the files of each bucket, ordered by place number."""
         if self._is_buffered:
             self._flush()
         return [

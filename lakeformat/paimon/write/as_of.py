@@ -57,9 +57,7 @@ class NumbersAsOf(SequenceNumbers):
         self._runs = 0
 
     def number(self, rows: RowsByPlace, place_of: Callable[[int], Place]) -> Positions:
-        """Return the sequence number of each row; all rows of a bucket in one run have the same
-        number.
-        """
+        """Return the sequence number of each row, equal for all rows of a bucket in one run."""
         self.look_up(place_of(int(place)) for place in rows.places)
         numbers = np.empty(len(rows.order), np.int64)
         for place, positions in rows:

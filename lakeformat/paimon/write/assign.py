@@ -95,8 +95,10 @@ class PartitionNumbers:
         self._numbers: dict[bytes, int] = {}
 
     def __call__(self, rows: pa.RecordBatch, numbers: Sequence[int] | Positions) -> Places:
-        """Return the partition number of each row; errors name a row by its number in
-        ``numbers``.
+        """Return the partition number of each row.
+
+        Raise InvalidRequestError for a row whose partition is refused; the error names the row by
+        its number in ``numbers``.
         """
         if not self._columns:
             number = self.number(EMPTY_ROW, numbers[0])
@@ -121,8 +123,7 @@ class PartitionNumbers:
         return self._partitions[number]
 
     def number(self, partition: bytes, row: int | np.int64) -> int:
-        """Return the number of a partition, given as a framed binary row; a new one gets the next
-        number.
+        """Return the number of ``partition``, a framed binary row; a new one gets the next number.
 
         ``row`` is the number of a row in this partition, for errors. Raise InvalidRequestError if
         rows of this partition are refused.

@@ -43,8 +43,9 @@ class CheckedRows:
         self._next = first_row
 
     def add(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the next rows converted; raise InvalidRequestError for the first row that is
-        refused.
+        """Return the next rows, converted to the columns of the table; the column of kinds is kept.
+
+        Raise InvalidRequestError for the first row that is refused.
         """
         given, kinds = self._kinds.split(batch)
         rows = self._conform(given, self._next)

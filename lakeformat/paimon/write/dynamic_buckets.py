@@ -27,7 +27,10 @@ class PlaceNumbers:
         self._numbers: dict[int, Places] = {}
 
     def of(self, partition: int, buckets: Buckets) -> Places:
-        """Return the place number of each row of one partition, given the buckets of the rows."""
+        """Return the place number of each row of one partition, given the buckets of the rows.
+
+        A new bucket gets the next number.
+        """
         numbers = self._numbers.get(partition, np.empty(0, np.int64))
         there = np.flatnonzero(np.bincount(buckets))
         if there[-1] >= len(numbers):
@@ -81,8 +84,9 @@ class DynamicAssigner:
         return Place(self._partitions.row(partition), bucket)
 
     def finish(self) -> dict[Place, IndexChange]:
-        """Write index files for buckets with new keys; return the added and replaced files by
-        bucket.
+        """Write index files for buckets with new keys.
+
+        Return, for each of these buckets, the added and the replaced index files.
         """
         found: dict[Place, IndexChange] = {}
         for number, keys in self._known.items():

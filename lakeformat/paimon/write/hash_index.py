@@ -33,8 +33,9 @@ class HashIndex:
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
-        """Read the index manifest of ``snapshot``; without one, as in an overwrite, no key is
-        known.
+        """Read the index manifest of ``snapshot``.
+
+        No key is known if ``snapshot`` is None, as in an overwrite.
         """
         self._handle = handle
         self._unique = handle.environment.new_id()
@@ -63,8 +64,9 @@ class HashIndex:
         return found
 
     def write(self, partition: bytes, changed: Mapping[int, Hashes]) -> dict[int, IndexChange]:
-        """Write one index file per bucket, with all hashes of the bucket; return the changes by
-        bucket.
+        """Write one index file per bucket; ``changed`` has all hashes of each bucket.
+
+        Return, for each bucket, the added and the replaced index files.
         """
         files = self._files.get(partition, {})
         return {

@@ -38,11 +38,11 @@ class InputColumns:
     """
 
     def __init__(self, fields: tuple[DataField, ...], encoded: Collection[str] = ()) -> None:
-        """Convert to the columns ``fields``; values of columns in ``encoded`` may be returned as
-        numbers.
+        """Convert to the columns ``fields``.
 
-        A text column that arrives as a dictionary remains one if the dictionary is small. Decimals
-        become 64-bit decimals if their values fit.
+        Only columns in ``encoded`` may be returned as numbers. Among them, a text column that
+        arrives as a dictionary remains one if the dictionary is small, and decimals become 64-bit
+        decimals if their values fit.
         """
         self._fields = fields
         self._encoded = encoded
@@ -62,7 +62,11 @@ class InputColumns:
         return self._looked_at(batch, first_row)
 
     def again(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
-        """Convert a batch that another ``InputColumns`` of the same table has already checked."""
+        """Return a batch with exactly the table's columns.
+
+        Another ``InputColumns`` of the same table has already checked the batch. It is checked and
+        converted again only if its columns differ from those of the table.
+        """
         if _in_full(batch.schema).equals(self._schema):
             return batch
         return self._looked_at(batch, first_row)

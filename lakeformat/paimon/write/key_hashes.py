@@ -28,7 +28,7 @@ _BUCKET_BITS = 15
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The largest number of keys in a bucket, and of buckets in a partition."""
+    """The number of keys that fills a bucket, and the largest number of buckets in a partition."""
 
     keys: int
     buckets: int | None
@@ -37,12 +37,11 @@ class Room:
 
 
 def fill(counts: dict[int, int], new: int, room: Room) -> Buckets:
-    """Return a bucket for each of ``new`` keys; ``counts``, the number of keys of each bucket, is
-    updated.
+    """Return a bucket for each of ``new`` keys.
 
-    Keys fill buckets that are not full, then new buckets. If all buckets that ``room`` allows are
-    full, the remaining keys get random buckets. If ``room.buckets`` is None, raise
-    InvalidRequestError instead.
+    ``counts``, the number of keys of each bucket, is updated. Keys fill buckets that are not full,
+    then new buckets. If all buckets that ``room`` allows are full, the remaining keys get random
+    buckets. If ``room`` does not limit the number of buckets, raise InvalidRequestError instead.
     """
     chosen: list[int] = []
     taken: list[int] = []

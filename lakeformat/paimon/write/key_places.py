@@ -70,10 +70,10 @@ class KeyPlaces:
         return self
 
     def new(self, partitions: Positions) -> Places:
-        """Return a place number for each new key; ``partitions`` has the partition number of each
-        key.
+        """Return a place number for each new key.
 
-        Buckets are filled in the order of the keys.
+        ``partitions`` has the partition number of each key. Buckets are filled in the order of the
+        keys.
         """
         places = np.empty(len(partitions), np.int64)
         for partition, positions in rows_by_place(partitions) if len(partitions) else ():

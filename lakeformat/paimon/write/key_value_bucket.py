@@ -55,11 +55,10 @@ class KeyValueBuckets:
         *,
         with_changelog: bool,
     ) -> None:
-        """Start with an empty buffer; ``place_of`` returns the partition and bucket of a place
-        number.
+        """Start with an empty buffer.
 
-        If ``with_changelog`` is set and ``changelog-producer`` is ``input``, rows are also written
-        as changelog.
+        ``place_of`` returns the partition and bucket of a place number. If ``with_changelog`` is
+        set and ``changelog-producer`` is ``input``, rows are also written as changelog.
         """
         schema, options = handle.schema, handle.options
         self._handle = handle
@@ -83,9 +82,7 @@ class KeyValueBuckets:
             self._empty_buffer()
 
     def finish(self) -> list[NewFiles]:
-        """Write the remaining rows; return the files of each bucket, in the order of place
-        numbers.
-        """
+        """Write the remaining rows; return the files of each bucket, ordered by place number."""
         self._flush()
         return [
             NewFiles(self._place_of(number), tuple(bucket.new), tuple(bucket.changelog))

@@ -38,8 +38,9 @@ class Placement(Protocol):
     def take(
         self, rows: pa.RecordBatch, kinds: Kinds, numbers: Sequence[int] | Positions
     ) -> Iterable[Placed]:
-        """Yield those rows whose place is known now; errors name a row by its number in
-        ``numbers``.
+        """Yield those rows whose place is known now.
+
+        Errors name a row by its number in ``numbers``.
         """
         ...
 
@@ -54,8 +55,9 @@ class Placement(Protocol):
     def with_index_changes(
         self, messages: list[CommitMessage], empty: MessageOf
     ) -> list[CommitMessage]:
-        """Return the messages with new and replaced index files; ``empty`` makes a message without
-        files.
+        """Return the messages, with the index files that were written for their buckets.
+
+        ``empty`` returns a message without files, for a bucket that has index files only.
         """
         ...
 

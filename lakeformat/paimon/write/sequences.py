@@ -63,8 +63,9 @@ class SequenceNumbers:
         return first
 
     def number(self, rows: RowsByPlace, place_of: Callable[[int], Place]) -> Positions:
-        """Return the sequence number of each row; in a bucket they ascend in the order of
-        the rows.
+        """Return the sequence number of each row.
+
+        In a bucket, the numbers ascend in the order of the rows.
         """
         self.look_up(place_of(int(place)) for place in rows.places)
         numbers = np.empty(len(rows.order), np.int64)

@@ -33,9 +33,10 @@ def follow(
     """Point the catalog to the newest metadata; return True if the entry was created or moved.
 
     Return False if the catalog already points to it, or if no metadata is published. Raise
-    ``AlreadyExistsError`` if the catalog has another table with the same name, and
-    ``CommitConflictError`` if other programs changed the entry in each attempt. ``table`` is the
-    table as an argument of a command, for this error.
+    ``AlreadyExistsError`` if the catalog has another table with the same name. Raise
+    ``CommitConflictError`` if other programs changed the entry in each attempt, and
+    ``CommitOutcomeUnknownError`` if an attempt got no answer and no later one shows its outcome.
+    ``table`` is the table as an argument of a command, for errors.
     """
     lost: CommitOutcomeUnknownError | None = None
     for attempt in range(1, _ATTEMPTS + 1):

@@ -46,8 +46,9 @@ class Followers:
         return tuple(self._moved)
 
     def show(self) -> None:
-        """Point every catalog to the newest metadata; if some fail, raise the first ``LakeError``
-        after all were tried.
+        """Point every catalog to the newest metadata.
+
+        If some catalogs fail, raise the first ``LakeError`` after all catalogs were tried.
         """
         failures = []
         for entry in self._entries:

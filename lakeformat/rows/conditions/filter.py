@@ -209,10 +209,10 @@ def as_predicate(where: Where) -> Predicate:
 
 
 def bind_predicate(where: Where, fields: Sequence[DataField]) -> PredicateFilter:
-    """Return a condition with values of the columns' types.
+    """Return the condition ``where`` with values of the types of the columns ``fields``.
 
-    Raise InvalidRequestError for an unknown column, or for a value that cannot be compared with its
-    column.
+    Raise InvalidRequestError for an unknown column, for a value that cannot be compared with its
+    column, and for a condition that is invalid or nested too deep.
     """
     where = as_predicate(where)
     by_name = {field.name: field for field in fields}

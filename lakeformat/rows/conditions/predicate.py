@@ -210,10 +210,10 @@ class Column:
     __hash__ = None  # type: ignore[assignment]
 
     def isin(self, values: Iterable[Any]) -> Predicate:
-        """Return the condition that the column has one of ``values``; a null in ``values`` never
-        matches.
+        """Return the condition that the column has one of ``values``.
 
-        Raise InvalidRequestError if ``values`` is a single value.
+        A null in ``values`` never matches. Raise InvalidRequestError if ``values`` is a single
+        value.
         """
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise InvalidRequestError(

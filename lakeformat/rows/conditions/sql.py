@@ -63,10 +63,10 @@ _MOMENTS: dict[str, Callable[[str], Any]] = {
 
 
 def parse_predicate(text: str) -> Predicate:
-    """Return the condition of a SQL text; names may be quoted with ``"`` or backticks, texts are
-    quoted with ``'``.
+    """Return the condition of a SQL text.
 
-    Raise InvalidRequestError, which quotes the unsupported part, for SQL that is not a condition.
+    Names may be quoted with ``"`` or backticks; texts are quoted with ``'``. Raise
+    InvalidRequestError, which quotes the unsupported part, for SQL that is not a condition.
     """
     if not text.strip():
         raise InvalidRequestError(f"the condition is empty; {_CAN}")
