@@ -379,10 +379,7 @@ class Catalog(CatalogPlaces):
     def _remove_database(self, name: str, *, cascade: bool) -> None: ...
 
     def _likely_tables(self, database: str) -> set[str]:
-        """Return the names of all tables of a database with one request.
-
-        The result may also have names of directories that are not tables.
-        """
+        """Return the names of all tables, and maybe of other directories, with one request."""
         return {*self._table_names(database)}
 
     @abstractmethod

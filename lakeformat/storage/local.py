@@ -269,10 +269,7 @@ class LocalStorage(FollowsNoLinks):
         return mode
 
     def _mode(self, path: str) -> int | None:
-        """Return the ``st_mode`` of ``path``; None if it is missing.
-
-        A link below the root is not followed.
-        """
+        """Return the ``st_mode`` of ``path``, not of a link's target; None if it is missing."""
         self._check(path)
         with translated("look for", path):
             try:
@@ -343,10 +340,7 @@ def _file_info(directory: str, entry: os.DirEntry[str], follow: bool) -> FileInf
 
 @contextmanager
 def _disk_errors_translated(path: str) -> Iterator[None]:
-    """Translate errors of the disk to errors of this library.
-
-    Any other ``OSError`` comes from the caller and is not changed.
-    """
+    """Translate errors of the disk; other errors, which come from the caller, are unchanged."""
     try:
         yield
     except OSError as error:

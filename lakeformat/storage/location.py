@@ -30,9 +30,7 @@ class Location:
     """A directory or file: its service, and the names in its path."""
 
     service: str
-    """The scheme with the bucket, host or container. An ``s3a://`` address has the service
-    ``s3://bucket``, too.
-    """
+    """The scheme with the bucket, host or container; ``s3a://bucket`` becomes ``s3://bucket``."""
     account: str
     """The account of an Azure address; "" if the address does not name the account."""
     segments: tuple[str, ...]

@@ -168,9 +168,7 @@ class Table(ABC):
     def _require_options(
         self, operation: str, method: Callable[..., object], options: Mapping[str, Any]
     ) -> None:
-        """Raise an error if ``options`` has an option that the operation does not support.
-
-        It is ``UnsupportedError`` for an option that ``require_arguments`` refuses, and
+        """Raise ``UnsupportedError`` for an option that ``require_arguments`` refuses, and
         ``InvalidRequestError`` for any other option that ``method`` does not have.
         """
         self.require_arguments(operation, **options)

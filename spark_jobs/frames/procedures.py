@@ -52,9 +52,8 @@ class Procedure:
 
 
 def _partitions(text: str) -> list[dict[str, str]]:
-    """Return the partitions of ``"dt=1,h=2;dt=3"``, each as a dict of its values.
-
-    Raise ``InvalidRequestError`` for other text.
+    """Return the partitions of ``"dt=1,h=2;dt=3"`` as dicts; raise ``InvalidRequestError`` for
+    text of another form.
     """
     found = []
     for one in text.split(";"):

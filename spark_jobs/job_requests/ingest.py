@@ -307,9 +307,7 @@ class IngestRequest(BatchRequest):
         self._require_plain_rows()
 
     def _require_plain_rows(self) -> None:
-        """Raise ``InvalidRequestError`` for ``on_schema_change``, ``columns`` or ``casts`` with a
-        format of change messages, and for ``columns`` with files without a header.
-        """
+        """Raise ``InvalidRequestError`` for a key about columns if the source does not take it."""
         if self.on_schema_change != "fail" and self.holds_messages:
             raise refusal(
                 f"key 'on_schema_change' cannot be used with format {self.format!r}: change "
@@ -328,9 +326,7 @@ class IngestRequest(BatchRequest):
             )
 
     def _require_all_rows(self) -> None:
-        """Raise ``InvalidRequestError`` if an overwrite would get only new files or changes instead
-        of all rows, or if its rows would only be staged.
-        """
+        """Raise ``InvalidRequestError`` for keys that exclude an overwrite with all rows."""
         if self.checkpoint is not None:
             raise refusal(
                 "keys 'overwrite' and 'checkpoint' exclude each other: only new files are read, so "

@@ -53,10 +53,10 @@ class IcebergCommitMessage:
     entries: pa.Table
     """The manifest entries of the files."""
     deleted_keys: pa.Table | None = None
-    """The keys whose stored rows the commit deletes, with the columns of the key.
+    """The keys whose stored rows the commit deletes, with the columns of the key; None if the
+    commit only adds rows.
 
-    Unless this is None, the rows in the files also replace the stored rows with the same key. None
-    if the commit only adds rows.
+    If it is not None, the commit also deletes the stored rows with the keys of the rows it adds.
     """
     version: int = _VERSION
     _members: ClassVar[Sequence[Member]] = _MEMBERS

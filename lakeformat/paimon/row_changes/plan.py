@@ -37,9 +37,9 @@ class ChangeUnit:
     vectors: tuple[IndexManifestEntry, ...]
     """The index files with deletion vectors of the bucket."""
     live: frozenset[str]
-    """The names of all live files of the bucket, if the table has deletion vectors; else empty.
+    """The names of all live files of the bucket; empty if the table has no deletion vectors.
 
-    Vectors of other files are obsolete.
+    Deletion vectors of files that are not live are obsolete.
     """
 
     @property
