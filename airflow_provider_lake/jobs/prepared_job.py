@@ -85,7 +85,10 @@ def _refusal_of(private: Collection[str]) -> str:
         "catalog_options": "the options in the lake connection",
         "source_options": "source_options and the login of jdbc_conn_id",
     }
-    moved = "configure them on the cluster and remove them from the connection, or "
+    moved = (
+        "give the cluster access to the storage in its own environment and remove the options from "
+        "the connection, or "
+    )
     return (
         f"{' and '.join(words[key] for key in private)} can be passed to a driver only in its "
         "environment, which deploy mode 'cluster' does not pass: "

@@ -13,10 +13,10 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def this_host() -> str | None:
-    """Return a name for the host, boot and container of this process: processes with the same name
-    see each other.
+    """Return a name for the host, its boot and the container in which this process runs.
 
-    Return None on a system without ``/proc``, where two processes can be confused.
+    Processes can find each other by their process ids if this name is equal for them. Return None
+    on a system without ``/proc``: there, a later process may have the id of an ended one.
     """
     try:
         return " ".join(

@@ -76,8 +76,9 @@ class LakeDriverTrigger(BaseTrigger):
         yield TriggerEvent(found)  # type: ignore[no-untyped-call]
 
     async def on_kill(self) -> None:
-        """End the driver after a user has cleared or marked the task. Airflow calls this method
-        from version 3.3 on.
+        """End the driver after a user has cleared the task, or marked it as success or failed.
+
+        Airflow calls this method from version 3.3 on.
         """
         await in_thread(_DriverWatch(self).end)
 

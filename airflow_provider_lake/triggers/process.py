@@ -89,8 +89,9 @@ class LakeProcessTrigger(BaseTrigger):
                 _log.info("process %s has already ended", self.pid)
                 return
             _log.warning(
-                "process %s was started on another machine or by another user: it ends by itself "
-                "once its lease is over, within five minutes",
+                "process %s cannot be ended from here, because it was started on another machine "
+                "or by another user, or its files are missing: it ends by itself once its lease is "
+                "over, within five minutes",
                 self.pid,
             )
         elif process.end(PATIENCE_SECONDS):

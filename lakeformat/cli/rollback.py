@@ -65,8 +65,8 @@ def rollback(
         bool,
         typer.Option(
             "--force",
-            help="With --cut-history: continue even if tags of the newer snapshots are deleted, or "
-            "a branch began at one of them.",
+            help="With --cut-history: continue even if this deletes tags of the newer snapshots, "
+            "or if a branch began at one of them.",
         ),
     ] = False,
     dry_run: DryRun = False,

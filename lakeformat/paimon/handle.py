@@ -264,8 +264,8 @@ def _require_no_link(handle: TableHandle) -> None:
     if _chain_branches(handle.options.to_dict()):
         raise UnsupportedError(
             f"branch {handle.layout.branch!r} of {handle.uri} is part of a chain table "
-            f"({CHAIN_TABLE!r}): its delete markers and partitions also change the "
-            "rows of the other branch. Change it with Spark or Flink. Nothing was written"
+            f"({CHAIN_TABLE!r}): its delete markers and partitions decide which rows of the other "
+            "branch the chain table has. Change it with Spark or Flink. Nothing was written"
         )
 
 

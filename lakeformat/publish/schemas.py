@@ -130,7 +130,7 @@ def require_promotions(older: Schema, newer: Schema) -> None:
         if was != kind and not _is_promotion(was, kind):
             raise UnsupportedError(
                 f"column {newer.name_of(number)!r} changes from {was} to {kind} in schema "
-                f"{newer.schema_id}, which Iceberg readers cannot follow in older files. "
+                f"{newer.schema_id}, but Iceberg readers cannot convert the values in older files. "
                 "Add a column of the new type instead. If the type has changed already, set "
                 "'metadata.iceberg.storage' to 'disabled'"
             )

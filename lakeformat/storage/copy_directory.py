@@ -72,7 +72,7 @@ class _Copying:
         copies exist: then an earlier attempt copied it and deleted its original.
         """
         if not all(name in there and self._is_same(name) for name in files):
-            raise self._taken(strange, "which the old directory does not have")
+            raise self._taken(strange, "but not in the old directory")
 
     def require_ours(self) -> None:
         """Raise ``AlreadyExistsError`` if another writer created a file below ``last`` in the new
@@ -83,7 +83,7 @@ class _Copying:
             if _is_temporary(name):
                 continue
             if not self._storage.exists(f"{self._old}/{name}") or not self._is_same(name):
-                raise self._taken(name, "which another writer created", may_be_ours=False)
+                raise self._taken(name, "and another writer created it", may_be_ours=False)
 
     def copy(self, files: Mapping[str, FileInfo]) -> None:
         inside = f"{self._last}/"
@@ -139,7 +139,7 @@ class _Copying:
         if self._storage.create(target, content):
             self._made.append(target)
         elif self._storage.read(target, LARGE_FILE) != content:
-            raise self._taken(name, "with other content")
+            raise self._taken(name, "but with other content")
 
     def _require_unchanged(self, files: Mapping[str, FileInfo]) -> None:
         if _content(self._storage, self._old) != files:

@@ -65,8 +65,8 @@ class ExternalRoots:
                 f"{table} names the external path {address}, which no external root allows. Any "
                 "program that writes the table can name any path, so files outside of its "
                 "directory are read, written or deleted only below an external root. If the path "
-                f"is right, allow its directory: {EXTERNAL_ROOTS}={root} as option of the catalog "
-                f"or connection, or lake --external-root {root}"
+                f"is right, allow its directory: {EXTERNAL_ROOTS}={root} as an option of the "
+                f"catalog or connection, or lake --external-root {root}"
             )
         return found
 

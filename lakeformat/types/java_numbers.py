@@ -99,8 +99,9 @@ def _shortest(numerator: int, denominator: int, exponent: int, bits: int) -> tup
 def _as_whole_numbers(
     numerator: int, denominator: int, half_step: int, power: int
 ) -> tuple[int, int, int]:
-    """Return numerator, denominator and error margin, scaled to the smallest whole numbers.
+    """Return the number divided by ``10 ** power``: a numerator, a denominator and an error margin.
 
+    The margin has the same denominator, and all three are the smallest whole numbers.
     ``2 ** half_step`` is half the distance to the next number.
     """
     fives, twos = 5 ** abs(power), denominator.bit_length() - 1

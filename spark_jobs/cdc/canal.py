@@ -63,8 +63,9 @@ _TIMES = {"datetime": T.TIMESTAMP, "timestamp": T.TIMESTAMP}
 
 
 class Canal(TypedMessages):
-    """Reads the members ``data``, ``old`` and ``type`` of Canal's messages. DDL messages are
-    ignored, because later rows show new columns.
+    """Reads the members ``data``, ``old`` and ``type`` of Canal's messages.
+
+    DDL messages are ignored, because later rows show new columns; a TRUNCATE is refused.
     """
 
     name = "canal-json"

@@ -2,8 +2,8 @@
 """``format("lake")``: the data source that creates readers and writers for Spark.
 
 Spark creates a source when ``load`` or ``save`` is called, and sends it pickled to the processes
-that plan and read. The table is opened once, and its snapshot is chosen once. So a DataFrame always
-has the rows of the time at which it was loaded.
+that plan and read. The table is opened once, and its snapshot is chosen once. So a DataFrame that
+is not a stream always has the rows of the time at which it was loaded.
 """
 
 from __future__ import annotations

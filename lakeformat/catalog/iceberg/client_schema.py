@@ -13,15 +13,15 @@ from lakeformat.iceberg.schema import schema_to_json
 __all__ = ["client_schema"]
 
 
-def client_schema(metadata: TableMetadata, failed: str) -> Schema:
+def client_schema(metadata: TableMetadata, needed: str) -> Schema:
     """Return the current columns of a table as a schema of PyIceberg.
 
-    A type that PyIceberg lacks raises ``UnsupportedError``, whose message begins with ``failed``.
+    A type that PyIceberg lacks raises ``UnsupportedError``, whose message begins with ``needed``.
     """
     try:
         return Schema.model_validate(schema_to_json(metadata.schema))
     except ValidationError as error:
         raise UnsupportedError(
-            f"{failed}: PyIceberg does not know the type of a column: {error.errors()[0]['msg']}. "
+            f"{needed}, but PyIceberg does not know the type of one: {error.errors()[0]['msg']}. "
             "Create the table with Spark, or in another catalog"
         ) from None

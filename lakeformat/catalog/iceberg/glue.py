@@ -109,7 +109,7 @@ class GlueMetastore(ClientNamedFilesMetastore):
 
 def _columns(name: TableName, metadata: TableMetadata) -> list[dict[str, Any]]:
     """Return the columns as Glue stores them for Athena."""
-    schema = client_schema(metadata, f"Glue cannot list table '{name}'")
+    schema = client_schema(metadata, f"Glue needs the columns of table '{name}'")
     return [
         {
             "Name": field.name,

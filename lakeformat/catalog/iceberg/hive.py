@@ -87,7 +87,7 @@ class HiveMetastore(ClientNamedFilesMetastore):
         self._ask(f"drop table '{name}'", drop)
 
     def name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
-        schema = client_schema(metadata, f"a Hive metastore cannot list table '{name}'")
+        schema = client_schema(metadata, f"a Hive metastore needs the columns of table '{name}'")
 
         def create(client: HiveCatalog, sent: Sent) -> bool:
             now = self._environment.now_millis() // 1000
@@ -119,7 +119,7 @@ class HiveMetastore(ClientNamedFilesMetastore):
         the type of a column.
         """
         try:
-            schema = client_schema(metadata, "a Hive metastore cannot list the new columns")
+            schema = client_schema(metadata, "a Hive metastore needs the new columns")
         except UnsupportedError:
             return before
         described = _construct_hive_storage_descriptor(schema, metadata.location, self._is_old)

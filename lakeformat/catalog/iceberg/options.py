@@ -123,7 +123,7 @@ _BY_KEY = {option.key: option for option in ICEBERG_OPTIONS}
 class IcebergOptions:
     """The checked options of one catalog.
 
-    The repr shows no values, because some are secrets.
+    The repr leaves out the URI and all options whose values may be secrets.
     """
 
     metastore: str

@@ -21,7 +21,7 @@ _COUNTS = {"numFiles": "data-files", "numRows": "records", "totalSize": "files-s
 
 
 def metadata_file_in(parameters: Mapping[str, str] | None, name: TableName) -> str:
-    """Return the URI of the metadata file that the parameters of a table name.
+    """Return the URI of a table's metadata file from its parameters in Hive or Glue.
 
     Raise ``InvalidRequestError`` if the table is not an Iceberg table, and ``UnsupportedError`` if
     it is a Mixed-Hive table.

@@ -48,7 +48,7 @@ class RecordFields:
     def __post_init__(self) -> None:
         shape = self.shapes.get(self.text)
         if not isinstance(shape, AtomShape) or shape.atom is not Atom.TEXT or shape.null_branch:
-            raise NotPlainError(f"the records have no text field {self.text}")
+            raise NotPlainError(f"the records have no text field {self.text} that is never null")
         if not all(isinstance(self.shapes[name], AtomShape) for name in self.before):
             raise NotPlainError(f"the records have a list before the field {self.text}")
 

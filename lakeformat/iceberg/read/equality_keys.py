@@ -53,7 +53,7 @@ class EqualityKeys:
     def __init__(self, columns: Sequence[pa.Array], sequence_numbers: _Positions) -> None:
         """Build the index from the columns of all keys.
 
-        ``sequence_numbers`` has a number of 0 or more for each key.
+        ``sequence_numbers`` has one number for each key, which is not negative.
         """
         keys = [_comparable(column) for column in columns]
         self._spread: _Spread | None = None

@@ -36,7 +36,8 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "changelog": "it has no changelog files; table.changes(position) reads its changes",
     "end_batch": "its commits hold no lease, so there is nothing to release",
     "expire_partitions": "drop_partitions([...]) deletes the partitions that you name",
-    "ingest_changes": "read table.changes(…) in a function, and write the rows with table.write",
+    "ingest_changes": "in a Python function, read source.changes(…) and write the rows with "
+    "target.write",
     "mark_partitions_done": "tag a snapshot with complete rows, with table.tags.create(name)",
     "partition_marks": "leave out 'done' to wait for rows, or let the writer tag a snapshot",
     "plan_optimizing": "plan_compaction() shows what a compaction would do",

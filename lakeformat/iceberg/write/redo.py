@@ -110,7 +110,8 @@ def find_earlier(
     is_of_user = kept is not None and earlier_of_user([kept], commit, _CHANGES_ROWS) is not None
     has_all = not history or history[-1].parent_id is None
     if kept in history or not (has_all or kept is None or is_of_user):
-        why = f"it is not a commit of rows by the user {commit.user!r} with a lower identifier"
+        earlier_one = f"by the user {commit.user!r} with an identifier below {commit.identifier}"
+        why = f"that snapshot is not a commit of rows {earlier_one}"
         raise refusal(commit, uri, why, "Pass the user and the snapshot of the earlier run")
     if has_all:
         return None

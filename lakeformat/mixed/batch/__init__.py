@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of a Mixed table: they take a transaction when they begin, and commit later."""
+"""Batches of a Mixed table, whose transaction number is assigned when they begin."""

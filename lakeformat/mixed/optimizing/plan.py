@@ -102,7 +102,7 @@ class OptimizingPlan:
 def plan_splits(
     state: MixedState, settings: OptimizingSettings, before: int | None = None
 ) -> NodesToMerge:
-    """Return all nodes with rows, with the changes that one optimizing may merge.
+    """Return each tree node that has rows, and the changes to it that one optimizing may merge.
 
     With ``before`` only changes with a lower sequence number are merged. Raise ``UnsupportedError``
     if changes cannot be matched with the rows of base files.

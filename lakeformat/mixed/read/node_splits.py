@@ -64,7 +64,7 @@ class NodeSplit:
 
 @dataclass(frozen=True, slots=True)
 class NodesToMerge:
-    """The nodes with rows, with the changes that one optimizing may merge."""
+    """The tree nodes that have rows, and the changes to them that one optimizing may merge."""
 
     splits: Sequence[NodeSplit]
     lone_deletes: Sequence[StoreFile]

@@ -13,9 +13,10 @@ __all__ = ["last_runs", "newest_runs", "newest_state"]
 
 
 def last_runs(history: MixedHistory) -> LastRuns:
-    """Return the times of the newest minor run and of the newest full run.
+    """Return when the newest minor run and the newest full run of optimizing ended.
 
-    Both are the time of the newest optimizing commit of the base store; 0 without one.
+    A commit does not show of which kind its run was. So both are the time of the newest optimizing
+    commit of the base store; 0 without such a commit.
     """
     runs = [
         each.time_millis

@@ -24,8 +24,8 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "compact_manifests": "each commit merges small manifests, unless "
     "commit.manifest-merge.enabled is false",
     "expire_partitions": _PARTITIONS,
-    "ingest_changes": "read table.changes(position) in a function, and write the rows with "
-    "table.write",
+    "ingest_changes": "in a Python function, read source.changes(position) and write the rows with "
+    "target.write",
     "mark_partitions_done": "let readers check the rows that must have arrived: check(...)",
     "partition_marks": "check the rows that must have arrived, with check(...)",
     "partition_rows": "check the rows that must have arrived, with check(...)",

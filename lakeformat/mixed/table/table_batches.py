@@ -32,10 +32,10 @@ class TableBatches(TableUpkeep):
         """Begin a batch, which reads the table as it is now and commits later.
 
         In the order of transactions, its changes come before all commits after ``begin``. A change
-        that a stream makes in the meantime remains, although the batch commits last. Use the
-        batch as a context manager, or call ``abort``. While it runs, optimizing merges only changes
-        before it, and another ``begin`` raises ``LockUnavailableError``. The lease of a batch that
-        died is stale after 60 seconds.
+        that a stream makes in the meantime remains, although the batch commits last. A commit ends
+        the batch; without one, call ``abort``, or use the batch as a context manager. While it
+        runs, optimizing merges only changes before it, and another ``begin`` raises
+        ``LockUnavailableError``. The lease of a batch that died is stale after 60 seconds.
         """
         from lakeformat.mixed.batch.batch import MixedBatch
 

@@ -120,13 +120,14 @@ def frame_row(row: bytes, arity: int) -> bytes:
 def unframe_row(framed: bytes) -> tuple[int, bytes]:
     """Split a framed row into its arity and the row.
 
-    Raise CorruptTableError if the row is too short for that many fields.
+    Raise CorruptTableError if the row is too short for that many fields, or the arity is negative.
     """
     arity = int.from_bytes(framed[:FRAME_SIZE], "big", signed=True)
     row = framed[FRAME_SIZE:]
     if len(framed) < FRAME_SIZE or arity < 0 or len(row) < fixed_size(arity):
         raise CorruptTableError(
-            f"{len(framed)} bytes are not a framed binary row of {arity} fields; "
-            "restore the file they come from, or roll the table back to an earlier snapshot"
+            f"{len(framed)} bytes are not a framed binary row of {arity} fields, so the metadata "
+            "file that has this partition or bound is damaged; restore the file, or roll the table "
+            "back to an earlier snapshot"
         )
     return arity, bytes(row)

@@ -50,8 +50,8 @@ class Intent:
     def is_over(self, deleted: Sequence[Snapshot]) -> bool:
         """Return True if the last snapshot of the intent is deleted.
 
-        ``deleted`` are the deleted snapshots of the intent, oldest first. It may lack older ones,
-        because a rollback has restored them, so only the last one counts.
+        ``deleted`` has the deleted snapshots of the intent, oldest first. A rollback may have
+        restored older ones, so only the last one is compared.
         """
         return bool(deleted) and deleted[-1] == self.snapshots[-1]
 

@@ -184,8 +184,8 @@ def find_directories(
 ) -> TableDirectories:
     """Return the directories of a table and all its branches; external paths only on request.
 
-    Raise InvalidRequestError if an external path is in the directory of another table. Other tables
-    that store files at the path are not noticed.
+    Raise InvalidRequestError if an external path is in the directory of another table. It is not
+    noticed if another table has the same external path.
     """
     storage, layout = handle.storage, handle.layout
     data_paths = {layout.data_path: None}

@@ -15,10 +15,10 @@ _KEY_OPTIONS = {"primary-key": "primary_key", "partition": "partition_by"}
 
 
 def contradictions(schema: TableSchema, wanted: WantedTable) -> list[str]:
-    """Return a text for each key or option that differs between ``schema`` and ``wanted``.
+    """Return a text for each difference between a table and the description of a new one.
 
-    ``wanted`` is the description of a new table. Only the keys and options that this description
-    sets are compared, not the columns.
+    The primary key, the partition columns and the options are compared, if ``wanted`` sets them.
+    Other columns are not compared.
     """
     options = dict(wanted.options)
     keys = {

@@ -107,7 +107,10 @@ class _Prepared:
 
 @dataclass(slots=True)
 class BatchInOrder:
-    """One batch that is added to a table, or that replaces partitions, in transaction order."""
+    """A batch, with ``transaction-order``, that is added to a table or that replaces partitions.
+
+    Rows that newer commits have changed are kept.
+    """
 
     handle: TableHandle
     data: Any
