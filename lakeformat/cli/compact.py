@@ -297,7 +297,7 @@ def compact_database(
         failed = _print_outcomes(context, outcomes, is_plan=plan, as_json=as_json)
     if failed:
         raise LakeError(
-            f"{len(failed)} of {len(names)} tables failed, the first is {failed[0]}: correct the "
+            f"{len(failed)} of {len(names)} tables failed; the first is {failed[0]}. Correct the "
             "cause that is printed for each of them, then run the command again"
         )
 

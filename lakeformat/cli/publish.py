@@ -53,8 +53,8 @@ def publish(
 
     Commits of this program publish without this command, unless the option iceberg.publish-mode is
     async. With --check the exit code is 1 if the metadata is behind the table or names other files,
-    or if a reader of Iceberg fails or returns other rows. A reader that cannot read such tables
-    does not change the exit code.
+    or if a reader of Iceberg fails or returns other rows. Known limits of a reader, such as that it
+    reads no deletion vectors, do not change the exit code.
 
     An example: lake publish shop.orders
     """

@@ -252,8 +252,8 @@ def clone_database(
             typer.echo(f"{outcome.table}: {text}")
     if failed:
         raise LakeError(
-            f"{counted(len(failed), 'table was', 'tables were')} not cloned, the first is "
-            f"{failed[0].table}: {_after_failures(failed, database, dry_run=dry_run)}"
+            f"{counted(len(failed), 'table was', 'tables were')} not cloned; the first is "
+            f"{failed[0].table}. To continue: {_after_failures(failed, database, dry_run=dry_run)}"
         )
 
 

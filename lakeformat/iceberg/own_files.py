@@ -18,7 +18,7 @@ _DIRECTORY = "_lake"
 
 
 def own_directory(handle: TableHandle, name: str) -> tuple[Storage, str]:
-    """Return the storage and the path of the directory ``name`` among the branch's own files."""
+    """Return the storage and the path of this library's own directory ``name`` for the branch."""
     places, branch = handle.load().places, handle.branch
     inside = "" if branch == MAIN_BRANCH else f"/branch/branch-{quote(branch, safe='')}"
     return places.storage, f"{places.root}/{_DIRECTORY}{inside}/{name}"

@@ -85,8 +85,8 @@ def schema_from_json(written: Mapping[str, Any]) -> Schema:
     identifiers = written.get("identifier-field-ids") or ()
     if not all(type(each) is int and each in ids for each in identifiers):
         raise ValueError(
-            f"identifier-field-ids of schema {schema_id} is {identifiers!r}, but the schema has no "
-            "fields with all of these ids"
+            f"identifier-field-ids of schema {schema_id} is {identifiers!r}, but the schema does "
+            "not have a field for each of these ids"
         )
     return Schema(schema_id, fields, tuple(identifiers))
 

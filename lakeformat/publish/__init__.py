@@ -183,8 +183,8 @@ class IcebergPublication:
         except Exception as reason:  # noqa: BLE001 - the commit is durable and must be reported
             _log.warning(
                 "%s is changed, but its Iceberg metadata is not published: %s. Readers of "
-                "Iceberg see the earlier state until a publication succeeds: at a later commit, or "
-                "run `lake publish %s`",
+                "Iceberg see the earlier state until a publication succeeds. To publish now: run "
+                "`lake publish %s`",
                 *(handle.uri, reason, handle.argument),
                 exc_info=_log.isEnabledFor(logging.DEBUG),
             )

@@ -155,8 +155,8 @@ class RenameStorage:
 
         Meanwhile a reader may find no file, but never an incomplete one.
 
-        A directory at ``path`` raises ``AlreadyExistsError``. Where renaming is not safe, a writer
-        that holds a lock publishes snapshots by this method.
+        A directory at ``path`` raises ``AlreadyExistsError``. Where a rename may replace a file, a
+        writer that holds a lock publishes snapshots by this method.
         """
         if self.directory_exists(path):  # the finished file would be moved into it
             raise AlreadyExistsError(

@@ -84,8 +84,8 @@ def write_table(
         tasks = SparkExecutor(frame.sparkSession)
     elif kinds is not None and "kinds" in found.refused_arguments.get("write", {}):
         raise lake.InvalidRequestError(
-            f"kinds={kinds!r} needs the key of a row for {found.location}: name its columns in "
-            "upsert_by, and the columns that order the changes in sequence_by"
+            f"kinds={kinds!r} needs a key by which the rows of {found.location} are found: name "
+            "the columns of the key in upsert_by, and those that order the changes in sequence_by"
         )
     elif sequence_by is not None:
         raise lake.InvalidRequestError(

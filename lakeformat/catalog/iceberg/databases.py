@@ -137,10 +137,13 @@ class IcebergDatabases(ABC):
     def _require_database(self, name: str) -> None:
         _check_database_name(name)
         if not self._metastore.has_database(name):
-            near = closest(name, self._metastore.databases())
+            near, more = (
+                closest(name, self._metastore.databases()),
+                self._metastore.more_about_missing(),
+            )
             raise NotFoundError(
                 f"database {name!r} does not exist in {self.location}; create it with "
-                f"create_database({name!r}){self._metastore.more_about_missing()}{near}"
+                f"create_database({name!r}){near}{more.removeprefix('.') if near else more}"
             )
 
 

@@ -156,7 +156,12 @@ def _complete(
             "its base store"
         )
     drop = f"lake --format iceberg drop-table {change} --purge"
-    left = f". To drop '{change}' with its files, use `{drop}`" if exists else ""
+    left = (
+        f". Table '{change}' exists, but no interrupted detach left it: only if you do not need "
+        f"its rows, drop it with its files by `{drop}`"
+        if exists
+        else ""
+    )
     raise InvalidRequestError(
         f"table '{name}' names no change store, so there is nothing to detach: it is an ordinary "
         f"Iceberg table{left}"

@@ -44,7 +44,8 @@ _TAIL = 64 * 1024
 class SoundStatistics:
     """The statistics of all column chunks of one footer.
 
-    The first use raises ``OSError`` if no valid writer can have written the footer.
+    The first use for a column of a fixed width raises ``OSError`` if no valid writer can have
+    written the footer.
     """
 
     def __init__(self, metadata: pq.FileMetaData, stored: bytes) -> None:

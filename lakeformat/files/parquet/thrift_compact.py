@@ -121,7 +121,10 @@ def serialize_structs(structs: Sequence[bytes]) -> bytes:
 
 
 class StructWriter:
-    """Serialises a struct member by member, in the order of their numbers, without a ``Struct``."""
+    """Serialises a struct, without a ``Struct`` in memory.
+
+    The caller writes the members one by one, in ascending order of their numbers.
+    """
 
     __slots__ = ("_last", "_out")
 

@@ -37,9 +37,10 @@ def newest_schemas(metadata: TableMetadata) -> list[Schema]:
 
 
 def key_column(schema: Schema, field_id: int) -> Field | None:
-    """Return the column that contains a key, reduced to the key.
+    """Return the column that contains the key of equality deletes.
 
-    Return None if the schema lacks the field, or if the field cannot be a key.
+    If the key is a field inside of structs, each struct has only the field that leads to it. Return
+    None if the schema lacks the field, or if the field cannot be a key.
     """
     return _only(schema.fields, field_id) if schema.field(field_id) is not None else None
 

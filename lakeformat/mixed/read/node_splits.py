@@ -227,8 +227,9 @@ def _require_one_path(state: MixedState, files: Iterable[StoreFile]) -> None:
         if (other := known.setdefault(each.values, each.partition)) != each.partition:
             raise UnsupportedError(
                 f"{state.base.places.uri} has the partition {other!r} also as {each.partition!r}, "
-                "because a partition field was renamed. Amoro records the merged changes of each "
-                "name, so the table cannot be optimized: read it, and write the rows to a new one"
+                "because a partition field was renamed. Amoro records separately for each name "
+                "which changes are merged, so a partition with two names cannot be optimized: read "
+                "the table, and write the rows to a new one"
             )
 
 

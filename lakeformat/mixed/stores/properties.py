@@ -75,8 +75,8 @@ def change_store_name(properties: Mapping[str, str], uri: str) -> str | None:
     if not name or "/" in name or "\\" in name:
         raise CorruptTableError(
             f"{uri} is the base store of a Mixed table, but its property {CHANGE_IDENTIFIER!r} is "
-            f"{identifier!r}, which names no table beside it: with the program that changed it, "
-            "correct the property"
+            f"{identifier!r}, which is not the name of a table: correct the property, with the "
+            "program that changed it, to the name of the change store"
         )
     return name
 

@@ -161,7 +161,7 @@ def _encode_number(value: Value, data_type: AtomicType) -> bytes:
             "True and False are values of BOOLEAN columns only, which take no other value"
         )
     if data_type.name is TypeName.TIME and not 0 <= value < MILLIS_PER_DAY:
-        raise ValueError("not a millisecond of one day")
+        raise ValueError(f"{value} is not a TIME of 0 to {MILLIS_PER_DAY - 1} milliseconds")
     return struct.pack(f"<{number_code(data_type)}", value)
 
 

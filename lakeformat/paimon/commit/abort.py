@@ -56,8 +56,9 @@ def _require_some(handle: TableHandle, messages: Sequence[CommitMessage]) -> Non
     missing = [storage.uri(path) for (storage, path), is_there in pairs if not is_there]
     if len(missing) < len(paths):
         _log.warning(
-            "abort on %s: deletes %d of %d files; the rest, such as %s, does not exist any more. "
-            "No action needed if an earlier abort was interrupted",
+            "abort on %s: deletes %d of %d files; the rest, such as %s, does not exist here. No "
+            "action needed if an earlier abort was interrupted. Otherwise some messages may belong "
+            "to another table: abort them there",
             *(handle.uri, len(paths) - len(missing), len(paths), missing[0]),
         )
         return

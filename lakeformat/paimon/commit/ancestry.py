@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides if a later snapshot was built on a snapshot whose own predecessor has expired."""
+"""Decides if a later snapshot was built on a given one.
+
+The history does not show this if the predecessor of the given snapshot has expired or was rolled
+back.
+"""
 
 from __future__ import annotations
 

@@ -205,7 +205,8 @@ def _select(
 class _Shape:
     """Converts batches of a file to the wanted columns and types.
 
-    If no column must be converted, the columns are selected once for all batches of one schema.
+    Batches of one schema are checked once. If no column must be converted, the columns of each
+    batch are then only selected by their positions.
     """
 
     def __init__(self, columns: list[_ColumnSource], schema: pa.Schema, uri: str) -> None:

@@ -124,7 +124,7 @@ def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) ->
 
 
 def _first_part(of: DataType) -> str | None:
-    """Return a name with which a path can continue into the type; None if it cannot continue."""
+    """Return the name of the first part of a nested type, for a path; None for any other type."""
     match of:
         case RowType(fields=(first, *_)):
             return first.name

@@ -199,7 +199,7 @@ def publish_tag(handle: TableHandle, tag: Tag, origin: Origin) -> bool:
         raise
     write_success_file(handle, tag.name)
     handle.observe_upkeep()
-    _log.info("tag %r of %s: snapshot %d", tag.name, handle.uri, tag.snapshot.id)
+    _log.info("created tag %r of %s at snapshot %d", tag.name, handle.uri, tag.snapshot.id)
     return True
 
 

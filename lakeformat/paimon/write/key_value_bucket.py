@@ -193,7 +193,10 @@ class KeyValueBuckets:
 
 
 def _in_order(held: SortedRows) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the rows of each place in parts, sorted but not merged, with the place number."""
+    """Yield the sorted rows of each bucket in parts, with the place number of the bucket.
+
+    Rows of one key are not merged.
+    """
     for place, groups in held:
         for part in _parts(groups):
             yield place, take_rows(held.rows, part.order)

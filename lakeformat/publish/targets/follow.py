@@ -58,8 +58,9 @@ def follow(
     if lost is not None:
         raise lost
     raise CommitConflictError(
-        f"other programs changed {entry.name} in each of {_ATTEMPTS} attempts; the metadata files "
-        f"are published. Run `lake publish {table}` again"
+        f"{entry.name} does not have the newest metadata file, because other programs changed the "
+        f"entry in each of {_ATTEMPTS} attempts. The metadata files are published: run `lake "
+        f"publish {table}` again to update the entry"
     )
 
 

@@ -16,7 +16,7 @@ REST_CATALOG, HIVE_CATALOG, SQL_CATALOG = "rest-catalog", "hive-catalog", "sql-c
 
 @dataclass(frozen=True, slots=True)
 class WantedCatalog:
-    """A catalog in which the options of a table ask for entries."""
+    """A catalog that must list the published table, according to the options of the table."""
 
     kind: str
     names: tuple[tuple[str, str], ...]

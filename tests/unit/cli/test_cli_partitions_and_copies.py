@@ -124,7 +124,9 @@ def test_a_table_is_cloned_into_another_warehouse_and_database(catalog, tmp_path
     shown = lake_says(catalog, "clone-database", "shop", "--to", there.location, "--as", "backup")
     assert shown.count("files complete") == 2
     failed = refuses(catalog, "clone-database", "shop", "--to", there.location, "--as", "backup")
-    assert "2 tables were not cloned, the first is shop.all: 2 names are taken" in failed
+    assert (
+        "2 tables were not cloned; the first is shop.all. To continue: 2 names are taken" in failed
+    )
 
 
 def test_the_tables_that_a_clone_of_a_database_left_are_cloned_by_the_printed_option(catalog):
@@ -134,7 +136,9 @@ def test_the_tables_that_a_clone_of_a_database_left_are_cloned_by_the_printed_op
     schema.write_text("{")
     how = ("clone-database", "shop", "--as", "backup")
     failed = refuses(catalog, *how)
-    assert "1 table was not cloned, the first is shop.broken: correct the cause" in failed
+    assert (
+        "1 table was not cloned; the first is shop.broken. To continue: correct the cause" in failed
+    )
     planned = refuses(catalog, *how, "--dry-run")
     assert "correct the cause, then run the command again" in planned
     assert "--including" not in planned, "a dry run has cloned no table"

@@ -93,7 +93,7 @@ def test_a_column_that_the_change_store_has_alone_is_left_out(pair):
 @pytest.mark.parametrize("identifier", ["db.", "db.a/../../b"])
 def test_a_name_that_leads_elsewhere_is_refused(pair, identifier):
     edit(pair.root / "t", properties={"mixed-format.change.identifier": identifier})
-    assert "names no table beside it" in refusal(pair)
+    assert "is not the name of a table: correct the property" in refusal(pair)
 
 
 def test_a_branch_of_a_pair_is_refused(pair):

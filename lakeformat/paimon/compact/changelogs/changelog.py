@@ -80,7 +80,8 @@ def changes_of(
     """Return the changelog: one row for each added or deleted key, two for each updated key.
 
     ``before`` has the index in ``rows`` of each key's old row, or ``NOWHERE`` for a new key.
-    ``after`` has the new row of every key. ``seen`` masks the keys that may have changed.
+    ``after`` has one row for each key: its new row, or a row of a delete kind if the key is
+    deleted. ``seen`` is True for the keys that may have changed.
     ``unchanged`` finds the updates to leave out; None keeps all updates.
     """
     had, has = _were_there(rows, before) & seen, ~_retracts(after) & seen

@@ -56,7 +56,8 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "lookup-compact.max-interval",
         "lookup-wait",
     ),
-    "when another engine's committer expires, and whether it waits; here a call does it": (
+    "when another engine's committer expires snapshots and partitions, and whether it waits; here "
+    "a call does it": (
         "partition.expiration-check-interval",
         "snapshot.expire.execution-mode",
     ),
@@ -258,7 +259,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
     "whether deletion-vectors.enabled may change in a table with snapshots; checked here, too": (
         "deletion-vectors.modifiable",
     ),
-    "settings of format tables, which the option type makes": (
+    "settings of format tables, which are tables with type=format-table": (
         "format-table.commit-hive-sync-url",
         "format-table.file.compression",
         "format-table.implementation",
