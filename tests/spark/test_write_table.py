@@ -364,7 +364,7 @@ def test_rows_with_kinds_change_an_iceberg_table_in_the_order_of_a_column(spark,
     assert 3 not in notes(orders)
     for left_out, said in (
         ("sequence_by", "kinds='op' needs sequence_by, because the rows of a DataFrame have no"),
-        ("upsert_by", "name its columns in upsert_by"),
+        ("upsert_by", "name the columns of the key in upsert_by"),
         ("kinds", "needs the row kinds: name their column"),
     ):
         with pytest.raises(lake.InvalidRequestError, match=said):

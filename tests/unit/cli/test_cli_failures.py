@@ -92,7 +92,8 @@ def test_an_error_about_a_mixed_table_names_its_format_once(tmp_path):
     shutil.rmtree(tmp_path / "shop" / "o_change_")
     assert made.format == "mixed"
     shown = lake_where("", "-w", str(tmp_path), "--format", "iceberg", "scan", "shop.o")
-    assert f"`lake -w {tmp_path} --format iceberg detach shop.o --abandon" in shown.stderr
+    command = f"`lake --format iceberg detach shop.o --abandon-changes -w file://{tmp_path}`"
+    assert command in shown.stderr
 
 
 @pytest.mark.parametrize("command", ["tags", "branches", "consumers"])

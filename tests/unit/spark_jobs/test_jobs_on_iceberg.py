@@ -147,7 +147,7 @@ def test_old_staged_rows_are_discarded_with_the_orphans(tmp_path):
 def test_an_ingestion_that_the_format_lacks_is_refused_by_name(warehouse):
     request = request_of("ingest", warehouse) | {"source_table": "shop.old", "create": False}
     request |= {"consumer": "copy"}
-    advice = "is an Iceberg table, .* not take 'source_table': read table.changes"
+    advice = "is an Iceberg table, .* not take 'source_table': in a Python function, read"
     with pytest.raises(lake.UnsupportedError, match=advice):
         run("ingest", {key: value for key, value in request.items() if key != "source"})
 
