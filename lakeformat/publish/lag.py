@@ -21,6 +21,11 @@ from lakeformat.types.count_text import counted
 
 __all__ = ["lag_of", "publication_lag"]
 
+_UNPUBLISHABLE = (
+    "change the schema or the options so that the table can be published, and then run "
+    "`lake publish`; or stop publishing with the option 'metadata.iceberg.storage' = 'disabled'"
+)
+
 
 @offering_arguments
 def publication_lag(table: Table) -> ObserverLag:
@@ -75,6 +80,7 @@ def _lag(handle: TableHandle, head: Snapshot, targets: Targets | None) -> Reader
             f"the Iceberg metadata is {missing} behind: it shows snapshot {shown.snapshot_id}, and "
             f"the newest is {head.id}{failure}",
             shown.snapshot_id,
+            None if cause is None else _UNPUBLISHABLE,
         )
     newest_is = f"{'another snapshot ' if shown.snapshot_id == head.id else ''}{head.id}"
     return ReadersLag(

@@ -59,8 +59,10 @@ def read_rows(
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """In a with block, raise errors of Arrow and of decoders as ``InvalidRequestError``; add the
-    path to each ``InvalidRequestError``.
+    """In a with block, raise decoding errors, and Arrow's errors about invalid, unsupported or
+    missing data, as ``InvalidRequestError``. Add the path to each ``InvalidRequestError``.
+
+    Other errors of Arrow, such as ``ArrowTypeError``, pass unchanged.
     """
     try:
         yield

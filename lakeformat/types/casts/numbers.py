@@ -134,7 +134,10 @@ def _float_to_decimal(array: pa.Array, wanted: AtomicType) -> pa.Array:
     infinity.
     """
     if not pc.all(pc.is_finite(array)).as_py() and len(array) > array.null_count:
-        raise InvalidRequestError("NaN and infinity cannot become DECIMAL")
+        raise InvalidRequestError(
+            "NaN and infinity cannot become DECIMAL: replace these values first, or keep the type "
+            "FLOAT or DOUBLE"
+        )
     fits = pc.less(pc.abs(array), 10.0 ** (wanted.precision - wanted.scale))
     return decimal_from_text(pc.if_else(fits, array, None).cast(pa.string()), wanted)
 

@@ -105,6 +105,7 @@ def test_health_names_the_column_that_stops_the_publication(table):
     [reason] = table.health().reasons
     assert "1 snapshot behind" in str(reason)
     assert "'later' has the type TIME" in str(reason)
+    assert reason.advice.startswith("change the schema or the options")
 
 
 def test_a_column_of_another_engine_can_be_dropped_and_the_publication_goes_on(table):
