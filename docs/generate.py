@@ -167,6 +167,7 @@ def fault_matrix_page() -> str:
         "- A **conditional PUT** creates an object only if no object has its name.",
         "- A **lease** is the time for which a lock belongs to its holder.",
         "- A **rescale** changes the number of buckets.",
+        "- A **commit user** is the name in a `CommitId`. Each snapshot records it.",
         "- An **orphan** is a file that no snapshot needs.",
         "- The **hints** LATEST and EARLIEST are files with the numbers of the newest and oldest",
         "  snapshot. A hint may be wrong.",
