@@ -159,8 +159,8 @@ def _encode_64(vector: DeletionVector) -> bytes:
     content = _serialize(vector)
     if count * _MAP_HEADER_BYTES + len(content) > _LARGEST_INT32:
         raise InvalidRequestError(
-            f"a deletion vector up to row {vector.positions.max()} has more than 2 GiB: write "
-            "smaller data files"
+            f"a deletion vector up to row {vector.positions.max()} would take more than 2 GiB: "
+            "write smaller data files"
         )
     empty = BitMap().serialize()
     parts = [_MAGIC_64, _map_header(count)[:8]]

@@ -243,7 +243,7 @@ def history_of(metadata: TableMetadata, branch: str, table: str) -> BranchHistor
     if found is not None and found.type != "branch":
         raise NotFoundError(
             f"{branch!r} is a tag of {table}, not a branch: open the table without a branch, "
-            f"then call scan(tag={branch!r})"
+            f"and read it with tag={branch!r}"
         )
     newest_first = metadata.ancestry(None if found is None else found.snapshot_id)
     snapshots = [BranchSnapshot(each, branch, table) for each in newest_first]

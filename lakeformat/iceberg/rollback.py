@@ -118,7 +118,7 @@ def _newest_at(kept: list[Snapshot], as_of: Moment, table: str) -> int:
             return snapshot.snapshot_id
     raise NotFoundError(
         f"{table} has no snapshot of {moment_text(millis)} or before: the table was empty then, or "
-        "those snapshots have expired: choose a later time"
+        "those snapshots have expired. Choose a later time"
     )
 
 

@@ -109,8 +109,8 @@ def _with_changed_columns(
 ) -> TableMetadata:
     if _NAME_MAPPING in metadata.properties:
         raise UnsupportedError(
-            f"the columns of {table} were not changed: the table property {_NAME_MAPPING} names "
-            "them, and this version does not change this property: use ALTER TABLE in Spark"
+            f"the columns of {table} were not changed: the table property {_NAME_MAPPING} gives "
+            "ids to their names, and this version does not update it. Use ALTER TABLE in Spark"
         )
     first = max(metadata.last_column_id, last_column_id) + 1
     ids = itertools.count(first)

@@ -117,8 +117,8 @@ def _named(loaded: LoadedMetadata, schema: Schema, name: str) -> Field:
     if field is None or field not in schema.fields:
         names = schema.column_names
         raise InvalidRequestError(
-            f"{loaded.places.uri} has no column {name!r}; its columns are {', '.join(names)}"
-            f"{closest(name, names)}"
+            f"{loaded.places.uri} has no column {name!r} at the top level; its columns are "
+            f"{', '.join(names)}{closest(name, names)}"
         )
     if not _can_be_counted(field):
         raise InvalidRequestError(

@@ -98,8 +98,9 @@ def _sorted(metadata: TableMetadata, options: CompactOptions) -> FileOrder:
             )
         if not can_sort(order, schema):
             raise UnsupportedError(
-                f"this version does not know the transforms of the sort order of "
-                f"{metadata.location}: name the columns to sort by in order_by"
+                f"this version cannot sort by the sort order of {metadata.location}, because a key "
+                "has an unknown transform, or is not exactly one column of the table: name the "
+                "columns to sort by in order_by"
             )
     else:
         order = _of_table(metadata, new_sort_order(schema, options.order_by))

@@ -75,8 +75,8 @@ def _check(settings: CompactSettings) -> None:
     least, target, most = settings.min_bytes, settings.target_bytes, settings.max_bytes
     if not 0 <= least < target < most:
         raise InvalidRequestError(
-            f"the sizes must ascend: min_file_bytes ({least:,}), target_file_bytes ({target:,}), "
-            f"max_file_bytes ({most:,}). Change the one that does not fit"
+            f"the sizes must ascend from 0: min_file_bytes ({least:,}), target_file_bytes "
+            f"({target:,}), max_file_bytes ({most:,}). Change the one that does not fit"
         )
     counts = {
         "max_group_bytes": settings.max_group_bytes,

@@ -34,9 +34,9 @@ def find_state(
     had no snapshot at that time.
     """
     asked = {"snapshot": snapshot, "tag": tag, "branch": branch, "as_of": as_of}
-    given = [name for name, value in asked.items() if value is not None]
+    given = [f"{name}={value!r}" for name, value in asked.items() if value is not None]
     if len(given) > 1:
-        raise InvalidRequestError(f"give only one of {', '.join(asked)}, got {' and '.join(given)}")
+        raise InvalidRequestError(f"pass only one of {', '.join(given)}: each chooses a snapshot")
     if branch is not None:
         head = _existing(metadata, _reference(metadata, branch, "branch").snapshot_id)
         return TableState(places, metadata, head, metadata.schema)

@@ -87,7 +87,8 @@ def publish(handle: TableHandle, plan: Plan, *, dry_run: bool) -> ReferenceChang
 
     commit_metadata(handle, change)
     found = made[-1]
-    _log.info("%s: %s %r %s", handle.uri, found.reference.type, found.reference.name, found.action)
+    done = "renamed a {} to" if found.action == "renamed" else f"{found.action} {{}}"
+    _log.info("%s: %s %r", handle.uri, done.format(found.reference.type), found.reference.name)
     return found
 
 

@@ -94,7 +94,7 @@ def given_keys(rows: pa.Table, fields: Sequence[Field]) -> GivenKeys:
         shown = [DataField(each.id, each.name, condition_type(each.type)) for each in fields]
         some = example_texts(rows.take(array_of(repeated[:MOST_EXAMPLES])), shown)
         raise InvalidRequestError(
-            f"{len(repeated)} of {len(rows)} rows have a key that a later row has, too, such as "
+            f"later rows repeat the key of {len(repeated)} of {len(rows)} rows, such as "
             f"{'; '.join(dict.fromkeys(some))}: keep one row of each key"
         )
     values = [KeyValues(each) for each in fields]
@@ -110,8 +110,8 @@ def key_columns(rows: pa.Table, fields: Sequence[Field]) -> list[pa.Array]:
         if column.null_count:
             first = pc.index(column.is_null(), True).as_py()
             raise InvalidRequestError(
-                f"column {each.name!r} is a key, but {column.null_count} of {len(rows)} rows have "
-                f"a null there, the first in row {first} (rows count from 0). Fill in a value, or "
-                "drop these rows"
+                f"column {each.name!r} is a key, but is null in {column.null_count} of {len(rows)} "
+                f"rows, first in row {first} (rows count from 0). Fill in a value, or drop these "
+                "rows"
             )
     return [rows.column(each.name).combine_chunks() for each in fields]

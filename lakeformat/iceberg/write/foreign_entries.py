@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
@@ -65,7 +66,8 @@ def checked_entries(
     found = [pa.concat_tables(tables) for _, tables in sorted(by_spec.items())]
     paths = [one_spelling(each) for some in found for each in some["file_path"].to_pylist()]
     if len(set(paths)) < len(paths):
-        raise _damaged(uri, "they name the same file twice")
+        [(repeated, _)] = Counter(paths).most_common(1)
+        raise _damaged(uri, f"they name the file {repeated} more than once")
     return found
 
 

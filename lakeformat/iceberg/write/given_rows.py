@@ -114,8 +114,8 @@ def _check_required(values: pa.Array, field: Field, name: str, counted: str) -> 
     """Raise ``InvalidRequestError`` if a field, or one inside of it, is required and has a null."""
     if field.required and values.null_count:
         raise InvalidRequestError(
-            f"column {name!r} is required, but {values.null_count} of {len(values)} {counted} "
-            f"have a null there; fill in a value or drop these {counted}"
+            f"column {name!r} is required, but is null in {values.null_count} of "
+            f"{len(values)} {counted}; fill in a value or drop these {counted}"
         )
     for inner, part in _inner_values(values, field.type):
         _check_required(part, inner, f"{name}.{inner.name}", "values")

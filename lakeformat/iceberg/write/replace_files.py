@@ -64,7 +64,10 @@ class ReplaceFiles:
         removed = sum(map(len, left.removed))
         if removed != len(self.files):
             count = len(self.files) - removed
-            raise self._plan.conflict(f"{count} of the files to replace were removed")
+            raise self._plan.conflict(
+                f"{count} of the {len(self.files)} files to replace "
+                f"{'was' if count == 1 else 'were'} removed"
+            )
         unneeded = _UnneededDeletes(self._paths, self._oldest(left.manifests))
         kept = without_files(
             replace(base, manifests=deletes), unneeded, variant=unneeded.least_number

@@ -90,10 +90,11 @@ class Lease:
                 self._write(0)
             except LakeError as error:
                 _log.warning(
-                    "the lease %s was not released and ends in at most %d s: %s",
+                    "could not release the lease %s: %s. It ends by itself in at most %d s, and "
+                    "until then no other batch can begin",
                     self._leases.place(self.number),
-                    LEASE_MILLIS // 1000,
                     error,
+                    LEASE_MILLIS // 1000,
                 )
 
     def _write(self, expires_millis: int) -> bool:

@@ -88,9 +88,11 @@ class Replaced:
         ``UnsupportedError`` for a condition that partition values do not decide.
         """
         if (self.partitions is None) == (self.where is None):
+            given = "neither" if self.where is None else "both"
             raise InvalidRequestError(
                 f"an overwrite of {metadata.location} needs either the partitions to replace, such "
-                "as 'table' or {'dt': '2024-01-01'}, or where with a condition on partition columns"
+                "as 'table' or {'dt': '2024-01-01'}, or where with a condition on partition "
+                f"columns; got {given}"
             )
         if self.partitions is not None and not is_list(self.partitions):
             check_overwritten(metadata, self.partitions)

@@ -54,7 +54,7 @@ def version_field(properties: Mapping[str, str], schema: Schema, uri: str) -> Fi
         if field.name == name and _has_order(field):
             return field
     columns = {each.name: each.type for each in schema.fields}
-    found = f"is {columns[name]}" if name in columns else "does not exist"
+    found = f"has the type {columns[name]}" if name in columns else "does not exist"
     raise CorruptTableError(
         f"the property {VERSION_FIELD!r} of {uri} names the column {name!r}, which {found}. The "
         f"columns are {', '.join(columns)}, and a version must be of {_KINDS}: with the program "
@@ -94,8 +94,9 @@ def require_properties_with_version(properties: Mapping[str, str], name: str) ->
         )
     if bool_property(properties, OPTIMIZED_BY_AMORO, default=False):
         raise InvalidRequestError(
-            f"{OPTIMIZED_BY_AMORO!r} is true, but Amoro's optimizer does not know the version "
-            f"field {name!r}, and would keep the last written row of a key: leave the property out"
+            f"{OPTIMIZED_BY_AMORO!r} must be false, because Amoro's optimizer does not know the "
+            f"version field {name!r}, and would keep the last written row of a key: neither set "
+            "nor remove this property"
         )
 
 

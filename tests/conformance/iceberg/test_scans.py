@@ -176,5 +176,5 @@ def test_a_state_that_does_not_exist_is_named(chosen, error):
 
 
 def test_only_one_state_can_be_chosen():
-    with pytest.raises(InvalidRequestError, match="give only one of snapshot, tag, branch, as_of"):
+    with pytest.raises(InvalidRequestError, match=r"pass only one of tag='rel/1\.0', branch='dev'"):
         scan("branches_tags", tag="rel/1.0", branch="dev")

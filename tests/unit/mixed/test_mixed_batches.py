@@ -227,7 +227,9 @@ def test_what_an_overwrite_cannot_replace_is_refused_before_anything_is_written(
             batch.overwrite(days((1, "y", "b")))
         with pytest.raises(lake.InvalidRequestError, match=r"2 new rows .* such as k=1, p='x'"):
             batch.overwrite(days((1, "x", "b"), (2, "x", "b"), (1, "x", "c")), "table")
-        with pytest.raises(lake.InvalidRequestError, match="column 'k' is required, but 1 of 2"):
+        with pytest.raises(
+            lake.InvalidRequestError, match="column 'k' is required, but is null in 1 of 2"
+        ):
             batch.overwrite(days((1, "x", "b"), (None, "x", "b")), "table")
     assert file_count(parted) == before
     assert of_days(parted) == [(1, "x", "a")]

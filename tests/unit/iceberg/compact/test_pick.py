@@ -94,7 +94,7 @@ def test_the_target_size_is_that_of_the_table():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"target_file_bytes": 0}, "the sizes must ascend"),
+        ({"target_file_bytes": 0}, "the sizes must ascend from 0"),
         ({"target_file_bytes": 10, "min_file_bytes": 11}, r"min_file_bytes \(11\)"),
         ({"target_file_bytes": 10, "max_file_bytes": 9}, r"max_file_bytes \(9\)"),
         ({"max_group_bytes": 0}, "max_group_bytes must be at least 1, got 0"),

@@ -155,7 +155,7 @@ def test_of_a_deleted_row_only_the_key_is_needed(storage):
         ({"id": [1], "k": ["I"]}, "k", "row 0 has 'I' in column 'k', which is not a row kind"),
         ({"id": [1]}, "op", "kinds is 'op', but the rows have no columns of that name"),
         ({"id": [1]}, ["+I", "+I"], "kinds has 2 values for 1 row:"),
-        ({"n": [1], "op": ["-D"]}, "op", "column 'id' is a key, but 1 of 1 rows have a null"),
+        ({"n": [1], "op": ["-D"]}, "op", "column 'id' is a key, but is null in 1 of 1 rows"),
         (
             {"id": [1, 2, 2], "n": [1, 1, 1 << 40], "op": ["-D", "+I", "+U"]},
             "op",

@@ -115,7 +115,7 @@ def test_a_message_is_committed_only_once(orders):
     for call in (orders.commit, orders.abort):
         with pytest.raises(InvalidRequestError, match="is published already"):
             call(messages)
-    with pytest.raises(InvalidRequestError, match="they name the same file twice"):
+    with pytest.raises(InvalidRequestError, match=r"they name the file .* more than once"):
         orders.commit(prepared(orders, 3) * 2)
     assert ids(orders) == [1, 2]
 

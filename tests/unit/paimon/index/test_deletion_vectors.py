@@ -129,7 +129,7 @@ def test_a_row_beyond_the_32_bit_form_is_refused_with_what_to_set():
 
 def test_a_row_beyond_every_form_is_refused_before_it_fills_the_memory():
     with pytest.raises(
-        InvalidRequestError, match=r"a deletion vector up to row \d+ has more than 2 GiB"
+        InvalidRequestError, match=r"a deletion vector up to row \d+ would take more than 2 GiB"
     ):
         encode_deletion_vectors({"f": DeletionVector.of([2**62])}, VectorForm.BITMAP64)
 
