@@ -253,8 +253,8 @@ def _require_no_partition(metadata: TableMetadata, columns: StructType, path: Pa
     }
     if found is not None and found.id in sources:
         raise InvalidRequestError(
-            f"{_shown(path)} is a source of partitions, so this version does not change its "
-            "type: use ALTER TABLE in Spark"
+            f"the current or an earlier partition spec uses {_shown(path)}, so this version does "
+            "not change the type of this column: use ALTER TABLE in Spark"
         )
 
 

@@ -65,10 +65,12 @@ def require_newest(
     live = _live_data(loaded, manifests)
     own = [earlier, *later[len(newer) :]]
     if has_newer_deletes(loaded, manifests, [_added_by(own, each) for each in live]):
-        raise refused("rows of its files were deleted or updated")
+        raise refused("rows of the earlier commit were deleted or updated")
     paths = frozenset[str]().union(*(files_of(loaded, each) for each in own))
     if removing := FollowedFiles(loaded, paths, may_mix=True).through(later[: len(newer)]):
-        raise refused(f"{snapshot_text(removing)} has rewritten or removed its files")
+        raise refused(
+            f"{snapshot_text(removing)} has rewritten or removed files of the earlier commit"
+        )
     for entries in (_added_by(newer, each) for each in live):
         if (found := _first_that_may_meet(keys, entries, loaded.metadata)) is not None:
             by = next(each for each in newer if each.snapshot_id == found)

@@ -84,12 +84,17 @@ def find_replaced(
     own = _live_files(loaded, manifests, followed.paths)
     if sum(map(len, own)) != len(followed.paths):
         if earlier not in history:
-            raise refused("its files were rewritten or removed by snapshots that have expired")
+            raise refused(
+                "files of the earlier commit were rewritten or removed by snapshots that have "
+                "expired"
+            )
         if mixing := followed.through(history[: history.index(earlier)]):
-            raise refused(f"{snapshot_text(mixing)} has rewritten or removed its files")
+            raise refused(
+                f"{snapshot_text(mixing)} has rewritten or removed files of the earlier commit"
+            )
         own = _live_files(loaded, manifests, followed.paths)
     if has_newer_deletes(loaded, manifests, own):
-        raise refused("rows of its files were deleted or updated")
+        raise refused("rows of the earlier commit were deleted or updated")
     return followed.paths
 
 

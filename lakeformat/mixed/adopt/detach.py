@@ -202,7 +202,7 @@ def _require_no_batch(pair: StorePair, state: MixedState, name: str) -> None:
             f"{name} is not detached, because a batch may still commit ({batch}): commit it or "
             f"abort it first. If its process died, wait a minute (for a batch of Amoro: as long as "
             "the property 'change.data.ttl.minutes' demands), then run `lake --format iceberg "
-            f"compact {name}`, which ends the batch"
+            f"compact {name}{state.base.places.warehouse_option}`, which ends the batch"
         )
 
 
@@ -211,11 +211,12 @@ def _require_no_consumers(pair: StorePair, name: str) -> None:
     if found:
         several = f"{len(found)} consumers, such as {found[0]!r}, read"
         readers = several if found[1:] else f"the consumer {found[0]!r} reads"
+        warehouse = pair.base.load().places.warehouse_option
         raise InvalidRequestError(
             f"{name} is not detached, because {readers} its changes: let all readers read the rest "
             f"and stop them, then delete each consumer with `lake --format iceberg consumer reset "
-            f"{name} {shlex.quote(found[0])}`. A consumer of stream_batch is deleted when its "
-            "batch ends"
+            f"{name} {shlex.quote(found[0])}{warehouse}`. A consumer of stream_batch is "
+            "deleted when its batch ends"
         )
 
 
@@ -258,13 +259,14 @@ def _require_own_files(pair: LoadedPair, name: str) -> None:
     inside = f"{one_spelling(pair.change.metadata.location)}/"
     shared = [each for each in base if each in change or each.startswith(inside)]
     if shared:
+        warehouse = pair.base.places.warehouse_option
         raise InvalidRequestError(
             f"{name} is not detached, because snapshots of its base store name "
             f"{counted(len(shared), 'file')} of the change store, such as "
             f"{base[shared[0]].address}: run `lake --format iceberg compact {name} "
-            f"--strategy full`, then `lake --format iceberg expire {name}`, until no snapshot "
-            "needs them. It keeps snapshots for 'snapshot.keep.duration'; --older-than shortens "
-            "that"
+            f"--strategy full{warehouse}`. Then run `lake --format iceberg expire {name}"
+            f"{warehouse}` until no snapshot needs these files. It keeps snapshots for "
+            "'snapshot.keep.duration', unless --older-than gives a shorter time"
         )
 
 

@@ -152,7 +152,7 @@ def test_rows_that_are_mixed_with_others_meanwhile_are_refused_and_no_file_is_le
     replaced = in_two_files(orders)
     compact = {"strategy": "full", "rewrite_all": True}
     meanwhile(orders._handle, lambda other: IcebergTable(other).compact(**compact))
-    with pytest.raises(InvalidRequestError, match="has rewritten or removed its files"):
+    with pytest.raises(InvalidRequestError, match="has rewritten or removed files of the earlier"):
         orders.write(rows(1), commit=redo(replaced))
     assert ids_of(orders._handle) == [1, 4, 90, 91]
     assert stored_files(storage) == referenced_files(orders._handle)
@@ -215,9 +215,9 @@ def expired(table: IcebergTable, replaced: int) -> None:
 @pytest.mark.parametrize(
     ("meanwhile", "reason"),
     [
-        (compacted, r"snapshot \d+ .* has rewritten or removed its files"),
-        (deleted, r"snapshot \d+ .* has rewritten or removed its files"),
-        (one_deleted, "rows of its files were deleted or updated"),
+        (compacted, r"snapshot \d+ .* has rewritten or removed files of the earlier"),
+        (deleted, r"snapshot \d+ .* has rewritten or removed files of the earlier"),
+        (one_deleted, "rows of the earlier commit were deleted or updated"),
         (expired, "this snapshot, or a later one, has expired"),
     ],
 )
