@@ -157,7 +157,7 @@ def _primitive(arrow: pa.DataType, version: int) -> PrimitiveType:
     if found.name in _SINCE_3 and version < 3:
         cast = "" if found.name == "unknown" else ", or cast the column to microseconds"
         raise UnsupportedError(
-            f"the type {found.name} needs a table of format version 3: create one with "
+            f"the type {found.name} needs format version 3: create a table with "
             f"'format-version' = '3', or upgrade the table in Spark{cast}"
         )
     return found

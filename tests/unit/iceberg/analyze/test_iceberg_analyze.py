@@ -66,7 +66,7 @@ def test_columns_of_every_type_are_counted_or_named():
 
 
 @pytest.mark.parametrize(
-    ("columns", "match"), [(["ID"], "has no column 'ID'; .* 'id'"), ("id", "list of names")]
+    ("columns", "match"), [(["ID"], "has no column 'ID' at .* 'id'"), ("id", "list of names")]
 )
 def test_wrong_columns_are_named(handle, columns, match):
     with pytest.raises(InvalidRequestError, match=match):
