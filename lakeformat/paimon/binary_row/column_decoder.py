@@ -190,8 +190,9 @@ class FramedRows:
 
     def _wide_decimals(self, position: int, data_type: AtomicType, nulls: Mask) -> pa.Array:
         items, sizes = self._wide_items(position, data_type, nulls)
-        wrong = (sizes < 1) | (sizes > reserved_size(data_type))
-        self._refuse(wrong & ~nulls, position, "of a size that no decimal has")
+        most = reserved_size(data_type)
+        wrong = (sizes < 1) | (sizes > most)
+        self._refuse(wrong & ~nulls, position, f"stored with a size other than 1 to {most} bytes")
         words = at_every_byte(self._data, "u8")
         halves = decode_wide(words[items], words[items + 8], np.where(nulls, 1, sizes))
         return self._decimals(position, data_type, nulls, halves)
@@ -200,13 +201,13 @@ class FramedRows:
         self, position: int, data_type: AtomicType, nulls: Mask, halves: tuple[Words, Words]
     ) -> pa.Array:
         exceeds = exceeds_precision(*halves, data_type.precision)
-        self._refuse(exceeds & ~nulls, position, "of more digits than its type")
+        self._refuse(exceeds & ~nulls, position, "a number with more digits than its type allows")
         return _array(data_type, nulls, pa.py_buffer(np.column_stack(halves)))
 
     def _wide_timestamps(self, position: int, data_type: AtomicType, nulls: Mask) -> pa.Array:
         items, nanos = self._wide_items(position, data_type, nulls)
         wrong = (nanos > MAX_NANO_OF_MILLI) & ~nulls
-        self._refuse(wrong, position, "more than 999999 ns after its millisecond")
+        self._refuse(wrong, position, "a time with more than 999999 ns after its millisecond")
         millis = at_every_byte(self._data, "i8")[items]
         unit = timestamp_unit_nanos(data_type)
         # int64 wraps around, so a changed sign shows that a value did not fit.
@@ -217,8 +218,8 @@ class FramedRows:
         if lost.any():
             raise UnsupportedError(
                 f"binary row {int(np.argmax(lost))} of {len(lost)}, counted from 0: "
-                f"{self._name(position)} does not fit {column_type(data_type)}, the Arrow type "
-                "that this version uses. Read the column with another engine"
+                f"the value of {self._name(position)} does not fit {column_type(data_type)}, the "
+                "Arrow type that this version uses. Read the column with another engine"
             )
         return _array(data_type, nulls, pa.py_buffer(counts))
 

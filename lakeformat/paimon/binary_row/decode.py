@@ -167,7 +167,10 @@ def _from_number(number: Value, data_type: AtomicType) -> Value:
     if data_type.name in (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ):
         return join_timestamp(number, 0, data_type)
     if data_type.name is TypeName.TIME and not 0 <= number < MILLIS_PER_DAY:
-        raise ValueError(f"a day has no millisecond {number}")
+        raise ValueError(
+            f"{number} is not in the range of TIME, 0 to {MILLIS_PER_DAY - 1} milliseconds after "
+            "midnight"
+        )
     return number
 
 
@@ -178,7 +181,9 @@ def _stored_bytes(section: _Section, at: int) -> memoryview:
         return section.item(offset, size)
     size = mark & ~INLINE_MARK
     if size > MAX_INLINE_SIZE:
-        raise ValueError(f"a text of {size} bytes does not fit into a slot")
+        raise ValueError(
+            f"a value of {size} bytes does not fit into a slot of {MAX_INLINE_SIZE} bytes"
+        )
     return section.content[at : at + size]
 
 

@@ -161,7 +161,10 @@ def _encode_number(value: Value, data_type: AtomicType) -> bytes:
             "True and False are values of BOOLEAN columns only, which take no other value"
         )
     if data_type.name is TypeName.TIME and not 0 <= value < MILLIS_PER_DAY:
-        raise ValueError(f"{value} is not a TIME of 0 to {MILLIS_PER_DAY - 1} milliseconds")
+        raise ValueError(
+            f"{value} is not in the range of TIME, 0 to {MILLIS_PER_DAY - 1} milliseconds after "
+            "midnight"
+        )
     return struct.pack(f"<{number_code(data_type)}", value)
 
 
@@ -171,7 +174,7 @@ def _to_bytes(value: Value, data_type: AtomicType) -> bytes:
         assert isinstance(encoded, bytes)
         return encoded
     if not isinstance(value, bytes | bytearray | memoryview):
-        raise TypeError("not bytes")
+        raise TypeError(f"{reprlib.repr(value)} is of type {type(value).__name__}, not bytes")
     return bytes(value)
 
 
@@ -238,7 +241,9 @@ def _encode_vector(values: Sequence[Value], data_type: VectorType) -> bytes:
             f"{', '.join(sorted(VECTOR_ELEMENTS))}"
         )
     if len(values) != data_type.length:
-        raise ValueError(f"a VECTOR of {data_type.length} cannot hold {len(values)} elements")
+        raise ValueError(
+            f"the value has {len(values)} elements, but the VECTOR has {data_type.length}"
+        )
     packed = b"".join(_encode_number(value, element) for value in values)
     # Unlike for other items, the size of a vector includes its padding; its count does not.
     return struct.pack("<i", len(values)) + packed.ljust(padded(len(packed)), b"\0")

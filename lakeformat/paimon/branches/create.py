@@ -65,7 +65,7 @@ def create(
     number = None if work.snapshot is None else work.snapshot.id
     begins = "with the columns of main and no rows" if number is None else f"at snapshot {number}"
     if not dry_run:
-        _log.info("branch %r of %s begins %s", name, handle.uri, begins)
+        _log.info("created branch %r of %s, which begins %s", name, handle.uri, begins)
     return BranchReport(
         table=handle.uri,
         branch=name,

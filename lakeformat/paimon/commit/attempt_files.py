@@ -28,6 +28,7 @@ from lakeformat.paimon.metadata.manifest_list import (
     write_manifest_list,
 )
 from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.types.count_text import counted
 
 __all__ = ["AttemptFiles", "BaseManifests", "PickManifests", "WrittenList"]
 
@@ -192,8 +193,8 @@ class BaseManifests:
         after = merge_manifests(self.handle, manifests, merge, self.files.new_manifest)
         self._merged = _Merged(manifests, after, self.files.since(mark))
         _log.info(
-            "merged %d manifests of %s into %d: %s",
-            *(len(manifests), self.handle.uri, len(after), merge.reason),
+            "merged %s of %s into %d: %s",
+            *(counted(len(manifests), "manifest"), self.handle.uri, len(after), merge.reason),
         )
         return after
 

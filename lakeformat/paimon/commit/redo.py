@@ -118,7 +118,8 @@ class Redo:
             for vector in entry.ranges or () if entry.index_type == DELETION_VECTORS else ():
                 if vector.data_file_name in names:
                     raise self._refused(
-                        f"rows of its file {vector.data_file_name} were deleted or updated"
+                        f"rows of file {vector.data_file_name} were deleted or updated after that "
+                        "snapshot"
                     )
 
     def _require_new_row_wins(self, earlier: Snapshot, later: Sequence[Snapshot]) -> None:

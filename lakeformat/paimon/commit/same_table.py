@@ -81,8 +81,8 @@ def _require_opened(handle: TableHandle, newest: int) -> None:
             return
     raise NotFoundError(
         f"{handle.uri} is not the table that was opened: the opened table was dropped or renamed, "
-        f"and another table was created at its path (schema {ours.id} differs). Nothing was "
-        "changed; open the table again"
+        f"and another table was created at its path (schema {ours.id} is missing or differs). "
+        "Nothing was changed; open the table again"
     )
 
 

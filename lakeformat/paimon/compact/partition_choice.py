@@ -125,7 +125,11 @@ def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[byte
     names = {field.name for field in fields}
     if others := sorted(asked.columns - names):
         keys = ", ".join(schema.partition_keys)
-        known = f"the table is partitioned by {keys}" if keys else "the table has no partitions"
+        known = (
+            f"the table is partitioned by {keys}"
+            if keys
+            else "the table has none, so leave out 'where'"
+        )
         raise InvalidRequestError(
             f"whole partitions are chosen, so 'where' may name partition columns only, not "
             f"{others[0]!r}; {known}"
@@ -172,10 +176,8 @@ def _require_buckets(
     # A partition keeps the number of buckets with which it was written.
     strange = asked - set(range(count)) - {entry.bucket for entry in found}
     if strange:
-        raise InvalidRequestError(
-            f"{handle.uri} has no bucket {min(strange)}: its buckets are numbered from 0 to "
-            f"{count - 1}"
-        )
+        there = "bucket 0 is the only one" if count == 1 else f"choose from 0 to {count - 1}"
+        raise InvalidRequestError(f"{handle.uri} has no bucket {min(strange)}: {there}")
 
 
 def idle_millis(idle: Idle) -> int:

@@ -85,9 +85,10 @@ class TableConsumers(AnyTableConsumers[int]):
         earliest, following = min(ids, default=FIRST_SNAPSHOT_ID), max(ids, default=0) + 1
         if number < earliest:
             raise InvalidRequestError(
-                f"consumer {consumer_id!r} of {self._handle.uri} fell behind: snapshot {number} "
-                f"has expired, the earliest left is {earliest}. Changes are lost: read all rows "
-                "of the newest snapshot, and set the consumer to the snapshot after it"
+                f"consumer {consumer_id!r} of {self._handle.uri} cannot be set to snapshot "
+                f"{number}, which has expired: the earliest one left is {earliest}. To miss no "
+                "change, read all rows of the newest snapshot, and set the consumer to the "
+                "snapshot after it"
             )
         if number > following:
             raise InvalidRequestError(

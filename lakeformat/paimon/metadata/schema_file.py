@@ -276,14 +276,17 @@ def _checked(members: Mapping[str, Any]) -> TableSchema:
     except RecursionError:
         raise ValueError("its types are nested too deeply") from None
     numbers = (schema.id, schema.version, schema.time_millis, schema.highest_field_id, *ids)
-    if not all(type(number) is int and 0 <= number < 1 << 63 for number in numbers):
-        raise ValueError(
-            "its id, version, timeMillis, highestFieldId or the id of a field is negative, too "
-            "large or not a whole number"
-        )
+    for number in numbers:
+        if type(number) is not int or not 0 <= number < 1 << 63:
+            raise ValueError(
+                f"its id, version, timeMillis, highestFieldId or the id of a field is {number!r}, "
+                f"but must be a whole number from 0 to {(1 << 63) - 1}"
+            )
     for text in _texts(schema):
         if not isinstance(text, str):
-            raise ValueError(f"{text!r} is not text")
+            raise ValueError(
+                f"its name, key, option, default value or comment {text!r} is not text"
+            )
         text.encode()  # half of a surrogate pair is not text
     _refuse_repeated("field id", ids)
     _refuse_repeated("column", schema.column_names)

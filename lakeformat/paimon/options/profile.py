@@ -47,8 +47,8 @@ def with_profile(
     named = given.pop(PROFILE, None)
     if profile is not None and named not in (None, profile):
         raise InvalidRequestError(
-            f"the argument profile is {profile!r}, the option {PROFILE!r} is {named!r}: give only "
-            "one of them"
+            f"the argument profile is {profile!r} and the option {PROFILE!r} is {named!r}: give "
+            "only one of them"
         )
     chosen = named if profile is None else profile
     if chosen is None:

@@ -75,9 +75,9 @@ class OrphanOptions:
         for message in self.in_use:
             if not isinstance(message, CommitMessage):
                 raise InvalidRequestError(
-                    "in_use must contain CommitMessages, but one item is a "
-                    f"{type(message).__name__}: pass the messages of writer.prepare(); convert "
-                    "bytes with CommitMessage.from_bytes"
+                    "in_use must contain CommitMessages, but one item is of "
+                    f"type {type(message).__name__}: pass the messages of writer.prepare(); "
+                    "convert bytes with CommitMessage.from_bytes"
                 )
 
 

@@ -166,11 +166,12 @@ def _require_there(handle: TableHandle, target: Snapshot, files: Sequence[Remova
     there = in_parallel(handle, lambda each: each.storage.exists(each.path), files)
     missing = [each.uri for each, is_there in zip(files, there, strict=True) if not is_there]
     if missing:
-        first = "" if len(missing) == 1 else "the first is "
+        lost = f"its file {missing[0]} is missing"
+        if len(missing) > 1:
+            lost = f"{len(missing):,} of its files are missing, such as {missing[0]}"
         raise CorruptTableError(
-            f"{handle.uri} cannot be rolled back to snapshot {target.id}: it needs "
-            f"{counted(len(missing), 'missing file')}, {first}{missing[0]}; nothing was changed. "
-            "Choose another snapshot, or restore the files from a backup"
+            f"{handle.uri} cannot be rolled back to snapshot {target.id}, because {lost}. Nothing "
+            "was changed. Choose another snapshot, or restore missing files from a backup"
         )
 
 

@@ -128,7 +128,7 @@ def test_consumers_are_set_listed_moved_and_forgotten(catalog):
 def test_a_consumer_that_would_read_what_has_expired_is_told_the_earliest_there_is(catalog):
     lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE)
     said = lake_refuses(catalog, "consumer", "set", "shop.orders", "job", "--next", "1")
-    assert "fell behind: snapshot 1 has expired, the earliest left is 3" in said
+    assert "snapshot 1, which has expired: the earliest one left is 3" in said
 
 
 def test_a_terminal_sees_how_far_an_expiry_has_come(catalog):

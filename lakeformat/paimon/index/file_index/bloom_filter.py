@@ -27,6 +27,7 @@ from lakeformat.paimon.index.file_index.integers import (
     integers_of,
     require_type,
 )
+from lakeformat.types.count_text import counted
 from lakeformat.types.types import AtomicType, DataType, TypeName
 
 __all__ = [
@@ -107,7 +108,7 @@ def read_bloom_filter(body: bytes, data_type: DataType, source: str) -> BloomFil
     if hash_count == 0:
         raise cursor.error("it has no hash functions")
     if cursor.position == cursor.end:
-        raise cursor.error(f"it has {hash_count} hash functions, but no bits")
+        raise cursor.error(f"it has {counted(hash_count, 'hash function')}, but no bits")
     return BloomFilter(data_type, hash_count, np.frombuffer(body, np.uint8)[cursor.position :])
 
 
@@ -145,9 +146,9 @@ def _size(items: int, false_positives: float) -> tuple[int, int]:
     """
     if items < 1 or not 0 < false_positives < 1:
         raise InvalidRequestError(
-            f"a bloom filter for {items} items with a rate of {false_positives} false positives "
-            "cannot exist: set 'file-index.bloom-filter.<column>.items' to at least 1, and "
-            "'file-index.bloom-filter.<column>.fpp' to a rate between 0 and 1"
+            f"a bloom filter for {counted(items, 'item')} with a rate of {false_positives} false "
+            "positives cannot exist: set 'file-index.bloom-filter.<column>.items' to at least 1, "
+            "and 'file-index.bloom-filter.<column>.fpp' to a rate between 0 and 1"
         )
     needed = -items * math.log(false_positives) / (math.log(2) * math.log(2))
     if needed > _MOST_BITS:

@@ -157,7 +157,7 @@ class _Ends:
         if last < first <= self._latest:
             raise InvalidRequestError(
                 f"the window of changes of {self._handle.uri} ends before it starts: "
-                f"'after' is snapshot {first}, 'upto' is snapshot {last}: swap the two arguments"
+                f"'after' is snapshot {first} and 'upto' is snapshot {last}. Swap the two arguments"
             )
         if first < self._earliest - 1 or max(first, last) > self._latest:
             upto = "" if last < first else f" up to snapshot {last}"

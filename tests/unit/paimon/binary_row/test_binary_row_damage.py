@@ -55,9 +55,13 @@ DAMAGED = [
     ("STRING", f"{HEADER} 0800000010000000 61626364656667ff", "not UTF-8"),
     ("TIME", f"{HEADER} 005c260500000000", "not a time between 0:00 and 24:00"),
     ("TIME", f"{HEADER} ffffffff00000000", "not a time between 0:00 and 24:00"),
-    ("DECIMAL(19, 0)", f"{HEADER} 0000000010000000 {'00' * 16}", "of a size that no decimal has"),
-    ("DECIMAL(19, 0)", f"{HEADER} 1100000010000000 {'00' * 16}", "of a size that no decimal has"),
-    ("DECIMAL(19, 0)", f"{HEADER} 1000000010000000 {'7f' * 16}", "of more digits"),
+    ("DECIMAL(19, 0)", f"{HEADER} 0000000010000000 {'00' * 16}", "a size other than 1 to 16 bytes"),
+    ("DECIMAL(19, 0)", f"{HEADER} 1100000010000000 {'00' * 16}", "a size other than 1 to 16 bytes"),
+    (
+        "DECIMAL(19, 0)",
+        f"{HEADER} 1000000010000000 {'7f' * 16}",
+        "a number with more digits than its type allows",
+    ),
     (
         "DECIMAL(19, 0)",
         f"{HEADER} 0100000010000000 {'01' * 8}",
@@ -176,7 +180,7 @@ def test_a_timestamp_that_arrow_cannot_hold_is_refused_and_not_wrapped_around(ye
     assert decode_row(row, types) == (nanos,)
     with pytest.raises(
         UnsupportedError,
-        match=r"row 0 of 1, counted from 0: field 0 .* does not fit timestamp\[ns\]",
+        match=r"row 0 of 1, counted from 0: the value of field 0 .* does not fit timestamp\[ns\]",
     ):
         decode_columns(pa.array([frame_row(row, 1)]), types)
 

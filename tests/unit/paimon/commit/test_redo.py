@@ -228,7 +228,7 @@ def test_rows_that_were_deleted_since_are_not_taken_out_again(catalog):
     )
     events.write(rows(1, 2), commit=FIRST)
     events.delete("id = 2")
-    refused(events, "rows of its file .* were deleted or updated")
+    refused(events, "rows of file .* were deleted or updated")
 
 
 def test_prepared_files_replace_too_and_are_checked_before_they_are_written(events):

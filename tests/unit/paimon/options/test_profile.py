@@ -137,7 +137,7 @@ def test_a_profile_that_does_not_fit_is_refused(catalog):
         ({"profile": "mixt"}, r"profile must be 'mixed', got 'mixt'"),
         ({"primary_key": []}, "is for tables with a primary key"),
         ({"options": {"merge-engine": "first-row"}}, "keeps the first row of each key"),
-        ({"options": {"profile": "other"}}, "is 'mixed', the option 'profile' is 'other'"),
+        ({"options": {"profile": "other"}}, "is 'mixed' and the option 'profile' is 'other'"),
     ):
         with pytest.raises(lake.InvalidRequestError, match=reason):
             created(catalog, **more)
