@@ -24,6 +24,7 @@ from lakeformat.paimon.binary_row.layout import (
     padded,
     reserved_size,
 )
+from lakeformat.types.count_text import counted
 from lakeformat.types.type_kinds import COUNT, MILLIS_PER_DAY, is_bytes, is_text, type_text
 from lakeformat.types.types import (
     ArrayType,
@@ -118,7 +119,7 @@ def _row_section(row: memoryview, arity: int) -> _Section:
     try:
         return _Section(row, fixed_size(arity))
     except ValueError as reason:
-        raise _damaged(f"a row of {arity} fields", reason) from None
+        raise _damaged(f"a row of {counted(arity, 'field')}", reason) from None
 
 
 def _decode_field(section: _Section, arity: int, position: int, data_type: DataType) -> Value:

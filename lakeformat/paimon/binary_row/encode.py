@@ -22,6 +22,7 @@ from lakeformat.paimon.binary_row.layout import (
     padded,
     reserved_size,
 )
+from lakeformat.types.count_text import counted
 from lakeformat.types.type_kinds import COUNT, MILLIS_PER_DAY, is_bytes, is_text, type_text
 from lakeformat.types.types import (
     ArrayType,
@@ -56,7 +57,9 @@ def encode_row(values: Sequence[Value], types: Sequence[DataType]) -> bytes:
     value.
     """
     if len(values) != len(types):
-        raise InvalidRequestError(f"a row of {len(types)} fields cannot hold {len(values)} values")
+        raise InvalidRequestError(
+            f"a row of {counted(len(types), 'field')} cannot hold {counted(len(values), 'value')}"
+        )
     fields = _Items(fixed_size(len(types)))
     slots = bytearray(fields.start)
     for position, (value, data_type) in enumerate(zip(values, types, strict=True)):

@@ -16,6 +16,7 @@ from __future__ import annotations
 import struct
 
 from lakeformat.errors import CorruptTableError
+from lakeformat.types.count_text import counted
 from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
 from lakeformat.types.types import AtomicType, DataType, TypeName
 
@@ -126,8 +127,8 @@ def unframe_row(framed: bytes) -> tuple[int, bytes]:
     row = framed[FRAME_SIZE:]
     if len(framed) < FRAME_SIZE or arity < 0 or len(row) < fixed_size(arity):
         raise CorruptTableError(
-            f"{len(framed)} bytes are not a framed binary row of {arity} fields, so the metadata "
-            "file that has this partition or bound is damaged; restore the file, or roll the table "
-            "back to an earlier snapshot"
+            f"{counted(len(framed), 'byte')} cannot be a binary row of {counted(arity, 'field')}, "
+            "so the metadata file that has this partition or bound is damaged; restore the file, "
+            "or roll the table back to an earlier snapshot"
         )
     return arity, bytes(row)

@@ -69,9 +69,10 @@ def _require_free(handle: TableHandle, work: Move) -> None:
     is_there = storage.directory_exists(handle.layout.on_branch(work.new).metadata_root)
     if work.old == work.new or begun is not None or is_there:
         way = "" if work.old == work.new else ", or delete that branch first"
+        why = "already exists" if begun is None else "is being created, renamed or deleted"
         raise AlreadyExistsError(
-            f"branch {work.old!r} of {handle.uri} cannot be renamed to {work.new!r}, which already "
-            f"exists: choose another name{way}"
+            f"branch {work.old!r} of {handle.uri} cannot be renamed to {work.new!r}, which {why}: "
+            f"choose another name{way}"
         )
 
 
