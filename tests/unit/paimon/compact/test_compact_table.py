@@ -417,7 +417,9 @@ def test_a_bucket_that_the_table_does_not_have_is_refused(how, bucket):
     rows = KeyedRows(keyed=False)
     for number in range(2):
         rows.commit(("+I", number, "a"))
-    with pytest.raises(lake.InvalidRequestError, match=f"has no bucket {bucket}: .* from 0 to 0"):
+    with pytest.raises(
+        lake.InvalidRequestError, match=f"has no bucket {bucket}: bucket 0 is the only one"
+    ):
         rows.table.plan_compaction(buckets=[bucket], **how)
     assert len(rows.table.plan_compaction(buckets=[0], **how).units) == 1
 
