@@ -92,8 +92,8 @@ class ChangeAttempt:
             )
         if handle.options.row_tracking_enabled:
             raise UnsupportedError(
-                f"{handle.uri} numbers its rows ('row-tracking.enabled'), and this version would "
-                f"lose the numbers: {request.operation} its rows with another engine"
+                f"{handle.uri} tracks row ids ('row-tracking.enabled'), which this version would "
+                f"lose: {request.operation} its rows with another engine"
             )
         where = row_filter(handle.schema, request.where, None)
         assignments = None

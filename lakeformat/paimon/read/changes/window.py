@@ -116,9 +116,9 @@ def _mode(handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, mode: s
             chosen = ChangeMode.CHANGELOG if has_changelog else ChangeMode.DELTA
     if chosen is ChangeMode.DIFF and not handle.schema.primary_keys:
         raise InvalidRequestError(
-            f"mode='diff' compares rows by primary key, and {handle.uri} has none. Use "
-            "mode='delta' for the rows added between two snapshots or tags; to find deleted or "
-            "updated rows, scan both snapshots"
+            f"mode='diff' compares rows by primary key, and {handle.uri} has none. This mode is "
+            "the default between two tags. Use mode='delta' for the rows added between two "
+            "snapshots or tags; to find deleted or updated rows, scan both snapshots"
         )
     if chosen is ChangeMode.CHANGELOG and not has_changelog:
         other = ", or mode='diff' to compare two states" if handle.schema.primary_keys else ""
