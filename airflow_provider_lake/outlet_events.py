@@ -106,7 +106,7 @@ def partition_keys(
         advice = (
             f"use one of {', '.join(keys)}"
             if keys
-            else "the table has none: leave out the argument"
+            else "leave out the argument, because the table has no partitions"
         )
         raise LakeArgumentError(
             f"partition_column {column!r} is not a partition column of {table.location}: {advice}"

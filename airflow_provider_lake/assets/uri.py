@@ -202,8 +202,9 @@ def _watching_alone(watcher: AssetWatcher, address: TableAddress, uri: str) -> A
         return watcher
     if (trigger.table, trigger.lake_conn_id) != (address.name, address.lake_conn_id):
         raise ValueError(
-            f"the watcher {watcher.name!r} watches {trigger.table!r} of {trigger.lake_conn_id!r}, "
-            f"but its asset is {address.name!r} of {address.lake_conn_id!r}: make both the same"
+            f"the watcher {watcher.name!r} watches {trigger.table!r} of connection "
+            f"{trigger.lake_conn_id!r}, but its asset is {address.name!r} of connection "
+            f"{address.lake_conn_id!r}: make both the same"
         )
     return type(watcher)(name=watcher.name, trigger=trigger.for_asset(uri))
 
@@ -219,8 +220,8 @@ def _is_lake(text: str) -> bool:
 def _refuse_other(written: str, uri: str) -> None:
     if "@" in urlsplit(written).netloc and "@" not in unquote(urlsplit(uri).netloc):
         raise ValueError(
-            f"{uri!r} was given with a login, which is not shown here: leave it out, the "
-            "connection holds the login"
+            f"{uri!r} was given with a login, which is not shown here: leave it out, "
+            "because the connection holds the login"
         )
     address_of(written)
 

@@ -131,8 +131,8 @@ class LakeRepeatedMixin(LakeJobMixin):
             )
         except LakeError as reason:
             stock.log.warning(
-                "%s: the success could not be recorded, so a clear of this task will do nothing: "
-                "%s. To repeat its work, trigger another run of the DAG",
+                "%s: the success could not be recorded (%s), so a clear of this task will do "
+                "nothing. To repeat its work, trigger another run of the DAG",
                 self.table,
                 reason,
             )

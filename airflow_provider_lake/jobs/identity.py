@@ -180,8 +180,8 @@ def _keeps(store: Any, subject: str, key: str, seen: FirstTry) -> bool:
     except AirflowRuntimeError as reason:
         _log.warning(
             "Airflow's task state store did not store which snapshot of %s was the newest before "
-            "the first attempt: %s. Nothing to do now; but if snapshots expire before a retry, the "
-            "retry fails instead of finding its commit",
+            "the first attempt: %s. No action is needed now. If snapshots expire before a retry, "
+            "the retry fails, because it cannot find its commit",
             subject,
             reason,
         )

@@ -195,9 +195,9 @@ class SparkJob(DeferringJob):
         if failure is not None and output.unanswered is not None:
             reported = None  # an error that only follows from the silence of the master
             failure = AirflowException(
-                f"Spark's master {output.unanswered} does not answer: check that it runs, and host "
-                f"and port of connection {self._spark_connection_id()!r}. Spark's messages are in "
-                "a collapsed group of this log"
+                f"Spark's master {output.unanswered} does not answer: check that it runs, and "
+                f"check host and port of connection {self._spark_connection_id()!r}. Spark's "
+                "messages are in a collapsed group of this log"
             )
         from spark_jobs.runtime.compaction import warnings_of
 
@@ -241,7 +241,9 @@ class SparkJob(DeferringJob):
         if self._is_published(request):
             who = "Spark" if request.engine == "spark" else "the process"
             self.log.warning(
-                "%s failed after the commit of this task was published: the task succeeds", who
+                "%s ended with an error or without a result, but the commit of this task is "
+                "published: the task succeeds",
+                who,
             )
             return self._run_here(request)
         if failure is None:

@@ -111,8 +111,8 @@ def _refuse_no_notifier(notifier: object, arguments: Mapping[str, Any] | None) -
     if isinstance(notifier, BaseNotifier):
         if arguments is not None:
             raise LakeArgumentError(
-                "LakeHealthNotifier: argument 'notifier_args' needs the path of a class as "
-                "'notifier'; a notifier has its arguments already"
+                "LakeHealthNotifier: a notifier object has its arguments already: leave out "
+                "'notifier_args', or give the path of a class as 'notifier'"
             )
         return
     if not isinstance(notifier, str) or "." not in notifier:

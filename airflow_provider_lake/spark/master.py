@@ -65,8 +65,8 @@ def spark_connection(conn_id: str) -> Connection:
         return _on_this_machine(conn_id)
     except AirflowException as reason:
         raise ConnectionError(
-            f"Spark connection {conn_id!r} could not be looked up: retry when Airflow's secrets "
-            "backends answer"
+            f"Spark connection {conn_id!r} could not be looked up ({type(reason).__name__}): check "
+            "that Airflow's secrets backends answer, then retry"
         ) from reason
     if connection.conn_type not in _MASTER_TYPES:
         raise AirflowFailException(

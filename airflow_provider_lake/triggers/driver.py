@@ -131,7 +131,7 @@ class _DriverWatch:
         self._failures += 1
         if self._failures < _MOST_FAILURES:
             _log.warning(
-                "the cluster sent no state of driver %s, the trigger asks again: %s",
+                "the trigger got no state of driver %s, and asks again: %s",
                 self._asked.driver,
                 reason,
             )

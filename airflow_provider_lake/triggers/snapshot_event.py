@@ -163,7 +163,7 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
             return await asyncio.to_thread(advance, head.table, head.snapshot, cursor, wanted)
         except LakeError as reason:
             _log.warning(
-                "the changes of %s cannot be read, the watcher tries again: %s", self.table, reason
+                "the watcher cannot read the changes of %s, and tries again: %s", self.table, reason
             )
             watch_of(_key_of(self.serialize()[1])).report_again(self.table)
             return None, cursor

@@ -109,7 +109,7 @@ def _opened(lake_conn_id: str) -> Heads | None:
         return Heads(LakeHook(lake_conn_id).get_conn())
     except UnavailableError as reason:
         _log.warning(
-            "the catalog of connection %s does not answer, the watcher tries again: %s",
+            "the catalog of connection %s does not answer, and the watcher tries again: %s",
             lake_conn_id,
             reason,
         )
@@ -130,13 +130,13 @@ def _look(heads: Heads, names: set[str], fresh: set[str], seen: dict[str, str | 
         found = heads.look(names)
     except UnavailableError as reason:
         _log.warning(
-            "a check of the watched tables %s failed, the watcher tries again: %s",
+            "the watcher could not check the tables %s, and tries again: %s",
             ", ".join(sorted(names)),
             reason,
         )
         return Tick()
     for name, error in found.failed.items():
-        _log.warning("%s cannot be read now, the watcher tries again: %s", name, error)
+        _log.warning("the watcher cannot read %s now, and tries again: %s", name, error)
     reported = {}
     for name, head in found.heads.items():
         identity = None if head.snapshot is None else head.snapshot.identity

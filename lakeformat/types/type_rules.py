@@ -131,7 +131,7 @@ def _parts(data_type: DataType, column: str) -> list[DataType]:
 
 def _check_row(names: list[str], column: str) -> None:
     if not names:
-        raise InvalidRequestError(f"column {column!r} has a ROW without fields; add one")
+        raise InvalidRequestError(f"column {column!r} has a ROW without fields; add a field")
     for name in names:
         require_text(f"the name of a field in column {column!r}", name)
         if not name.strip():

@@ -201,8 +201,8 @@ def field_from_json(value: Any, fallback_id: int | None = None) -> DataField:
         data_type = type_from_json(value["type"])
     except _UnknownTypeError as unknown:
         raise UnsupportedError(
-            f"column {value['name']!r} has type {unknown.name}, which this version does not know: "
-            "upgrade this library, or use the engine that created the table"
+            f"column or field {value['name']!r} has type {unknown.name}, which this version does "
+            "not know: upgrade this library, or use the engine that created the table"
         ) from None
     return DataField(
         field_id, value["name"], data_type, value.get("description"), value.get("defaultValue")
@@ -269,7 +269,9 @@ class _TypeParser:
     def _length(self) -> int:
         token = self._next()
         if not token.isdigit() or not 1 <= len(token) <= _LENGTH_DIGITS:
-            raise self._error(f"a VECTOR needs a number of elements, found {token!r}")
+            raise self._error(
+                f"the length of a VECTOR must be a number of 1 to 10 digits, found {token!r}"
+            )
         return int(token)
 
     def _row_fields(self) -> list[DataField]:

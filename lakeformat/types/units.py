@@ -43,7 +43,7 @@ def unscaled_decimal(value: Decimal, data_type: AtomicType) -> int:
     if shift < 0:
         number, rest = divmod(number, 10 ** min(-shift, len(digits)))
         if rest:
-            raise ValueError(f"{value} has a finer scale than the type")
+            raise ValueError(f"{value} has more digits after the point than the type")
     elif number:
         number *= 10**shift
     return _checked(-number if sign else number, data_type)
@@ -73,7 +73,7 @@ def split_timestamp(nanos: int, data_type: AtomicType) -> tuple[int, int]:
     Raise ``ValueError`` for nanoseconds that the type cannot store.
     """
     if rest := nanos % timestamp_unit_nanos(data_type):
-        raise ValueError(f"a timestamp has {rest} ns that the type cannot store")
+        raise ValueError(f"{nanos} ns since 1970 has {rest} ns that the type cannot store")
     return divmod(nanos, NANOS_PER_MILLI)
 
 
@@ -95,5 +95,5 @@ def _checked(unscaled: int, data_type: AtomicType) -> int:
     else:
         fits = abs(unscaled) < 10**data_type.precision
     if not fits:
-        raise ValueError(f"{unscaled} has more digits than the type")
+        raise ValueError(f"the number with the digits {unscaled} has more digits than the type")
     return unscaled

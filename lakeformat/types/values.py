@@ -205,9 +205,10 @@ def _atomic_for_arrow(value: Any, data_type: AtomicType) -> Any:
     if data_type.name is TypeName.DECIMAL:
         unscaled_decimal(value, data_type)
     elif data_type.name in _TIMESTAMPS:
-        value, rest = divmod(value, timestamp_unit_nanos(data_type))
+        nanos = value
+        value, rest = divmod(nanos, timestamp_unit_nanos(data_type))
         if rest:
-            raise ValueError(f"a timestamp has {rest} ns that the type cannot store")
+            raise ValueError(f"{nanos} ns since 1970 has {rest} ns that the type cannot store")
     elif data_type.name is TypeName.TIME and not 0 <= value < MILLIS_PER_DAY:
         raise ValueError(f"a time must be 0 to {MILLIS_PER_DAY - 1} ms after midnight, got {value}")
     elif data_type.name is TypeName.TIME_MICROS and not 0 <= value < 1000 * MILLIS_PER_DAY:

@@ -63,8 +63,8 @@ def decimals_of(texts: pa.Array, scale: int, column: str) -> pa.Array:
     sizes = np.diff(offsets)
     if (sizes > _DECIMAL_BYTES).any():
         raise lake.InvalidRequestError(
-            f"column {column!r} has a number of more than 38 digits: leave the column out of the "
-            "messages, or send it as a string"
+            f"column {column!r} has a number of more than 38 digits: set Debezium's "
+            "'decimal.handling.mode' to 'string', or leave the column out of the messages"
         )
     filled = np.zeros((len(sizes), _DECIMAL_BYTES), np.uint8)
     there = sizes > 0

@@ -184,7 +184,7 @@ def _both(column: MessageColumn, given: Declared) -> Declared:
         raise lake.InvalidRequestError(
             f"column {column.name!r} changes from {_described(before, before.type)} to "
             f"{_described(given, given.type)} within one batch: ingest only the messages before "
-            "that change, alter the table, then ingest the rest"
+            "that change, alter the table, then ingest the later messages"
         )
     return Declared(type, before.decoding, before.scale)
 

@@ -63,7 +63,8 @@ def _plain(values: pa.Array, declared: Declared, name: str, wanted: pa.DataType)
     if pa.types.is_integer(values.type) and pa.types.is_boolean(wanted):
         strange = pc.invert(pc.is_in(values, pa.array([0, 1, None], values.type)))
         if pc.any(strange).as_py():
-            raise pa.ArrowInvalid("a boolean must be 0 or 1")
+            [wrong, *_] = values.filter(strange).to_pylist()
+            raise pa.ArrowInvalid(f"a boolean must be 0 or 1, got {wrong}")
     return cast_text(values, wanted)
 
 

@@ -153,7 +153,7 @@ def write_rows(
                 raise
             _log.warning(
                 "%s: a row has texts of more than %d KiB, so all rows are written again in batches "
-                "limited by bytes. To do so from the start, set "
+                "limited by bytes. To limit them by bytes from the start, set "
                 "spark.sql.execution.arrow.maxBytesPerBatch, for example to Spark's default, 64m",
                 table.location,
                 WIDEST_BYTES >> 10,
@@ -178,7 +178,8 @@ def write_changes(
     for name in (kinds, *key, *sequence):
         if name not in frame.columns:
             raise lake.InvalidRequestError(
-                f"the rows have no column {name!r}; their columns are "
+                f"the rows have no column {name!r}, which kinds, upsert_by or sequence_by names; "
+                "their columns are "
                 f"{', '.join(frame.columns)}{closest(name, frame.columns)}"
             )
     columns = row_schema(table).column_names

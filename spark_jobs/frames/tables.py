@@ -139,6 +139,6 @@ def require_streamed(table: AnyTable) -> Any:
     if "stream" in table.operations:
         return table
     raise lake.UnsupportedError(
-        f"{table.location} has the format {table.format!r}, from which Spark does not "
-        "stream: read batches with read_changes"
+        f"Spark cannot stream a system table of {table.location}: stream the table itself, or "
+        "read the system table with spark.read"
     )

@@ -51,7 +51,10 @@ def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:
     try:
         return _reflected(wanted)
     except ModuleNotFoundError as missing:
-        reason = f"Python's {missing.name} is missing: pip install 'airflow-provider-lake[jdbc]'"
+        reason = (
+            f"the Python module {missing.name} is not installed (run pip install "
+            "'airflow-provider-lake[jdbc]')"
+        )
     except (lake.InvalidRequestError, lake.UnsupportedError):
         reason = (
             "Python looks up columns only in SQLite and PostgreSQL, with parameters that their "

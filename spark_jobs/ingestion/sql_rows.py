@@ -134,8 +134,8 @@ def _array(name: str, values: tuple[Any, ...], wanted: pa.DataType) -> pa.Array:
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as reason:
         if not is_cast:
             raise lake.InvalidRequestError(
-                f"the values of column {name!r} have no common type: {reason}. Cast the column to "
-                "one type in the query"
+                f"the values of column {name!r} have no common type: {reason}. Read a view "
+                "that casts the column to one type"
             ) from None
         raise lake.InvalidRequestError(
             f"a value of column {name!r} does not fit the table's type {wanted}: {reason}. Change "

@@ -137,8 +137,8 @@ def _commit(
         if (done := table.find_commit(commit)) is not None:
             return done
         raise lake.CommitConflictError(
-            f"another run has just written the next changes into {table.location}; nothing was "
-            "done. Run the job again"
+            f"another run has just written the next changes into {table.location}; this run "
+            "wrote nothing. Run the job again"
         )
     try:
         return publish(table, messages, commit=noted, properties=properties)

@@ -234,8 +234,9 @@ class IngestRequest(BatchRequest):
                 raise refusal(f"key {name!r} and option {option!r} are the same: give only one")
         if "format" in (self.table_options or {}):
             raise refusal(
-                "key 'table_options' has 'format', which is not an option: leave it out, the "
-                "catalog sets it. `lake --format iceberg create-table --mixed` makes a Mixed table"
+                "key 'table_options' has 'format', which is not an option: leave it out, "
+                "because the catalog sets it. `lake --format iceberg create-table --mixed` makes "
+                "a Mixed table"
             )
         if self.jdbc_url is not None:
             self._require_address(self.jdbc_url, self.source_options or {})
@@ -253,8 +254,8 @@ class IngestRequest(BatchRequest):
             )
         if not is_of_spark and (strange := sorted(options.keys() - {"user", "password"})):
             raise refusal(
-                f"source_options has {', '.join(map(repr, strange))}: with engine 'python' only "
-                "'user' and 'password' are known. Leave out the rest, or use engine 'spark'"
+                f"source_options has {', '.join(map(repr, strange))}, but engine 'python' takes "
+                "only 'user' and 'password': leave out the other options, or use engine 'spark'"
             )
 
     def _require_belonging(self, source: str) -> None:

@@ -93,8 +93,8 @@ class LakeDataSource(DataSource):
         there, given = (", ".join(s.fieldNames()) for s in (asked.schema, schema))
         if there != given:
             raise lake.InvalidRequestError(
-                f"the given schema has columns {given}, but the table has {there}: leave the "
-                "schema out, and use option('columns', ...) to read some of them"
+                f"the given schema has columns {given}, but the read returns {there}: leave the "
+                "schema out, and choose columns with option('columns', ...)"
             )
         return asked
 

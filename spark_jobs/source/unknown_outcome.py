@@ -58,7 +58,7 @@ def _directory() -> Path | None:
     if found is not None and _is_private(found):
         return path
     _log.warning(
-        "%s cannot record which commits have an unknown outcome: %s. So the files of all failed "
+        "cannot record in %s which commits have an unknown outcome: %s. So the files of all failed "
         "writes are kept as orphans. Delete %s, or set TMPDIR to a directory of this user",
         *(path, reason, path),
     )

@@ -722,7 +722,7 @@ MISTAKES = [
         "a sensor without a pause",
         "parse",
         'LakeSnapshotSensor(task_id="t", table="shop.orders", deferrable=True, poke_interval=0)',
-        "task 't': argument 'poke_interval' must be a number of seconds above 0: without a pause the triggerer would check the table all the time",
+        "task 't': argument 'poke_interval' must be a number of seconds above 0, got 0: without a pause the triggerer would check the table all the time",
     ),
     Mistake(
         "a sensor with a typo",
@@ -1234,7 +1234,7 @@ MISTAKES = [
         "a Mixed table by an option",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.new", lake_conn_id="iceberg", source="in/a.csv", create=True, table_options={"format": "mixed"})',
-        "task 't': argument 'table_options' has 'format', which is not an option: leave it out, the catalog sets it. `lake --format iceberg create-table --mixed` makes a Mixed table",
+        "task 't': argument 'table_options' has 'format', which is not an option: leave it out, because the catalog sets it. `lake --format iceberg create-table --mixed` makes a Mixed table",
     ),
     Mistake(
         "a system table",

@@ -299,7 +299,7 @@ def test_a_success_that_cannot_be_recorded_is_still_one(
     monkeypatch.setattr(lake.Table, "record_run", refuse)
     assert land(source(1)).execute(context)["snapshot_id"] == 1
     [warning] = [each.args[0] % each.args[1:] for each in told.warning.mock_calls]
-    assert "a clear of this task will do nothing: the disk is full" in warning
+    assert "(the disk is full), so a clear of this task will do nothing" in warning
 
 
 def test_with_a_checkpoint_the_files_decide(source, orders, context, tmp_path):
