@@ -92,7 +92,9 @@ def due_tables(
             if isinstance(reason, UnsupportedError) and reason.lacks is not None:
                 _log.info("%s is skipped: %s", name, reason.lacks)
                 continue
-            _log.error("%s cannot be read, and its own task will fail: %s", name, reason)
+            _log.error(
+                "%s cannot be read (%s), so the task that compacts it will fail", name, reason
+            )
             unwell.append({"table": name})
         else:
             found += [asked] if asked is not None else []

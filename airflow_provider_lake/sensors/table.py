@@ -125,8 +125,8 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
         if self.deferrable and self.poke_interval <= 0:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument 'poke_interval' must be a number of seconds "
-                f"above 0, got {self.poke_interval}: without a pause the triggerer would check the "
-                "table all the time"
+                f"above 0, got {self.poke_interval:g}: without a pause the triggerer would check "
+                "the table all the time"
             )
         try:
             self.condition()

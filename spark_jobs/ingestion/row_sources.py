@@ -197,7 +197,7 @@ def target_table(
         def changes_of(found: lake.Table) -> list[lake.SchemaChange]:
             changes = rows.changes_for(found)
             for each in changes:
-                _log.info("%s: %s", wanted.table, each)
+                _log.info("%s: changing the schema: %s", wanted.table, each)
             return changes
 
         return evolved(catalog, wanted.table, changes_of)

@@ -78,5 +78,5 @@ def test_a_run_logs_the_columns_before_it_makes_them(land, caplog):
     told = [each.message for each in caplog.records if "column" in each.message]
     assert told == [
         "shop.orders: creating the table with the columns id BIGINT, price DOUBLE, day DATE",
-        "shop.orders: add column amount DOUBLE",
+        "shop.orders: changing the schema: add column amount DOUBLE",
     ]
