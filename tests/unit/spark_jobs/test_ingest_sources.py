@@ -491,8 +491,12 @@ def spark_lookup(url, **options):
 @pytest.mark.parametrize(
     ("url", "missing", "reason"),
     [
-        ("jdbc:sqlite:{}", "sqlalchemy", "sqlalchemy is missing: pip install 'airflow-provider-"),
-        ("jdbc:postgresql://127.0.0.1:1/d", "psycopg2", "psycopg2 is missing: pip install"),
+        (
+            "jdbc:sqlite:{}",
+            "sqlalchemy",
+            "sqlalchemy is not installed (run pip install 'airflow-provider-",
+        ),
+        ("jdbc:postgresql://127.0.0.1:1/d", "psycopg2", "psycopg2 is not installed (run pip"),
         (
             "jdbc:oracle:thin:scott/hush@//host",
             None,
