@@ -658,3 +658,22 @@ def test_a_stream_of_an_iceberg_table_needs_a_choice_about_deleted_rows(iceberg)
     opened = iceberg("cow_dml")
     with pytest.raises(lake.InvalidRequestError, match=r"commits may delete rows.*'rowkind'"):
         opened.streamReader(opened.schema()).initialOffset()
+
+
+@pytest.mark.parametrize("kind", ["iceberg", "mixed"])
+def test_system_tables_of_the_other_formats_are_read_and_refuse_what_they_lack(tmp_path, kind):
+    catalog = lake.open_catalog(str(tmp_path / "iceberg"), format="iceberg")
+    catalog.create_database("shop")
+    columns = [("id", "BIGINT NOT NULL"), *COLUMNS[1:]]
+    catalog.create_table("shop.events", columns, format=kind, primary_key=["id"]).write(rows_of([1, 2]))
+    format_lake = source_in(Warehouse(catalog.location, {"format": "iceberg"}), at_once=2)
+    options = {"path": "shop.events$files", "columns": "record_count"}
+    files = catalog.table("shop.events").system_table("files").scan(["record_count"])
+    assert read(format_lake(options)) == files.to_arrow().to_pylist()
+    with pytest.raises(lake.InvalidRequestError, match="'rowkind' does not apply to a system tab"):
+        read(format_lake({**options, "rowkind": "true"}))
+    with pytest.raises(lake.InvalidRequestError, match="where"):
+        read(format_lake({**options, "where": "record_count = 2"}))
+    with pytest.raises(lake.UnsupportedError, match="cannot stream a system table"):
+        stream = format_lake({**options, "scan.mode": "latest"})
+        stream.streamReader(stream.schema()).initialOffset()

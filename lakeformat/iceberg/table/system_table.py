@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from lakeformat.iceberg.system_tables.registry import SystemTableDeclaration
 from lakeformat.tables.moment import Moment
 from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.results import Rows
+from lakeformat.tables.table import offering_arguments
 from lakeformat.types.closest import closest
 
 __all__ = ["IcebergSystemTable"]
@@ -24,6 +25,8 @@ __all__ = ["IcebergSystemTable"]
 
 class IcebergSystemTable:
     """A system table: ``table.system_table("files").scan().to_arrow()``."""
+
+    operations: ClassVar = frozenset({"scan"})
 
     def __init__(
         self,
@@ -55,6 +58,12 @@ class IcebergSystemTable:
         """The name of the system table."""
         return self._declaration.name
 
+    @property
+    def location(self) -> str:
+        """The location of the table itself."""
+        return self._load().places.uri
+
+    @offering_arguments
     def scan(
         self,
         columns: Sequence[str] | None = None,
@@ -62,10 +71,12 @@ class IcebergSystemTable:
         snapshot: AnyPosition | None = None,
         tag: str | None = None,
         as_of: Moment | None = None,
+        newest: bool = False,
     ) -> Rows:
         """Return the rows of the system table.
 
-        If it shows a single snapshot, this is the newest one of the branch or the chosen one. Raise
+        If it shows a single snapshot, this is the newest one of the branch or the chosen one.
+        ``newest`` has no effect, because no table property chooses a snapshot. Raise
         ``InvalidRequestError`` for an unknown column, or for a chosen snapshot if the system table
         describes the whole table. Raise ``NotFoundError`` if the chosen snapshot does not exist.
         """

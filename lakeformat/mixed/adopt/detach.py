@@ -127,7 +127,7 @@ def plan_detachment(pair: StorePair, name: str, *, may_merge: bool = False) -> D
     _require_no_consumers(pair, name)
     waiting = _waiting(state)
     if waiting and not may_merge:
-        raise _not_merged(waiting, name, loaded.base.metadata.format_version)
+        raise _not_merged(waiting, name, loaded.base)
     _require_own_files(loaded, name)
     return Detachment(pair, loaded, is_merged=not waiting)
 
@@ -228,13 +228,15 @@ def _waiting(state: MixedState) -> list[StoreFile]:
     ]
 
 
-def _not_merged(waiting: Sequence[StoreFile], name: str, version: int) -> InvalidRequestError:
+def _not_merged(
+    waiting: Sequence[StoreFile], name: str, base: LoadedMetadata
+) -> InvalidRequestError:
     partitions = len({each.values for each in waiting})
     remedy = (
-        f"run `lake --format iceberg compact {name} --strategy full` first, or pass merge=True "
-        "(--merge), which does that"
+        f"run `lake --format iceberg compact {name} --strategy full{base.places.warehouse_option}` "
+        "first, or pass merge=True (--merge), which does that"
     )
-    if version != 2:
+    if (version := base.metadata.format_version) != 2:
         remedy = (
             f"this library merges changes only into version 2 of the Iceberg format, and the table "
             f"has version {version}: run Amoro's optimizer first"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ from lakeformat.mixed.table.mixed_history import mixed_history
 from lakeformat.tables.moment import Moment
 from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.results import Rows
+from lakeformat.tables.table import offering_arguments
 from lakeformat.types.closest import closest
 from lakeformat.types.sentence import sentence
 
@@ -61,6 +62,8 @@ the base store.
 class MixedSystemTable:
     """A system table: ``table.system_table("files").scan().to_arrow()``."""
 
+    operations: ClassVar = frozenset({"scan"})
+
     def __init__(self, name: str, load: Callable[[], LoadedPair]) -> None:
         known = [*SYSTEM_TABLES, BASE, CHANGE]
         if name not in SYSTEM_TABLES:
@@ -72,6 +75,12 @@ class MixedSystemTable:
         self.name = name
         self._load = load
 
+    @property
+    def location(self) -> str:
+        """The location of the table itself."""
+        return self._load().base.places.uri
+
+    @offering_arguments
     def scan(
         self,
         columns: Sequence[str] | None = None,
@@ -79,9 +88,11 @@ class MixedSystemTable:
         snapshot: AnyPosition | None = None,
         tag: str | None = None,
         as_of: Moment | None = None,
+        newest: bool = False,
     ) -> Rows:
         """Return the rows. Only ``files`` takes a position (``snapshot``) or a time (``as_of``).
 
+        ``newest`` has no effect, because no table property chooses a state.
         Raise ``InvalidRequestError`` for an unknown column, and for an argument that the system
         table does not take. Raise ``NotFoundError`` if the chosen state has expired or never
         existed.

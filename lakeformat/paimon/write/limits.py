@@ -40,8 +40,8 @@ def check_limits(values: pa.Array, data_type: DataType, name: str, counted: str 
     """
     if not data_type.nullable and values.null_count:
         raise InvalidRequestError(
-            f"column {name!r} is NOT NULL, but {values.null_count} of "
-            f"{len(values)} {counted} have a null there; give each a value, or drop these {counted}"
+            f"column {name!r} is NOT NULL, but is null in {values.null_count} of "
+            f"{len(values)} {counted}; give each a value, or drop these {counted}"
         )
     match data_type:
         case AtomicType(name=kind) if kind in _LENGTHS:

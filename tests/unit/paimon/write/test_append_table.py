@@ -217,7 +217,7 @@ TOO_LONG_KEY = pa.array([[("a", 1)], [("abc", 1)]], pa.map_(pa.string(), pa.int3
         ("TIMESTAMP(3)", pa.array([1], pa.timestamp("ms", "UTC")), "the table needs timestamp"),
         ("VARCHAR(2)", pa.array(["abc"]), r"is VARCHAR\(2\), but a value has a length of 3"),
         ("BINARY(2)", pa.array([b"abc"]), r"is BINARY\(2\), but a value has a length of 3"),
-        ("INT NOT NULL", pa.array([1, None]), "is NOT NULL, but 1 of 2 rows"),
+        ("INT NOT NULL", pa.array([1, None]), "is NOT NULL, but is null in 1 of 2 rows"),
         (
             "TIMESTAMP(0)",
             pa.array([1500], pa.timestamp("ms")),
@@ -231,7 +231,7 @@ TOO_LONG_KEY = pa.array([[("a", 1)], [("abc", 1)]], pa.map_(pa.string(), pa.int3
         (
             "ARRAY<INT NOT NULL>",
             pa.array([[1], [1, None]]),
-            "'v.element' is NOT NULL, but 1 of 3 elements have a null there; .* in row 1",
+            "'v.element' is NOT NULL, but is null in 1 of 3 elements; .* in row 1",
         ),
         ("ROW<a INT>", pa.array([{"a": 1, "b": 2}]), "has type struct.*convert it before writing"),
         ("ARRAY<ROW<a INT>>", pa.array([[{"b": 2}]]), "convert it before writing"),

@@ -375,7 +375,7 @@ def test_rows_cannot_be_added_under_another_number_of_buckets(catalog, by_day, t
 REFUSED = {
     "a null in the key": (
         {"id": pa.array([1, None]), "price": [1, 1]},
-        r"'id' is NOT NULL, but 1 of 2 .* null .*; the first .*in row 1 \(rows count from 0\)",
+        r"'id' is NOT NULL, but is null in 1 of 2 .*; the first .*in row 1 \(rows count from 0\)",
     ),
     "no key": ({"price": [1]}, "'id' is NOT NULL, but the rows from row 0 on do not have"),
     "a number too large": (
