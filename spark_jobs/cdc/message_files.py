@@ -78,8 +78,9 @@ class MessageFiles:
             else in_order(executor, look, self.paths, lambda _: _FILE_BYTES)
         )
         for path, (columns, tables) in zip(self.paths, found, strict=True):
-            source.note(tables, path)
-            self.columns.merge(columns)
+            with naming(path):
+                source.note(tables, path)
+                self.columns.merge(columns)
 
     def of_file(self, path: str) -> tuple[MessageColumns, set[str]]:
         """Return the columns of the messages in one file, and the names of their source tables if
@@ -91,10 +92,10 @@ class MessageFiles:
         for block in self._blocks(path):
             with naming(path):
                 messages = self._parsed(block, source, path)
-            changes = envelope.changes(messages, self.keys, source, path)
-            for declared in envelope.declared(block):
-                columns.declare(declared)
-            columns.note(changes)
+                changes = envelope.changes(messages, self.keys, source, path)
+                for declared in envelope.declared(block):
+                    columns.declare(declared)
+                columns.note(changes)
         return columns, source.seen
 
     def new_columns(self) -> list[tuple[str, str]] | pa.Schema:

@@ -665,7 +665,9 @@ def test_system_tables_of_the_other_formats_are_read_and_refuse_what_they_lack(t
     catalog = lake.open_catalog(str(tmp_path / "iceberg"), format="iceberg")
     catalog.create_database("shop")
     columns = [("id", "BIGINT NOT NULL"), *COLUMNS[1:]]
-    catalog.create_table("shop.events", columns, format=kind, primary_key=["id"]).write(rows_of([1, 2]))
+    catalog.create_table("shop.events", columns, format=kind, primary_key=["id"]).write(
+        rows_of([1, 2])
+    )
     format_lake = source_in(Warehouse(catalog.location, {"format": "iceberg"}), at_once=2)
     options = {"path": "shop.events$files", "columns": "record_count"}
     files = catalog.table("shop.events").system_table("files").scan(["record_count"])
@@ -674,6 +676,7 @@ def test_system_tables_of_the_other_formats_are_read_and_refuse_what_they_lack(t
         read(format_lake({**options, "rowkind": "true"}))
     with pytest.raises(lake.InvalidRequestError, match="where"):
         read(format_lake({**options, "where": "record_count = 2"}))
+    stream = format_lake({**options, "scan.mode": "latest"})
+    reader = stream.streamReader(stream.schema())
     with pytest.raises(lake.UnsupportedError, match="cannot stream a system table"):
-        stream = format_lake({**options, "scan.mode": "latest"})
-        stream.streamReader(stream.schema()).initialOffset()
+        reader.initialOffset()

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 import pyarrow.parquet
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.files.foreign.csv_rows import read_csv
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect
 from lakeformat.files.foreign.json_rows import read_json
@@ -75,7 +75,8 @@ def naming(path: str) -> Iterator[None]:
     except InvalidRequestError as reason:
         said = str(reason) if path in str(reason) else f"{path}: {reason}"
         said = with_first_number(said, "from 1, after any header")
-        raise InvalidRequestError(said) from None
+        kind = UnsupportedError if isinstance(reason, UnsupportedError) else InvalidRequestError
+        raise kind(said) from None
 
 
 def _repeating_texts(path: str, encoded: Collection[str]) -> list[str]:

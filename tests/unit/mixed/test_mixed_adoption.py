@@ -213,7 +213,8 @@ def test_a_dry_run_checks_everything_and_changes_nothing(catalog, tmp_path):
     adopted(catalog).write(names(_2="b"))
     before = stored(tmp_path)
     with pytest.raises(
-        lake.InvalidRequestError, match=r"run `lake --format iceberg compact db\.t --strategy full -w"
+        lake.InvalidRequestError,
+        match=r"run `lake --format iceberg compact db\.t --strategy full -w",
     ):
         catalog.detach_table("db.t", dry_run=True)
     assert stored(tmp_path) == before

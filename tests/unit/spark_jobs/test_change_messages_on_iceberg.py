@@ -205,7 +205,9 @@ def test_new_and_wider_columns_are_made_before_the_rows_are_written(stock, stage
 def test_a_type_that_iceberg_cannot_widen_changes_nothing(stock):
     stock.create(partition_by=["pieces"])
     wide = maxwell("insert", {**item("fig", 1 << 40), "shelf": 3})
-    with pytest.raises(lake.InvalidRequestError, match="not changed: 'pieces' is a source of p"):
+    with pytest.raises(
+        lake.InvalidRequestError, match="the current or an earlier partition spec uses 'pieces'"
+    ):
         stock.ingest("maxwell", wide)
     assert stock.table.schema.column_names == ["sku", "pieces"]
     assert stock.table.latest_snapshot() is None
