@@ -264,8 +264,8 @@ class Catalog(CatalogPlaces):
         storage, there = self._storage_of(source.database), self._storage_of(target.database)
         if storage is not there:
             raise InvalidRequestError(
-                f"cannot rename {old!r} to {new!r}: they are in different storages. Copy the table "
-                "with clone_table (`lake clone`), then drop the old one"
+                f"cannot rename {old!r} to {new!r}: their databases are in different storages. "
+                "Copy the table with clone_table (`lake clone`), then drop the old one"
             )
         if not force and mover(storage) is None:
             raise InvalidRequestError(

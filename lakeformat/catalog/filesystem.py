@@ -138,7 +138,7 @@ class FileSystemCatalog(Catalog):
         plans = super()._plans(name, cascade=cascade)
         if cascade and (strangers := self._strangers(name)):
             _log.warning(
-                "The drop of database %r also deletes what is in no table of it: %s",
+                "The drop of database %r also deletes files that belong to none of its tables: %s",
                 name,
                 _some_names(strangers),
             )

@@ -74,9 +74,9 @@ def refuse_leftovers(storage: Storage, layout: TableLayout, name: TableName) -> 
     found = _leftover(storage, layout)
     if found is not None and not table_exists(storage, layout):
         raise AlreadyExistsError(
-            f"the directory of '{name}' holds files of a former table, whose schema is missing: "
-            f"{storage.uri(found)}. Delete them with catalog.drop_table('{name}'), or choose "
-            "another name"
+            f"the directory of '{name}' holds files of a former table, whose schema is missing. "
+            f"One of the files is {storage.uri(found)}. Delete the files with "
+            f"catalog.drop_table('{name}'), or choose another name"
         )
 
 

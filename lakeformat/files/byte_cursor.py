@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 
 from lakeformat.errors import CorruptTableError
+from lakeformat.types.count_text import counted
 
 __all__ = ["ByteCursor"]
 
@@ -68,7 +69,9 @@ class ByteCursor:
         start, end = self.position, self.position + length
         if length < 0 or end > self.end:
             left = self.end - start
-            raise self.error(f"{length} bytes are announced, but {left} are left")
+            raise self.error(
+                f"the next value needs {counted(length, 'byte')}, but {left} can be read"
+            )
         self.position = end
         return self._content[start:end]
 

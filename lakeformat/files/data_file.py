@@ -81,15 +81,16 @@ def stored_batches(
         end = start + batch.num_rows
         if row_count is not None and end > row_count:
             raise ValueError(
-                f"it has {counted(end, 'row')} or more, but the manifest records {row_count} rows "
-                "for it"
+                f"it has {counted(end, 'row')} or more, but the manifest records "
+                f"{counted(row_count, 'row')} for it"
             )
         # Decoders check neither that texts are UTF-8 nor that decimals fit their precision.
         check_values(batch)
         yield start, batch
     if row_count is not None and end < min(row_count, rows.stop):
         raise ValueError(
-            f"it ends after {counted(end, 'row')}, but the manifest records {row_count} rows for it"
+            f"it ends after {counted(end, 'row')}, but the manifest records "
+            f"{counted(row_count, 'row')} for it"
         )
 
 

@@ -92,7 +92,9 @@ def read_blobs(content: bytes, uri: str) -> Iterator[tuple[Mapping[str, Any], by
             or not 0 <= offset <= offset + length <= len(content)
         ):
             raise _damaged(
-                uri, f"it describes a blob of {length!r} bytes at {offset!r}, outside of the file"
+                uri,
+                f"it describes a blob with offset {offset!r} and length {length!r}, which is not a "
+                "range in the file",
             )
         if (codec := blob.get("compression-codec")) is not None:
             raise UnsupportedError(

@@ -18,6 +18,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.files.byte_cursor import ByteCursor
 from lakeformat.files.deletion_vector import DeletionVector
 from lakeformat.files.roaring import skip_bitmap
+from lakeformat.types.count_text import counted
 
 __all__ = [
     "FRAME_BYTES",
@@ -103,8 +104,8 @@ def decode_deletion_vector(
         )
     if found.cardinality not in (None, vector.cardinality):
         raise cursor.error(
-            f"the deletion vector of {found.data_file_name} has {vector.cardinality} rows, "
-            f"but {named_by} records {found.cardinality}"
+            f"the deletion vector of {found.data_file_name} has "
+            f"{counted(vector.cardinality, 'row')}, but {named_by} records {found.cardinality}"
         )
     return vector
 
@@ -129,7 +130,8 @@ def _decode_body(cursor: ByteCursor, length: int) -> tuple[DeletionVector, int]:
         raise cursor.error(f"a deletion vector cannot start with {magic.hex()}")
     if cursor.position != cursor.end:
         raise cursor.error(
-            f"{cursor.end - cursor.position} bytes are left in a {form.value} vector"
+            f"{counted(cursor.end - cursor.position, 'byte')} after the {form.value} vector "
+            "cannot belong to it"
         )
     try:
         return DeletionVector.of(BitMap64.deserialize(content)), announced

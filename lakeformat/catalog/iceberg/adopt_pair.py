@@ -195,8 +195,8 @@ def _require_same_pair(metadata: TableMetadata, name: TableName, key: Sequence[s
     found = metadata.properties.get(PRIMARY_KEY, "").split(",")
     if metadata.properties.get(TABLE_STORE) != "base":
         raise AlreadyExistsError(
-            f"table '{name}' is already the change store of a Mixed table: use the name of its "
-            "base store"
+            f"table '{name}' is already the change store of a Mixed table, so it cannot be "
+            "adopted: open the Mixed table by the name of its base store"
         )
     if found == [*key]:
         return
@@ -232,7 +232,7 @@ def _require_own(change: TableName, found: TableMetadata, adoption: Adoption) ->
         reason = "it has rows" if found.snapshots else "it is not a change store"
         raise AlreadyExistsError(
             f"table '{change}' has the name of the change store, but is not an empty change store "
-            f"({reason}): drop it, or rename one of the two tables"
+            f"({reason}): drop or rename '{change}', or rename the table to adopt"
         )
     differing = [
         what

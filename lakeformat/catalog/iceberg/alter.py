@@ -112,7 +112,8 @@ def _column_changes(table: str, change: SchemaChange) -> Iterator[ColumnChange]:
         case UpdateColumnNullability(path=path):
             raise InvalidRequestError(
                 f"column {'.'.join(path)!r} of {table} cannot become NOT NULL, because existing "
-                "files may have nulls there: check the rows with table.check(not_null=…) instead"
+                "files may have nulls there: check the rows with table.check(not_null=…) (`lake "
+                "check --not-null`) instead"
             )
 
 

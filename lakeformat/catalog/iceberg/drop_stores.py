@@ -130,7 +130,8 @@ def _forget_leases(metastore: Metastore, uuids: Sequence[str]) -> None:
             metastore.forget_leases(each)
         except LakeError as error:
             _log.warning(
-                "the lease of a dropped table was not deleted: %s. No action needed: no other "
-                "table uses it",
+                "the lease of the dropped table with UUID %s was not deleted: %s. No action "
+                "needed: no other table uses this lease",
+                each,
                 error,
             )

@@ -115,8 +115,9 @@ def make_pair(
             reason = "it has rows" if found.snapshots else f"it has other {', '.join(differences)}"
             raise AlreadyExistsError(
                 f"table '{change}' has the name of the change store, but is not the empty change "
-                f"store of the new table ({reason}): drop it, choose another name, or repeat the "
-                "call that created it"
+                f"store of the new table ({reason}). If an interrupted call created it, repeat "
+                f"that call with the same arguments. Otherwise drop '{change}', or choose another "
+                "name for the new table"
             )
     identifier = f"{name.database}.{change.table}"
     base = {**shared, TABLE_STORE: BASE, CHANGE_IDENTIFIER: identifier}

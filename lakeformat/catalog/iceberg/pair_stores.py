@@ -91,7 +91,7 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     if base is not None:
         raise UnsupportedError(
             f"table '{name}' is the change store of the Mixed table '{base}', so it is not dropped "
-            f"or renamed alone: drop '{base}', which drops both stores"
+            f"alone: drop '{base}', which drops both stores"
         )
     change = _change_store(metastore, name)
     if change is None or not _exists(metastore, change):
@@ -145,7 +145,7 @@ def _is_own(metastore: Metastore, change: TableName, base: TableName) -> bool:
             return False
         raise CorruptTableError(
             f"table '{base}' is not dropped, because its change store '{change}' is damaged: "
-            f"{damaged}. Nothing was deleted: remove the change store alone with "
+            f"{damaged}. Nothing was deleted. Remove the change store alone with "
             f"drop_table({str(change)!r}) or `lake --format iceberg drop-table {change}`, or in a "
             f"catalog of directories delete its directory, then drop '{base}'"
         ) from damaged

@@ -99,8 +99,9 @@ def _rename_change_store(rename: _Rename) -> None:
     StorePair(rename.base(old), metastore.pointer(change)).load()  # raises if it is no pair
     if rename.new_change.table in metastore.tables(rename.new.database):
         raise AlreadyExistsError(
-            f"cannot rename '{old}' to '{rename.new}': table '{rename.new_change}', the name of "
-            "its change store, exists. Drop it, or choose another name"
+            f"cannot rename '{old}' to '{rename.new}': its change store would become "
+            f"'{rename.new_change}', but a table of this name exists. Drop that table, or choose "
+            "another new name"
         )
     rename.set(**{RENAMED_TO: str(rename.new)})
     try:

@@ -79,9 +79,10 @@ def _credentials(members: Mapping[str, Any], address: str, subject: str) -> dict
 
 def _texts(value: object, subject: str) -> Mapping[str, str]:
     found = _object(value or {}, subject)
-    if not all(isinstance(each, str) for each in found.values()):
+    if wrong := [key for key, each in found.items() if not isinstance(each, str)]:
         raise CorruptTableError(
-            f"{subject} has a value that is not a string: ask the operators of the catalog"
+            f"{subject} has a value that is not a string, for the key {wrong[0]!r}: ask the "
+            "operators of the catalog"
         )
     return found
 

@@ -209,8 +209,8 @@ class SqlCatalog(Catalog):
         # A copy that a rename has not completed also looks like a table.
         if not self._places.has_files(table) or self._renames.place_of(table) != table:
             raise NotFoundError(
-                f"table '{name}' is listed in {self._listing.address}, but schema files are "
-                f"missing in {self._storage_of(name.database).uri(layout.root)}: "
+                f"table '{name}' is listed in {self._listing.address}, but its files are missing "
+                f"or incomplete in {self._storage_of(name.database).uri(layout.root)}: "
                 f"catalog.repair('{name}') finishes an interrupted rename. If no rename was "
                 "interrupted, restore the files of the table, or drop the table"
             )

@@ -211,7 +211,7 @@ def _made_table(
     if not is_new and (not same or table.find_commit(identity) is None):
         raise AlreadyExistsError(
             f"table {name!r} exists in {catalog.location}, and no earlier attempt of this "
-            "migration created it: choose another name"
+            "migration with the same columns and options created it: choose another name"
         )
     return table
 

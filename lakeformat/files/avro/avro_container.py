@@ -179,7 +179,7 @@ def read_records(blocks: AvroBlocks, decode: Callable[[IO[bytes]], Any]) -> Iter
         where = f"block {number} at byte {offset}"
         body = blocks.content[start:end].tobytes()
         if count > len(body):
-            raise ValueError(f"{where} claims {count} records in {len(body)} bytes")
+            raise ValueError(f"{where} claims more records ({count}) than bytes ({len(body)})")
         stream = io.BytesIO(body)
         for _ in range(count):
             try:
@@ -189,7 +189,7 @@ def read_records(blocks: AvroBlocks, decode: Callable[[IO[bytes]], Any]) -> Iter
                 raise ValueError(f"{where}, {at}: {short_reason(reason)}") from reason
             yield record
         if stream.tell() != len(body):
-            raise ValueError(f"{where} has {len(body) - stream.tell()} bytes after its records")
+            raise ValueError(f"{where} has bytes after its records: {len(body) - stream.tell()}")
         start = end
 
 

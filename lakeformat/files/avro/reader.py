@@ -27,6 +27,7 @@ from lakeformat.files.avro.avro_records import record_schema
 from lakeformat.files.avro.schema import avro_columns, plain_record
 from lakeformat.files.column_choice import ColumnChoice, chosen_columns
 from lakeformat.files.missing_columns import MissingColumnError
+from lakeformat.types.count_text import counted
 
 __all__ = ["read_avro"]
 
@@ -159,7 +160,9 @@ class _UnpackedStream:
         self._blocks += 1
         count, size = source.number(), source.number()
         if not 0 <= size <= (rest := source.size - source.tell()):
-            raise NotPlainError(f"its stored size is {size} bytes, but only {rest} bytes follow")
+            raise NotPlainError(
+                f"its stored size is {counted(size, 'byte')}, but the file has only {rest} more"
+            )
         packed = source.read(size)
         if source.read(SYNC_SIZE) != self._sync:
             raise NotPlainError("the sync marker does not follow it")
@@ -170,5 +173,7 @@ class _UnpackedStream:
                 "its decompressed size would be far more than such a file can have"
             ) from None
         if not 0 <= count <= len(content):
-            raise NotPlainError(f"it claims {count} records in {len(content)} bytes")
+            raise NotPlainError(
+                f"it claims {counted(count, 'record')} in {counted(len(content), 'byte')}"
+            )
         return b"".join((avro_number(count), avro_number(len(content)), content, self._sync))

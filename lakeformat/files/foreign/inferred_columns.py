@@ -99,9 +99,8 @@ def infer_columns(
     merged = pa.schema([_text_if_empty(each) if each.name in to_cast else each for each in merged])
     empty = [field.name for field in merged if pa.types.is_null(field.type)]
     if empty:
-        raise InvalidRequestError(
-            f"no value shows the type of column {', '.join(map(repr, empty))}: {_declare(known)}"
-        )
+        named = f"column{'s' if len(empty) > 1 else ''} {', '.join(map(repr, empty))}"
+        raise InvalidRequestError(f"no value shows the type of {named}: {_declare(known)}")
     return merged
 
 

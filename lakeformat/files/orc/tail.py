@@ -243,7 +243,9 @@ def _check_order(types: Sequence[ColumnType]) -> None:
         expected += 1
         waiting.extend(reversed(types[number].children))
     if expected != len(types):
-        raise ValueError(f"only {expected} of {len(types)} types belong to a column")
+        raise ValueError(
+            f"its footer lists {len(types)} types, but its columns use only {expected}"
+        )
 
 
 def _stripe(message: Message, end: int) -> Stripe:

@@ -23,6 +23,7 @@ from lakeformat.files.parquet.thrift_walk import (
     list_at,
     skip_struct,
 )
+from lakeformat.types.count_text import counted
 
 __all__ = ["SoundStatistics", "read_footer"]
 
@@ -103,8 +104,9 @@ class SoundStatistics:
                         continue
                     if self._kinds[leaf] != _CUT_BY_WRITERS:
                         raise OSError(
-                            f"its footer has a bound of {min(ends)} bytes for column {leaf} in "
-                            f"row group {group}, but the type {self._kinds[leaf]} has {width}"
+                            f"its footer has a bound of {counted(min(ends), 'byte')} for column "
+                            f"{leaf} in row group {group}, but the type {self._kinds[leaf]} has "
+                            f"{width}"
                         )
                     yield group, leaf
 

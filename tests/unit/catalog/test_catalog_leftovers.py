@@ -131,7 +131,7 @@ def test_a_table_is_not_made_on_top_of_files_of_another(catalog, shop, left):
     path = shop / "new" / left
     path.parent.mkdir(parents=True)
     path.write_bytes(b"x")
-    remedy = rf"{left}\. Delete them with catalog.drop_table\('shop.new'\)"
+    remedy = rf"{left}\. Delete the files with catalog.drop_table\('shop.new'\)"
     with pytest.raises(lake.AlreadyExistsError, match=remedy):
         catalog.create_table("shop.new", COLUMNS)
     assert catalog.plan_drop_table("shop.new").directory.endswith("/shop.db/new")
@@ -332,7 +332,7 @@ def test_a_planned_drop_of_a_database_names_the_files_that_are_in_no_table(tmp_p
     (tmp_path / "shop.db" / "notes.txt").write_text("keep")
     [plan] = catalog.plan_drop_database("shop", cascade=True)
     assert plan.table == "shop.orders"
-    assert "also deletes what is in no table of it: backup, notes.txt" in caplog.text
+    assert "also deletes files that belong to none of its tables: backup, notes.txt" in caplog.text
 
 
 # ---------------------------------------------------------------------- what is not text

@@ -184,7 +184,7 @@ def test_a_row_without_files_is_reported_and_can_be_dropped(catalog, database):
     database.execute("INSERT INTO paimon_tables VALUES ('jdbc', 'shop', 'ghost')")
     assert catalog.repair("shop").without_files == ("shop.ghost",)
     with pytest.raises(
-        lake.NotFoundError, match=r"'shop.ghost' is listed in .* schema files are missing"
+        lake.NotFoundError, match=r"'shop.ghost' is listed in .* files are missing or incomplete"
     ):
         catalog.table("shop.ghost")
     assert catalog.plan_drop_table("shop.ghost").directory.endswith("/shop.db/ghost")

@@ -114,7 +114,11 @@ def test_announced_lengths_ask_for_no_memory(sample):
     [
         (IndexType.BITMAP, "03", "1: its format version is 3, but this library reads 1 or 2"),
         (IndexType.BITMAP, "02 ffffffff", "the number of rows cannot be -1"),
-        (IndexType.BITMAP, "02 00000005 00000000 00 0000", "4 bytes are announced, but 2 are left"),
+        (
+            IndexType.BITMAP,
+            "02 00000005 00000000 00 0000",
+            "the next value needs 4 bytes, but 2 can be read",
+        ),
         (IndexType.BSI, "02", "its format version is 2, but this library reads 1"),
         (
             IndexType.BSI,
@@ -124,7 +128,7 @@ def test_announced_lengths_ask_for_no_memory(sample):
         (
             IndexType.BSI,
             "01 00000005 01 01 0000000000000000 0000000000000001 3a300000 01000000 00000000 10",
-            "bytes are announced",
+            "the next value needs",
         ),
         (
             IndexType.BSI,
@@ -153,7 +157,7 @@ def test_announced_lengths_ask_for_no_memory(sample):
             "00000001 07",
             "its format version is 7, but this library reads 1",
         ),
-        (IndexType.RANGE_BITMAP, "7fffffff", "2147483647 bytes are announced, but 0 are left"),
+        (IndexType.RANGE_BITMAP, "7fffffff", "needs 2,147,483,647 bytes, but 0 can be read"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(index_type, body, reason):
