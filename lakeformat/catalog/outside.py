@@ -72,7 +72,7 @@ def refuse_places_of_tables(
 def _refusal(table: str, address: str, what: str) -> InvalidRequestError:
     return InvalidRequestError(
         f"the external path {address} of table {table!r} {what}: dropping or cleaning this table "
-        "would delete the files of other tables there. Nothing was changed. Choose a directory "
+        "could delete files of other tables there. Nothing was changed. Choose a directory "
         "that no other table uses. If the table has this path already, drop it by hand: delete its "
         f"data files there (`lake files {table}` lists those of the newest snapshot), then its "
         "directory; in a jdbc catalog drop it again after that, which removes its row"

@@ -116,7 +116,7 @@ def _described(content: bytes, uri: str) -> list[Mapping[str, Any]]:
     [size] = struct.unpack("<i", content[end : end + 4])
     first = end - size
     if size < 0 or first < 2 * len(_MAGIC) or content[first - len(_MAGIC) : first] != _MAGIC:
-        raise _damaged(uri, f"its footer of {size} bytes does not begin as a Puffin footer")
+        raise _damaged(uri, f"its footer with length {size} does not begin as a Puffin footer")
     try:
         blobs = json.loads(content[first:end])["blobs"]
     except (KeyError, TypeError):

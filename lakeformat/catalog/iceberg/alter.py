@@ -122,8 +122,8 @@ def _new_column(table: str, change: AddColumn) -> Iterator[ColumnChange]:
     if field.default_value is not None or not field.type.nullable:
         raise InvalidRequestError(
             f"column {'.'.join(change.path)!r} of {table} cannot be added with a default or as NOT "
-            "NULL, because the rows of existing files have nulls there: leave out the default and "
-            "NOT NULL"
+            "NULL, because the rows of existing files would have nulls there: leave out the "
+            "default and NOT NULL"
         )
     yield NewColumn(change.path, to_arrow_type(field.type), field.description)
     if change.position is not None:

@@ -99,12 +99,13 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     if _is_own(metastore, change, name):
         return [name, change]
     _log.warning(
-        "a drop of table '%s' keeps '%s', although '%s' names it as its change store: it is not a "
-        "readable change store with the same key, or another table uses it, too. If no table uses "
-        "it, drop it by its own name",
+        "a drop of table '%s' keeps '%s', although '%s' names it as its change store: '%s' is not "
+        "a readable change store with the same key, or another table uses it, too. If no table "
+        "uses it, drop it by its own name",
         name,
         change,
         name,
+        change,
     )
     return [name]
 

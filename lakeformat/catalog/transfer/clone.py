@@ -109,8 +109,8 @@ def clone_table(
         )
     if snapshot is not None and type(snapshot) is not int:
         raise InvalidRequestError(
-            f"snapshot must be the id of a snapshot of {source.location}, got {snapshot!r}: "
-            "snapshots() lists them"
+            f"snapshot must be an int, the id of a snapshot of {source.location}, got "
+            f"{snapshot!r}: snapshots() lists them"
         )
     if isinstance(source, ReadOnlyTable):
         raise InvalidRequestError(

@@ -90,8 +90,8 @@ def find_plain_files(storage: Storage, root: str) -> PlainDirectory:
             raise InvalidRequestError(
                 f"the partition columns of {storage.uri(info.path)} are "
                 f"{', '.join(other) or 'none'}, but those of {storage.uri(found[0][0].path)} are "
-                f"{', '.join(keys) or 'none'}: all files of a table need the same columns. Move "
-                "one of these two files, or migrate the directories one by one"
+                f"{', '.join(keys) or 'none'}: all files need the same partition columns. "
+                "Move one of these two files, or migrate the directories one by one"
             )
     files = tuple(
         _opened(storage, info, tuple(value for _, value in partition)) for info, partition in found

@@ -69,7 +69,7 @@ def _chunks(packed: Any, compression: str, path: str) -> Iterator[bytes]:
                 raise
             raise InvalidRequestError(
                 f"cannot read {path}: it is a damaged {compression} file, or ends too early "
-                f"({reason}): copy it again, or set compression to the right one"
+                f"({reason}): copy it again, or set compression to the right one, such as none"
             ) from None
         if not chunk:
             return

@@ -26,6 +26,7 @@ from lakeformat.files.foreign.text_checks import not_utf_8
 from lakeformat.files.parquet.dictionary_columns import repeating_texts
 from lakeformat.files.parquet.sound_footer import require_sound_footer
 from lakeformat.types.row_numbers import with_first_number
+from lakeformat.types.sentence import sentence
 
 __all__ = ["naming", "read_rows"]
 
@@ -71,7 +72,10 @@ def naming(path: str) -> Iterator[None]:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError) as reason:
         if "utf8" in str(reason).lower():
             raise not_utf_8(path, reason) from None
-        raise InvalidRequestError(f"cannot read {path}: {reason}") from None
+        said = sentence(str(reason).strip())
+        raise InvalidRequestError(
+            f"cannot read {path}: {said} Check the file and its format"
+        ) from None
     except InvalidRequestError as reason:
         said = str(reason) if path in str(reason) else f"{path}: {reason}"
         said = with_first_number(said, "from 1, after any header")

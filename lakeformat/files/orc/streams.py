@@ -22,6 +22,7 @@ from lakeformat.files.orc.tail import (
     unpack,
     writer_zones,
 )
+from lakeformat.types.count_text import counted
 
 __all__ = ["check_streams"]
 
@@ -82,8 +83,9 @@ class _Stripe:
         self._encodings = [parse_message(part) for part in parts(message, _ENCODINGS)]
         if len(self._encodings) != len(tail.types):
             raise ValueError(
-                f"the stripe at offset {stripe.start} has {len(self._encodings)} encodings for "
-                f"{len(tail.types)} types"
+                f"the stripe at offset {stripe.start} has "
+                f"{counted(len(self._encodings), 'encoding')} for "
+                f"{counted(len(tail.types), 'type')}"
             )
         streams = (parse_message(part) for part in parts(message, _STREAMS))
         self._places = _places(streams, stripe)
@@ -122,7 +124,8 @@ class _Stripe:
         place = self._places.get((_DATA if is_direct else _DICTIONARY, number))
         self._require(found, 0 if place is None else self._room(place, exact=False), number)
         if not is_direct and (words := single(encoding, _DICTIONARY_SIZE)) > found.count:
-            raise self._error(number, f"a dictionary of {found.count} words, but claims {words}")
+            there = counted(found.count, "word")
+            raise self._error(number, f"a dictionary of {there}, but claims {words}")
 
     def _all_of(self, numbers: Iterable[int], found: RunSummary) -> list[_ByteRange]:
         """Return the byte ranges of all streams of the types ``numbers``.
@@ -137,9 +140,8 @@ class _Stripe:
 
     def _require(self, found: RunSummary, room: int, number: int) -> None:
         if found.total > max(FEW, room):
-            raise self._error(
-                number, f"lengths whose sum is {found.total}, but at most {room} values"
-            )
+            most = counted(room, "value")
+            raise self._error(number, f"lengths whose sum is {found.total}, but at most {most}")
 
     def _lengths(self, number: int) -> RunSummary:
         found = self._summary(_LENGTH, number, signed=False)

@@ -19,6 +19,7 @@ from lakeformat.files.parquet.thrift_compact import (
     serialize_struct,
     structs_in,
 )
+from lakeformat.types.count_text import counted
 
 __all__ = ["PageIndex", "bloom_filter", "index_extents", "page_index", "set_bloom_filter"]
 
@@ -112,7 +113,7 @@ def _require_bounds(bounds: Struct, pages: int) -> None:
     counts = {len(cast(ThriftList, bounds[each][1]).items) for each in _OF_EACH_PAGE}
     if counts != {pages}:
         shown = " or ".join(map(str, sorted(counts)))
-        raise ValueError(f"a page index lists {pages} pages, but bounds of {shown} pages")
+        raise ValueError(f"a page index lists {counted(pages, 'page')}, but bounds of {shown}")
 
 
 def _move(location: Struct, extent: tuple[int, int], distance: int) -> None:

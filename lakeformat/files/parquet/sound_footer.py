@@ -15,6 +15,8 @@ from collections.abc import Collection, Iterable
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakeformat.types.count_text import counted
+
 __all__ = ["require_sound_footer", "require_sound_rows", "require_sound_types"]
 
 _BUFFER = 4096
@@ -42,7 +44,8 @@ def require_sound_rows(metadata: pq.FileMetaData) -> None:
         raise OSError(f"its footer counts {least} rows in a row group")
     if sum(counts) != metadata.num_rows:
         raise OSError(
-            f"its footer counts {metadata.num_rows} rows, but {sum(counts)} in its row groups"
+            f"its footer counts {counted(metadata.num_rows, 'row')}, but {sum(counts)} in its row "
+            "groups"
         )
 
 

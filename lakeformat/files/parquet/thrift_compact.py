@@ -88,7 +88,7 @@ def parse_struct(content: bytes) -> Struct:
     reader = _ThriftReader(content)
     found = reader.struct()
     if reader.place != len(content):
-        raise ValueError(f"{len(content) - reader.place} bytes follow a struct")
+        raise ValueError(f"a struct is followed by more bytes: {len(content) - reader.place}")
     return found
 
 
@@ -208,7 +208,10 @@ class _ThriftReader:
     def _bytes(self, size: int) -> bytes:
         found = self._content[self.place : self.place + size]
         if len(found) < size:
-            raise ValueError(f"{size} bytes at {self.place} extend past the end of the struct")
+            raise ValueError(
+                f"a value at byte {self.place} with length {size} extends past the end of its "
+                "struct"
+            )
         self.place += size
         return found
 

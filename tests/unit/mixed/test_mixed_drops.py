@@ -147,7 +147,7 @@ def test_a_damaged_change_store_is_planned_and_dropped_alone_from_a_sql_catalog(
     catalog.create_database("shop")
     create_mixed(catalog, "shop.orders")
     newest_metadata(catalog, "shop.orders_change_").write_text("{")
-    with pytest.raises(lake.CorruptTableError, match="remove the change store alone"):
+    with pytest.raises(lake.CorruptTableError, match="Remove the change store alone"):
         catalog.plan_drop_table("shop.orders")
     assert catalog.plan_drop_table("shop.orders_change_").files == 0
     catalog.drop_table("shop.orders_change_")
