@@ -117,7 +117,8 @@ def form_of_file(path: str) -> Form:
     if suffix not in _BY_SUFFIX:
         raise InvalidRequestError(
             f"the format of {path!r} is unknown: use a name that ends in "
-            f"{', '.join([*_BY_SUFFIX][:-1])} or {[*_BY_SUFFIX][-1]}"
+            f"{', '.join([*_BY_SUFFIX][:-1])} or {[*_BY_SUFFIX][-1]}, or add "
+            "--format"
         )
     return _BY_SUFFIX[suffix]
 

@@ -100,8 +100,8 @@ def _rename_change_store(rename: _Rename) -> None:
     if rename.new_change.table in metastore.tables(rename.new.database):
         raise AlreadyExistsError(
             f"cannot rename '{old}' to '{rename.new}': its change store would become "
-            f"'{rename.new_change}', but a table of this name exists. Drop that table, or choose "
-            "another new name"
+            f"'{rename.new_change}', but a table of this name exists. Choose another new "
+            "name, or drop that table"
         )
     rename.set(**{RENAMED_TO: str(rename.new)})
     try:

@@ -281,8 +281,8 @@ class _Clone:
         uri = self.storage.uri(self.layout.root)
         if schema_ids(self.storage, self.layout):
             raise AlreadyExistsError(
-                f"table '{self.name}' exists in {self.catalog.location}: choose another name, or "
-                "drop it first"
+                f"table '{self.name}' exists in {self.catalog.location}: choose another name for "
+                "the clone, or, if you need none of the table's rows, drop the table first"
             )
         refuse_another_kind(self.storage, self.layout, str(self.name))
         if has_leftovers(self.storage, self.layout):

@@ -144,7 +144,7 @@ class _PairClone:
         if found is None:
             raise AlreadyExistsError(
                 f"table '{store}' exists in {self.catalog.location}: choose another name for the "
-                "clone, or drop the table first"
+                "clone, or, if you need none of the table's rows, drop the table first"
             )
         raise AlreadyExistsError(
             f"'{store}' in {self.catalog.location} is another unfinished clone{shown_mark(found)}: "
