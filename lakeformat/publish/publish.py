@@ -138,8 +138,9 @@ class _Publication:
             lost += made is None
             if lost > _MOST_LOST:
                 raise CommitConflictError(
-                    f"other publications of {handle.uri} were first in {lost} attempts; "
-                    f"run `lake publish {handle.argument}` again"
+                    f"this publication of {handle.uri} failed, because other publications of the "
+                    f"table were first in {lost} attempts; run `lake publish {handle.argument}` "
+                    "again"
                 )
         return self._report(None)
 

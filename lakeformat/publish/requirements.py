@@ -43,7 +43,7 @@ def require_publishable(schema: TableSchema) -> None:
         if given.get(key, only) != only:
             raise UnsupportedError(
                 f"the option {key!r} is {schema.options[key]!r}, and Iceberg metadata is published "
-                f"only with {only!r}: create a table without it, and copy the rows"
+                f"only with {only!r}: create a table without this option, and copy the rows"
             )
     options = schema.table_options
     formats = {options.file_format, *options.file_format_per_level.values()}

@@ -227,8 +227,8 @@ class PublishedVersions:
         ids = [(each.snapshot_id, each.sequence_number) for each in metadata.snapshots]
         if version_of(path) is None or not ids or any(one != other for one, other in ids):
             raise InvalidRequestError(
-                f"{self.storage.uri(path)} was not published for this table: its snapshots are not "
-                "those of the table. Move the directory 'metadata' away, then publish again"
+                f"{self.storage.uri(path)} was not published for this table: its name or its "
+                "snapshots do not match. Move the directory 'metadata' away, then publish again"
             )
         return LoadedMetadata(self.places, metadata, path)
 

@@ -54,7 +54,8 @@ def check_names(names: Sequence[str], known: Sequence[str]) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InvalidRequestError(
-            f"columns appear twice in the rows: {', '.join(repeated)}; rename or drop one of each"
+            f"the rows have more than one column named {' and '.join(map(repr, repeated))}; keep "
+            "one of each name, or rename them"
         )
 
 

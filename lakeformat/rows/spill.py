@@ -190,6 +190,6 @@ def _naming_the_disk() -> Iterator[None]:
         raise UnavailableError(
             f"cannot store rows in temporary files in {tempfile.gettempdir()}: {reason}; "
             "free disk space there, set TMPDIR to another directory, or for a Paimon table "
-            "increase 'write-buffer-size' or set 'write-buffer-spillable' to 'false'. These rows "
-            "were not committed"
+            "increase 'write-buffer-size' or set 'write-buffer-spillable' to 'false'. If this was "
+            "a write, these rows were not committed"
         ) from None

@@ -304,7 +304,7 @@ class RenameStorage:
             reason = str(error).split("\n")[0].rstrip(". ")
             raise UnavailableError(
                 f"Cannot {operation} {self.uri(path)}: {reason}."
-                " Remove this cause; if the file system did not answer, retry once it does."
+                " Check the file system and the permissions of this user, then retry."
             ) from error
 
 

@@ -84,7 +84,7 @@ def _seconds(text: str) -> float:
     """
     found = re.fullmatch(r"\s*(\d+)\s*(ms|s|m)?\s*", text)
     if found is None or int(found[1]) == 0:
-        raise ValueError("it must be a duration such as 30s or 200000 (milliseconds)")
+        raise ValueError("it must be a duration above 0, such as 30s or 200000 (milliseconds)")
     return int(found[1]) * {"ms": 0.001, "s": 1.0, "m": 60.0}[found[2] or "ms"]
 
 

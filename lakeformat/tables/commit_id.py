@@ -92,7 +92,7 @@ class CommitId:
         if first is not None and (not is_whole_number(first) or first not in _MILLIS):
             raise InvalidRequestError(
                 "CommitId: first_try_millis must be the start of the first attempt in epoch "
-                f"milliseconds, got {first!r}"
+                f"milliseconds, such as 1767225600000, got {first!r}"
             )
         if self.first_try_head is not None and not is_text(self.first_try_head):
             raise InvalidRequestError(
@@ -101,7 +101,8 @@ class CommitId:
             )
         if self.replaces is not None and (not is_whole_number(self.replaces) or self.replaces < 1):
             raise InvalidRequestError(
-                f"CommitId: replaces must be the number of a snapshot, got {self.replaces!r}"
+                "CommitId: replaces must be the number of a snapshot, 1 or more, got "
+                f"{self.replaces!r}"
             )
 
     def __str__(self) -> str:

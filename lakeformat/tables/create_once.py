@@ -71,8 +71,8 @@ def create_once(storage: Storage, path: str, content: bytes) -> bool:
     if outcome is PublishOutcome.UNKNOWN:
         raise CommitOutcomeUnknownError(
             f"the commit of {storage.uri(path)} got no answer from the storage and may have been "
-            "published. Look for the change in the table before you retry; with a CommitId just "
-            "retry: it publishes once. No file was removed"
+            "published. Look for the change, or for the new table, before you retry; with a "
+            "CommitId just retry: it publishes once. No file was removed"
         )
     return outcome is PublishOutcome.COMMITTED
 

@@ -98,7 +98,8 @@ def _edited(
             return replace(data_type, value=_edited(value, path, depth + 1, edit))
     raise InvalidRequestError(
         f"there is no {shown(path[: depth + 1])}: {shown(path[:depth])} is {_named(data_type)}; "
-        f"the path needs {ELEMENT!r} for an ARRAY, {VALUE!r} for a MAP, and a field for a ROW"
+        f"a path continues with {ELEMENT!r} after an ARRAY, {VALUE!r} after a MAP, and a field "
+        "after a ROW"
     )
 
 

@@ -139,7 +139,7 @@ def _check_avro_names(column: DataField, keys: OptionKeys) -> None:
     for name in (column.name, *(field.name for row in rows for field in row.fields)):
         if not _AVRO_NAME.fullmatch(name):
             raise UnsupportedError(
-                f"avro files cannot hold column {column.name!r}: a name may have only the letters "
-                "A to Z and a to z, digits and underscores, and not begin with a digit, unlike "
-                f"{name!r}; set {keys.format} to parquet, or choose another name"
+                f"avro files cannot hold column {column.name!r}, because of the name {name!r}: a "
+                "name may have only the letters A to Z and a to z, digits and underscores, and must "
+                f"not begin with a digit; set {keys.format} to parquet, or choose another name"
             )

@@ -109,7 +109,8 @@ def _check_sequence_field(schema: TableSchema) -> None:
         if schema.table_options.of_column(TableOptions.aggregate_function, name):
             raise InvalidRequestError(
                 f"option 'fields.{name}.aggregate-function' aggregates {name!r}, a column of "
-                f"{key!r}, which always has its newest value; leave one of the two out"
+                f"{key!r}, but such a column always keeps its newest value; leave one of the two "
+                "options out"
             )
     if schema.table_options.merge_engine == "first-row":
         raise InvalidRequestError(

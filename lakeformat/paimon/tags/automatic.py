@@ -192,8 +192,9 @@ def _local(millis: int, zone: tzinfo) -> datetime:
         moment = (_EPOCH + timedelta(milliseconds=millis)).astimezone(zone)
     except OverflowError:
         raise InvalidRequestError(
-            f"a watermark of {millis} ms is outside the range of tag names; write watermarks in "
-            "milliseconds since 1970"
+            f"{millis} ms since 1970, the watermark or time of a snapshot, is outside the range of "
+            "tag names, which ends with the year 9999; write watermarks in milliseconds since "
+            "1970, or set 'tag.automatic-creation' to 'process-time'"
         ) from None
     return moment.replace(tzinfo=None)
 

@@ -131,7 +131,7 @@ def _entries(
     yield from manifest_batches(handle, _manifests(handle, snapshot, *which), gone.append)
     if gone:
         _log.info(
-            "skipped %s of snapshot %d of %s, which an earlier attempt has deleted",
+            "skipped %s that an earlier attempt has deleted (snapshot %d of %s)",
             *(counted(len(gone), "manifest"), snapshot.id, handle.uri),
         )
 

@@ -30,7 +30,7 @@ def write_success_file(handle: TableHandle, tag: str) -> None:
     except NotFoundError:
         pass
     except (TooLargeError, *NO_JSON, KeyError, TypeError):
-        _log.warning("%s was damaged and is written again", handle.storage.uri(path))
+        _log.warning("the damaged success file %s is written again", handle.storage.uri(path))
     content = {"creationTime": created, "modificationTime": now}
     handle.storage.overwrite(path, json.dumps(content).encode())
 

@@ -240,7 +240,8 @@ def _buckets(
     try:
         function = given or bucket_function(options.bucket_function, types, count)
     except (InvalidRequestError, UnsupportedError) as reason:
-        raise type(reason)(f"the bucket key {', '.join(names)}: {reason}") from None
+        key = ", ".join(names)
+        raise type(reason)(f"cannot find buckets by the bucket key {key}: {reason}") from None
 
     def buckets(rows: pa.RecordBatch) -> Places:
         return function([rows.column(position) for position in positions]).astype(np.int64)

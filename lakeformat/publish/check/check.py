@@ -147,7 +147,7 @@ def _report(
     if snapshot_id is not None:
         reason = f"snapshot {snapshot_id} has {counted(rows, 'row')} in its published files"
         reason += f"; equal: {', '.join(equal) or 'no reader'}"
-        reason += f"; not equal: {', '.join(bad)}" if bad else ""
+        reason += f"; not equal or failed: {', '.join(bad)}" if bad else ""
         reason += "; the metadata names other files" if problems[1] is not None else ""
     report = PublicationCheckReport(
         table=handle.uri,

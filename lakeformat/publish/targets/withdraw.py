@@ -52,8 +52,8 @@ class Withdrawal:
                 self._remove(entry)
             except LakeError as reason:
                 _log.warning(
-                    "the entry %s could not be removed: %s. It names a table that does not exist "
-                    "any more: drop the entry in the catalog",
+                    "the entry of %s could not be removed: %s. It names a table that does not "
+                    "exist any more: drop the entry in the catalog",
                     *(entry.name, reason),
                 )
         if self.versions is None:
@@ -73,7 +73,7 @@ class Withdrawal:
         named = entry.find()
         if named is not None and is_ours(named, self.newest):
             entry.remove()
-            _log.info("removed %s", entry.name)
+            _log.info("removed the entry of %s", entry.name)
 
 
 @dataclass(frozen=True, slots=True)

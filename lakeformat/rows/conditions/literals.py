@@ -332,8 +332,8 @@ def _to_utc(text: str) -> str:
 def _require_digits(text: str, digits: int) -> None:
     fraction = _FRACTION.search(text)
     if fraction is not None and len(fraction[1]) > digits:
-        kept = counted(digits, "digit")
-        raise _Unfit(f"the column keeps {kept} after the point of a second: write no more")
+        kept = counted(digits, "fractional digit")
+        raise _Unfit(f"the column keeps {kept} of a second: write no more")
 
 
 def _cast(text: str, data_type: AtomicType) -> pa.Scalar:

@@ -74,7 +74,7 @@ def parse_predicate(text: str) -> Predicate:
         return _PredicateReader(text).predicate(exp.condition(text, dialect=_Conditions))
     except errors.ParseError as reason:
         places = [e for e in reason.errors if e.get("highlight")]
-        near = f" near {places[0]['highlight']!r} (column {places[0]['col']})" if places else ""
+        near = f" near {places[0]['highlight']!r} (character {places[0]['col']})" if places else ""
         raise InvalidRequestError(f"{text!r} is not a SQL condition{near}; {_CAN}") from None
     except errors.SqlglotError as reason:
         raise InvalidRequestError(f"{text!r} is not a SQL condition: {reason}; {_CAN}") from None

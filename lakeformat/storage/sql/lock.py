@@ -194,8 +194,8 @@ class LeasedRow:
             self._renew()
         if self._clock() >= self._deadline:
             raise LockUnavailableError(
-                f"the database's answer about {self} took too long to be trusted: nothing was "
-                "published, retry"
+                f"the database's answer about {self} took too long to be trusted, because the "
+                "lock may have expired. Nothing was published: retry"
             )
 
     def keep(self) -> None:
@@ -235,7 +235,7 @@ class LeasedRow:
         if seconds > self._settings.lease_seconds / 2:
             raise InvalidRequestError(
                 f"{self} is guaranteed only for {self._settings.lease_seconds / 2:g} s, but one "
-                f"write with its retries may take {seconds:g} s: nothing was written. Set "
+                f"write with its retries may take {seconds:g} s. Nothing was written: set "
                 f"lock-acquire-timeout to {math.ceil(2 * seconds)} s or more"
             )
 
