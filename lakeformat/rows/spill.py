@@ -189,7 +189,7 @@ def _naming_the_disk() -> Iterator[None]:
     except OSError as reason:
         raise UnavailableError(
             f"cannot store rows in temporary files in {tempfile.gettempdir()}: {reason}; "
-            "free disk space there, set TMPDIR to another directory, or for a Paimon table "
-            "increase 'write-buffer-size' or set 'write-buffer-spillable' to 'false'. If this was "
-            "a write, these rows were not committed"
+            "free disk space there, set TMPDIR to another directory, or for a write to a Paimon "
+            "table increase 'write-buffer-size' or set 'write-buffer-spillable' to 'false'. If "
+            "this was a write, these rows were not committed"
         ) from None

@@ -140,6 +140,6 @@ def _check_avro_names(column: DataField, keys: OptionKeys) -> None:
         if not _AVRO_NAME.fullmatch(name):
             raise UnsupportedError(
                 f"avro files cannot hold column {column.name!r}, because of the name {name!r}: a "
-                "name may have only the letters A to Z and a to z, digits and underscores, and must "
-                f"not begin with a digit; set {keys.format} to parquet, or choose another name"
+                "name may have only the letters A to Z and a to z, digits and underscores, and "
+                f"must not begin with a digit; set {keys.format} to parquet, or choose another name"
             )

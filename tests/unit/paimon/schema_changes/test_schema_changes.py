@@ -193,7 +193,7 @@ REFUSED = [
     (lake.add_column("at.n", "INT", after="at.x"), "no column 'at.x'; choose one of x, y$"),
     (lake.update_column_position("at.x", before="nix"), "no column 'nix'; choose one of y$"),
     (lake.add_column("note.x", "INT"), "'note' is STRING, which has no fields"),
-    (lake.add_column("counts.key.x", "INT"), "'value' for a MAP"),
+    (lake.add_column("counts.key.x", "INT"), "'value' after a MAP"),
     (lake.drop_column("nix"), "no column 'nix'; choose one of id, dt"),
     (lake.drop_column("at.y.z"), "no field would be left.*drop 'at.y'"),
     (lake.drop_column("dt"), "partition column, which cannot be dropped"),
