@@ -189,7 +189,8 @@ class _Publication:
 
     def _warn_of(self, found: LoadedMetadata) -> None:
         _log.warning(
-            "%s is damaged or names files that no publication wrote: %s is published from scratch",
+            "%s is damaged or names files that no publication wrote, so %s is published from "
+            "scratch",
             *(found.metadata_file, self._handle.uri),
         )
 

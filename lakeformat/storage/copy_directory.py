@@ -107,7 +107,7 @@ class _Copying:
                 self._storage.delete(path)
             except LakeError as error:
                 _log.warning(
-                    "could not delete the copy %s: %s. You can delete it",
+                    "could not delete %s, a copy of a cancelled move: %s. You can delete the copy",
                     self._storage.uri(path),
                     error,
                 )

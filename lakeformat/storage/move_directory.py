@@ -59,8 +59,8 @@ def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
     is_first_try = storage.create(mark, old.encode())
     if not is_first_try and not is_moving(storage, old, new):
         raise AlreadyExistsError(
-            f"Cannot move {storage.uri(old)} to {storage.uri(new)}: another move copies to that"
-            f" name, according to {storage.uri(mark)}. Choose another name."
+            f"Cannot move {storage.uri(old)} to {storage.uri(new)}: according to"
+            f" {storage.uri(mark)}, another move to that name is not finished. Choose another name."
         )
     try:
         copy_directory(storage, old, new, last=last)

@@ -78,8 +78,8 @@ class ObjectStorage:
             if len(content) != end - start:
                 raise UnavailableError(
                     f"Cannot read {self.uri(key)}: got {len(content)} bytes instead of"
-                    f" {end - start}. Another program replaced a file that must not change:"
-                    " read again."
+                    f" {end - start}. Another program may have replaced the file, which must not"
+                    " change: read again."
                 )
             return memoryview(content)
 

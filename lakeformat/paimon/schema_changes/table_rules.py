@@ -127,9 +127,12 @@ def _check_row_numbers(schema: TableSchema) -> None:
             "'row-tracking.enabled' = 'true' too"
         )
     if options.data_evolution_enabled and (schema.primary_keys or options.bucket != UNAWARE_BUCKET):
+        keys = _listed(schema.primary_keys)
+        has = f"the primary key {keys}" if schema.primary_keys else f"'bucket' = '{options.bucket}'"
         raise InvalidRequestError(
-            "option 'data-evolution.enabled' is only for tables without primary key and with "
-            "'bucket' = '-1': leave it out, or change the table's key or buckets"
+            "option 'data-evolution.enabled' is only for tables without a primary key and with "
+            f"'bucket' = '-1', but this table has {has}: leave the option out, or change the key "
+            "or the buckets"
         )
 
 
@@ -154,10 +157,10 @@ def check_bucket_key(schema: TableSchema, keys: tuple[str, ...]) -> None:
             reason = f"it is not in the primary key {_listed(schema.primary_keys)}"
         else:
             reason = f"it is {type_to_sql(by_name[name].type)}"
-        raise InvalidRequestError(
-            f"option 'bucket-key' names {name!r}, but {reason}; choose from the columns "
-            f"{', '.join(allowed) or '(none: the table has no column for a bucket key)'}"
-        )
+        advice = "no column of this table can be in it: set 'bucket' to -1, without 'bucket-key'"
+        if allowed:
+            advice = f"choose from the columns {', '.join(allowed)}"
+        raise InvalidRequestError(f"option 'bucket-key' names {name!r}, but {reason}; {advice}")
 
 
 def _check_mod(schema: TableSchema, keys: tuple[str, ...]) -> None:

@@ -71,7 +71,7 @@ def period_of(options: TableOptions) -> Period:
     if delay >= length:
         raise InvalidRequestError(
             f"option 'tag.creation-delay' is {exact_duration(delay)}, but must be shorter than the "
-            f"period of the tags, {exact_duration(length)}: lower it"
+            f"period of the tags, {exact_duration(length)}: lower the delay"
         )
     return period
 

@@ -56,7 +56,7 @@ class Origin:
                 return
             gone = f"tag {self.tag!r} of {handle.uri} was deleted or replaced"
         raise CommitConflictError(
-            f"{gone} meanwhile, so {what} was cancelled: choose another snapshot"
+            f"{gone} meanwhile, so {what} was cancelled: choose a snapshot or tag that still exists"
         )
 
 

@@ -50,7 +50,7 @@ def follow(
                 return lost is not None
         try:
             if entry.create(newest) if named is None else entry.move(named, newest):
-                _log.info("%s shows %s", entry.name, newest.metadata_file)
+                _log.info("%s now shows the metadata file %s", entry.name, newest.metadata_file)
                 return True
         except CommitOutcomeUnknownError as error:
             lost = error  # the next look at the catalog decides

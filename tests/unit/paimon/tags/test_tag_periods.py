@@ -98,10 +98,10 @@ def test_other_names_are_no_automatic_ones(name):
             {"tag.creation-period": "daily", "tag.creation-delay": "1500 min"},
             "'tag.creation-delay' is 25 h, but must be shorter than the period of the tags, 1 d:",
         ),
-        ({"tag.creation-delay": "1 d"}, "'tag.creation-delay' is 1 d, .* 1 d: lower it"),
+        ({"tag.creation-delay": "1 d"}, "'tag.creation-delay' is 1 d, .* 1 d: lower the delay"),
         (
             {"tag.creation-period": "hourly", "tag.creation-delay": "60 min"},
-            "'tag.creation-delay' is 1 h, .* 1 h: lower it",
+            "'tag.creation-delay' is 1 h, .* 1 h: lower the delay",
         ),
         ({"tag.creation-period-duration": "0 ms"}, "'tag.creation-period-duration' is 0 ms"),
     ],
