@@ -306,8 +306,10 @@ def _field(column: str, fields: Mapping[str, DataField]) -> DataField:
         whole = column.partition(".")[0]
         if whole in fields and not any(name.startswith(f"{whole}.") for name in fields):
             raise InvalidRequestError(
-                f"the condition names {column!r}, but conditions cannot use the fields inside of "
-                f"column {whole!r}: read the rows without this comparison, then filter them"
+                f"the condition names {column!r}, but {whole!r} is "
+                f"{type_to_sql(fields[whole].type)}, and conditions cannot use a part of such a "
+                "column: name the whole column, or read the rows without this comparison, then "
+                "filter them"
             )
         raise InvalidRequestError(
             f"the condition names {column!r}, which is not a column; the columns are "
