@@ -61,10 +61,12 @@ def check_without_changelog(schema: TableSchema) -> None:
     }
     for key, value in asked.items():
         if value:
-            other = ", or set 'streaming-read-append-overwrite'" if "overwrite" in key else ""
+            other = (
+                " or use 'streaming-read-append-overwrite' instead" if "overwrite" in key else ""
+            )
             raise InvalidRequestError(
                 f"option {key!r} is {value!r}, and the table has no primary key; leave the option "
-                f"out, or give the table a primary key{other}"
+                f"out{other}, or create a table with a primary key"
             )
 
 
