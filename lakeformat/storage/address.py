@@ -24,6 +24,7 @@ __all__ = ["open_storage", "resolve"]
 
 # One storage per address and process: two storages of one address would not exclude each other.
 _SINGLE_WRITER = ProcessLock()
+_REMOTE = frozenset({"memory", *OBJECT_SCHEMES, *HADOOP_SCHEMES})
 
 
 def open_storage(
@@ -52,6 +53,12 @@ def open_storage(
             "valid text. Type it again."
         ) from None
     match = SCHEME.match(address)
+    prefix = address.partition(":")[0].lower()
+    if match is None and ":" in address and prefix in _REMOTE:
+        raise InvalidRequestError(
+            f"{without_credentials(address)} has no slashes after the scheme: write {prefix}://…, "
+            "or begin with ./ to mean a local path."
+        )
     scheme = "file" if match is None else match[1].lower()
     storage, path, single_writer = _open(scheme, address, match is None, dict(options or {}))
     if single_writer:

@@ -85,6 +85,8 @@ def test_a_memory_address_gives_the_storage_of_that_name(address, path):
         ("memory://", "memory://name/path"),
         ("memory:///a", "memory://name/path"),
         ("memory:/a", "memory://name/path"),
+        ("memory:a", "no slashes after the scheme: write memory://"),
+        ("S3:bucket/wh", "no slashes after the scheme: write s3://"),
     ],
 )
 def test_what_is_no_address_is_refused_with_advice(address, advice):
