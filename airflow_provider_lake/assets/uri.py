@@ -193,7 +193,7 @@ def refuse_shortened(assets: Iterable[Any]) -> None:
 def _watching_alone(watcher: AssetWatcher, address: TableAddress, uri: str) -> AssetWatcher:
     """Return the watcher with a copy of its trigger that belongs only to the asset ``uri``.
 
-    Airflow stores the progress of a trigger for each asset, so assets must not share one. A watcher
+    Airflow stores one progress for each trigger, so two assets must not share a trigger. A watcher
     with another kind of trigger is returned unchanged. Raise ``ValueError`` if the trigger watches
     another table.
     """

@@ -129,7 +129,9 @@ def _marked(marker: str, line: str) -> dict[str, Any] | None:
         found = json.loads(line[at + len(marker) :])
     except ValueError:
         _log.warning(
-            "ignored an incomplete line with %s in the output of the driver", marker.strip()
+            "ignored a line with %s in the output of the driver, because its JSON cannot be read: "
+            "the driver's two streams may be mixed in it",
+            marker.strip(),
         )
         return None
     return found if isinstance(found, dict) else None

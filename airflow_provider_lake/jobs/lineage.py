@@ -26,8 +26,9 @@ class LakeLineageMixin:
 
     A task on several tables has ``table=None``, and reports no lineage.
 
-    Only Airflow's OpenLineage provider calls these methods. They import that provider themselves,
-    because it may not be installed. A table that does not exist yet is reported without facets.
+    Only Airflow's OpenLineage provider calls these methods. It may not be installed, so they import
+    it in their bodies, not at the top of this module. A table that does not exist yet is reported
+    without facets.
     """
 
     if TYPE_CHECKING:

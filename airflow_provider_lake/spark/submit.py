@@ -78,8 +78,8 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         if self.master.startswith("spark:") and self.is_driver_elsewhere:
             raise AirflowFailException(
                 "a standalone Spark cluster does not support deploy mode 'cluster' for Python: set "
-                f"deploy mode 'client' in Spark connection {self._conn_id!r}, or give an operator "
-                "deploy_mode='client'"
+                f"deploy mode 'client' in Spark connection {self._conn_id!r}, or pass "
+                "deploy_mode='client' to the operator of this task"
             )
         if is_on_this_machine(self.master):
             self._conf = {**_settings_here(), **self._conf}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One loop that checks all watched tables of a connection.
+"""One loop that checks all tables that are watched through a connection at the same interval.
 
 The watchers of a triggerer join a ``Watch``. One loop checks all of their tables together, and
 passes the result to every watcher.

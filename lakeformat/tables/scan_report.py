@@ -36,8 +36,8 @@ class ScanReport(Report):
             self.file_bytes += size_bytes
 
     def picked(self, groups: int, of: int, size_bytes: int) -> None:
-        """Count ``groups`` row groups, together ``size_bytes``, that are read in a file of ``of``
-        row groups.
+        """Count one file: it has ``of`` row groups, and ``groups`` of them are read, which are
+        ``size_bytes`` bytes together.
         """
         with self._lock:
             self.row_groups += of

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the UTC offsets of time zones at many instants, as a JVM counts them."""
+"""Finds the UTC offsets of time zones at many instants, as a JVM computes them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def find_zone(name: str) -> tzinfo:
 
 @cache
 def zone_offsets(name: str) -> ZoneOffsets:
-    """Return all offsets of a zone as a JVM counts them.
+    """Return all offsets of a zone as a JVM computes them.
 
     Raise ``ValueError`` if this machine has no such zone.
     """

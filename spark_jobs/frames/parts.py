@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DataFrame whose rows Python tasks compute, each task from one part: a list of splits or
-files.
+"""A DataFrame with rows that are computed by Python tasks.
+
+Each task computes the rows of one part, which is a list of splits or files.
 """
 
 from __future__ import annotations

@@ -233,9 +233,9 @@ def _widened(old: Type, wider: Type, path: Path) -> Type:
         if old == wider or more_digits or (old.name, wider.name) in _WIDER:
             return wider
     raise InvalidRequestError(
-        f"{_shown(path)} is {_named(old)} and cannot become {_named(wider)}: only int can "
-        "become long, float become double, and decimal get a higher precision. Keep the type, or "
-        "add another column"
+        f"{_shown(path)} is {_named(old)} and cannot become {_named(wider)}: the only "
+        "possible changes are int to long, float to double, and decimal to a higher precision with "
+        "the same scale. Keep the type, or add another column"
     )
 
 

@@ -56,7 +56,8 @@ def find_commit(
             f"{commit} arrived after commit {newer.summary[_IDENTIFIER]} of the same user "
             f"(snapshot {newer.snapshot_id} of {metadata.location}) and was not published now: "
             "the identifiers of a user must ascend. If an earlier attempt has not published its "
-            "rows either, commit them with another user. Use a separate user for each run"
+            "rows either, commit them with another user in the CommitId. Use a separate user for "
+            "each run"
         )
     return None
 
@@ -96,9 +97,9 @@ def _since_first_try(metadata: TableMetadata, branch: str, commit: CommitId) -> 
             f"{commit} is not in the snapshots of {metadata.location}, but snapshot {parent_id} "
             "and older ones have expired since its first attempt: its snapshot may be one of them. "
             "Nothing was published now. Check if its rows are in the table; if they are missing, "
-            "commit with another user. Keep snapshots longer than retries take "
-            "('history.expire.max-snapshot-age-ms'; in a Mixed table 'change.data.ttl.minutes' and "
-            "'snapshot.keep.duration')"
+            "commit them with another user in the CommitId. Keep snapshots longer than retries "
+            "take ('history.expire.max-snapshot-age-ms'; in a Mixed table "
+            "'change.data.ttl.minutes' and 'snapshot.keep.duration')"
         )
 
 

@@ -59,8 +59,8 @@ class DeletePlan:
     def numbers(self) -> dict[str, int]:
         """Return the sequence number of the new delete files of each partition.
 
-        The key is the ``scope`` of the data files in the partition. The number is that of the
-        newest replaced delete file, so that the new files apply to the same data files.
+        The key is ``FileToChange.scope``, a text for the partition and its spec. The number is that
+        of the newest replaced delete file, so that the new files apply to the same data files.
         """
         found: dict[str, int] = {}
         for file in self.files:

@@ -73,9 +73,9 @@ class BegunBatch:
         if self.transaction in transactions_ended(change):
             self.lease.release()  # no commit of this batch can follow
             raise LockUnavailableError(
-                f"{self} has already ended: its changes are published, or a compaction, `lake "
-                "end-batch` or another batch ended it when its lease was stale. Nothing was "
-                "published now: begin a new batch"
+                f"{self} has already ended: an earlier call has published its changes, or a "
+                "compaction, `lake end-batch` or another batch ended it when its lease was stale. "
+                "Nothing was published now. If the table lacks the rows, write them in a new batch"
             )
 
     def require_no_other_overwrite(self, base: LoadedMetadata, head: int | None) -> bool:

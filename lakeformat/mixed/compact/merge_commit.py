@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commits merged tasks to the base store, with the record of merged changes in the same commit.
 
-The commit conflicts if another one has merged changes of one of the partitions, added rows to it,
-or changed the files of a task, or if the change store was rolled back. A rollback between the check
-and the commit is not noticed, because no commit changes both stores.
+The commit conflicts if another commit has merged changes of a planned partition, added rows to such
+a partition, or changed the files of a task. It also conflicts if the planned snapshot of the change
+store was rolled back or has expired. A rollback between the check and the commit is not noticed,
+because no commit changes both stores.
 """
 
 from __future__ import annotations

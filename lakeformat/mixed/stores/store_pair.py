@@ -179,7 +179,10 @@ class StorePair:
         )
 
     def _change_name(self, base: LoadedMetadata) -> str:
-        """Return the URI of a missing change store, or its name if only a catalog knew the URI."""
+        """Return the URI of a missing change store.
+
+        Return its name if the catalog, which has the URIs of its tables, no longer lists the store.
+        """
         try:
             return self.change.uri
         except NotFoundError:

@@ -125,10 +125,11 @@ class ChangesOf:
     def _in_whole_pairs(
         self, rows: pa.RecordBatch, kinds: Kinds, numbers: range, *, is_end: bool
     ) -> tuple[pa.RecordBatch, Kinds, range]:
-        """Return the arguments, after the row that the last call held back.
+        """Return the given rows, kinds and numbers, preceded by the row that the last call held
+        back.
 
-        Unless ``is_end``, a ``-U`` row at the end is held back, because its ``+U`` row may begin
-        the next batch.
+        Unless ``is_end``, a ``-U`` row at the end is held back for the next call, because its
+        ``+U`` row may begin the next batch.
         """
         if self._held is not None:
             rows = pa.concat_batches([self._held, rows])

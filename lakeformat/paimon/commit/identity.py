@@ -49,7 +49,7 @@ class EarlierCommits:
         only after a rollback. Pass the snapshot that the commit builds on: then no other attempt
         with the same identity can publish in between.
 
-        Raise InvalidRequestError if the commit is not found, but one of the same user with a
+        Raise InvalidRequestError if the commit is not found, but the same user has published a
         greater identifier. Raise CommitUndecidableError if the identity has ``first_try_millis``,
         and a snapshot that may be the commit has expired.
         """

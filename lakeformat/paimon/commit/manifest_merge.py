@@ -177,7 +177,7 @@ def _merge_fully(
     merge: ManifestMerge,
     writer: _MergedManifestWriter,
 ) -> list[ManifestMeta]:
-    """Rewrite the chosen manifests, and each other one that names a file of their DELETE entries.
+    """Rewrite the chosen manifests, and all other manifests that name a file which they delete.
 
     Return the whole manifest list.
     """

@@ -114,8 +114,9 @@ def pick_queue(
     """Return packs of adjacent files of a bucket, so that rows keep their order.
 
     With ``full``, or if a file has many deleted rows, the result is at most one pack: all files
-    after the large ones at the beginning. With ``full`` and ``compaction.force-rewrite-all-files``,
-    it is all files. ``deletions=None`` stands for no deletion vector.
+    from the first one that is small or has a deletion vector. With ``full`` and
+    ``compaction.force-rewrite-all-files``, it is all files. ``deletions=None`` stands for no
+    deletion vector.
     """
     vectors = deletions or Deletions()
     queue = _oldest_first(files)

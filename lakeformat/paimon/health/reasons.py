@@ -72,7 +72,9 @@ def find_reasons(
 
 
 def _without_refused(handle: TableHandle, reasons: Sequence[Reason]) -> list[Reason]:
-    """Return ``reasons``, with the refusal as advice where the table refuses the command."""
+    """Return ``reasons``. Where the table refuses the advised command, its refusal replaces the
+    advice.
+    """
     found = [*reasons]
     for command, why_refused in _REFUSALS.items():
         is_due = any(reason.advice.startswith(command) for reason in found)

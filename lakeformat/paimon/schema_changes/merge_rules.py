@@ -166,8 +166,8 @@ def _check_first_row(schema: TableSchema) -> None:
         return
     if options.changelog_producer not in ("none", "lookup"):
         raise InvalidRequestError(
-            f"option 'changelog-producer' is {options.changelog_producer!r}, but with merge engine "
-            "'first-row' most new rows change nothing; set it to 'none' or 'lookup'"
+            f"option 'changelog-producer' is {options.changelog_producer!r}, which merge engine "
+            "'first-row' does not support; set it to 'none' or 'lookup'"
         )
     if options.deletion_vectors_enabled:
         raise InvalidRequestError(

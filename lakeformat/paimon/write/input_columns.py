@@ -40,9 +40,9 @@ class InputColumns:
     def __init__(self, fields: tuple[DataField, ...], encoded: Collection[str] = ()) -> None:
         """Convert to the columns ``fields``.
 
-        Only columns in ``encoded`` may be returned as numbers. Among them, a text column that
-        arrives as a dictionary remains one if the dictionary is small, and decimals become 64-bit
-        decimals if their values fit.
+        Columns in ``encoded`` may be returned in a smaller type: a text column that arrives as a
+        small dictionary remains a dictionary, and decimals become 64-bit decimals if their values
+        fit. All other columns get the types of the table.
         """
         self._fields = fields
         self._encoded = encoded

@@ -214,7 +214,7 @@ def test_a_master_nobody_knows_is_refused_before_anything_starts(make_hook, mast
 
 
 def test_a_driver_on_a_standalone_cluster_is_refused_as_spark_would(make_hook):
-    with pytest.raises(AirflowFailException, match="or give an operator deploy_mode='client'"):
+    with pytest.raises(AirflowFailException, match="or pass deploy_mode='client' to"):
         make_hook("spark://here:7077", deploy_mode="cluster")
 
 
