@@ -15,6 +15,7 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.options.commit import ASYNC, REWRITE
 from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.sentence import sentence
 
 if TYPE_CHECKING:
     from lakeformat.publish.targets.entry import Targets
@@ -182,9 +183,9 @@ class IcebergPublication:
             publish_head(handle, self.targets, follows_upkeep=follows_upkeep)
         except Exception as reason:  # noqa: BLE001 - the commit is durable and must be reported
             _log.warning(
-                "%s is changed, but its Iceberg metadata is not published: %s. Readers of "
+                "%s is changed, but its Iceberg metadata is not published: %s Readers of "
                 "Iceberg see the earlier state until a publication succeeds. To publish now: run "
                 "`lake publish %s`",
-                *(handle.uri, reason, handle.argument),
+                *(handle.uri, sentence(reason), handle.argument),
                 exc_info=_log.isEnabledFor(logging.DEBUG),
             )

@@ -40,6 +40,7 @@ from lakeformat.publish.identity import IDENTITY
 from lakeformat.publish.own_files import own_files
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 from lakeformat.tables.create_once import create_once
+from lakeformat.types.sentence import sentence
 
 __all__ = ["FIRST_NUMBER", "Newest", "PublishedVersions"]
 
@@ -190,8 +191,8 @@ class PublishedVersions:
                 number -= 1
         except LakeError as error:
             _log.warning(
-                "could not delete an old metadata file of %s: %s. The next publication deletes it",
-                *(self.location, error),
+                "could not delete an old metadata file of %s: %s The next publication deletes it",
+                *(self.location, sentence(error)),
             )
 
     def _files(self) -> list[tuple[int, str]]:

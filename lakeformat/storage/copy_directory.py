@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from lakeformat.errors import AlreadyExistsError, CommitConflictError, LakeError
 from lakeformat.storage.base import LARGE_FILE, FileInfo, Storage
 from lakeformat.storage.digest import content_digest
+from lakeformat.types.sentence import sentence
 
 __all__ = ["MOVE_MARK", "copy_directory"]
 
@@ -107,9 +108,9 @@ class _Copying:
                 self._storage.delete(path)
             except LakeError as error:
                 _log.warning(
-                    "could not delete %s, a copy of a cancelled move: %s. You can delete the copy",
+                    "could not delete %s, a copy of a cancelled move: %s You can delete the copy",
                     self._storage.uri(path),
-                    error,
+                    sentence(error),
                 )
 
     def _copy(self, name: str) -> None:

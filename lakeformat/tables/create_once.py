@@ -17,6 +17,7 @@ from lakeformat.errors import (
 )
 from lakeformat.storage import Storage
 from lakeformat.storage.base import LARGE_FILE
+from lakeformat.types.sentence import sentence
 
 __all__ = ["PublishOutcome", "create_once", "create_or_find", "try_to_create"]
 
@@ -50,9 +51,9 @@ def try_to_create(storage: Storage, path: str, content: bytes) -> PublishOutcome
                 raise
             is_open = True
             _log.warning(
-                "the storage did not confirm %s: %s. The file is read to check if it was written",
+                "the storage did not confirm %s: %s The file is read to check if it was written",
                 storage.uri(path),
-                error,
+                sentence(error),
             )
         else:
             if is_created:

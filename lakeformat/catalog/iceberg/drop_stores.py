@@ -20,6 +20,7 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.purge import files_to_purge
 from lakeformat.iceberg.purge import purge as delete_files
 from lakeformat.tables.lease import KeepsLeases
+from lakeformat.types.sentence import sentence
 
 __all__ = ["drop_stores", "files_to_drop", "plan_drop_stores"]
 
@@ -130,8 +131,8 @@ def _forget_leases(metastore: Metastore, uuids: Sequence[str]) -> None:
             metastore.forget_leases(each)
         except LakeError as error:
             _log.warning(
-                "the lease of the dropped table with UUID %s was not deleted: %s. No action "
+                "the lease of the dropped table with UUID %s was not deleted: %s No action "
                 "needed: no other table uses this lease",
                 each,
-                error,
+                sentence(error),
             )

@@ -171,7 +171,7 @@ def _discard(storage: Storage, path: str) -> None:
         storage.delete(path)
     except LakeError as error:
         _log.warning(
-            "could not delete the unpublished metadata file %s: %s. No table needs it: you can "
+            "could not delete the unpublished metadata file %s: %s No table needs it: you can "
             "delete it",
-            *(storage.uri(path), error),
+            *(storage.uri(path), sentence(error)),
         )

@@ -145,7 +145,7 @@ def write_hint(storage: Storage, root: str, number: int) -> None:
     except LakeError as error:
         # No traceback: the commit has succeeded, and the message explains the rest.
         _log.warning(
-            "could not update the version hint of %s: %s. No action needed: readers also look for "
+            "could not update the version hint of %s: %s No action needed: readers also look for "
             "newer files, and the next commit writes the hint",
-            *(storage.uri(root), error),
+            *(storage.uri(root), sentence(error)),
         )

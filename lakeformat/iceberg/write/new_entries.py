@@ -15,6 +15,7 @@ from lakeformat.iceberg.arrow_types import to_arrow_type
 from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.metadata.manifest import ADDED, DATA, entry_schema
 from lakeformat.iceberg.types import StructType
+from lakeformat.types.sentence import sentence
 
 __all__ = ["NewFile", "delete_files", "new_entries", "with_snapshot"]
 
@@ -81,7 +82,7 @@ def delete_files(places: FilePlaces, addresses: Iterable[str]) -> None:
             storage.delete(path)
         except LakeError as reason:
             _log.warning(
-                "could not delete the unpublished file %s: %s. No snapshot needs it: you can "
+                "could not delete the unpublished file %s: %s No snapshot needs it: you can "
                 "delete it",
-                *(address, reason),
+                *(address, sentence(reason)),
             )

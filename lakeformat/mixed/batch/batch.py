@@ -28,6 +28,7 @@ from lakeformat.tables.row_change_report import RowChangeReport, RowOperation
 from lakeformat.tables.scan_arguments import check_limit
 from lakeformat.tables.table import offer_arguments
 from lakeformat.tables.write_report import WriteReport
+from lakeformat.types.sentence import sentence
 
 if TYPE_CHECKING:
     from lakeformat.mixed.write.message import MixedCommitMessage
@@ -83,9 +84,9 @@ class MixedBatch:
             self.abort()
         except LakeError as reason:  # the error of the block is the one to see
             _log.warning(
-                "%s was not recorded as ended: %s. The next batch or compaction ends it",
+                "%s was not recorded as ended: %s The next batch or compaction ends it",
                 self._begun,
-                reason,
+                sentence(reason),
             )
 
     @property

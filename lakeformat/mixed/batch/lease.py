@@ -19,6 +19,7 @@ from lakeformat.mixed.batch.lease_files import LeaseFiles
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.tables.lease import KeepsLeases, Leases, StoredLease
 from lakeformat.tables.moment import moment_text
+from lakeformat.types.sentence import sentence
 
 __all__ = ["LEASE_MILLIS", "Lease", "leases_of", "take_lease"]
 
@@ -90,10 +91,10 @@ class Lease:
                 self._write(0)
             except LakeError as error:
                 _log.warning(
-                    "could not release the lease %s: %s. It ends by itself in at most %d s, and "
+                    "could not release the lease %s: %s It ends by itself in at most %d s, and "
                     "until then no other batch can begin",
                     self._leases.place(self.number),
-                    error,
+                    sentence(error),
                     LEASE_MILLIS // 1000,
                 )
 

@@ -25,6 +25,7 @@ from lakeformat.paimon.metadata.changelog_directory import write_changelog
 from lakeformat.paimon.metadata.expired_changes import has_expired_changes
 from lakeformat.paimon.metadata.hints import NumberedFiles, numbered_changelogs, numbered_snapshots
 from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.types.sentence import sentence
 
 __all__ = ["Account", "hide_changelogs", "hide_snapshots", "remove_files"]
 
@@ -116,7 +117,7 @@ def _point_at(handle: TableHandle, account: Account, files: NumberedFiles, end: 
         files.write_earliest_hint(end)
     except LakeError as error:
         _log.warning(
-            "could not update the hint %s: %s. No action needed: readers list the directory, and a "
+            "could not update the hint %s: %s No action needed: readers list the directory, and a "
             "later expiry writes the hint",
-            *(handle.storage.uri(f"{files.directory}/EARLIEST"), error),
+            *(handle.storage.uri(f"{files.directory}/EARLIEST"), sentence(error)),
         )

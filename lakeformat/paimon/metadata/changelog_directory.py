@@ -16,6 +16,7 @@ from lakeformat.paimon.metadata.remedy import Remedy
 from lakeformat.paimon.metadata.snapshot import Snapshot, snapshot_reader
 from lakeformat.storage import Storage
 from lakeformat.tables.json_file import decode_json_file
+from lakeformat.types.sentence import sentence
 
 __all__ = [
     "changelog_ids",
@@ -78,9 +79,9 @@ def write_changelog(storage: Storage, layout: TableLayout, snapshot: Snapshot) -
         numbered_changelogs(storage, layout).write_latest_hint(snapshot.id)
     except LakeError as error:
         _log.warning(
-            "could not update the LATEST hint of the changelogs of %s: %s. No action needed: "
+            "could not update the LATEST hint of the changelogs of %s: %s No action needed: "
             "readers list the directory",
-            *(storage.uri(layout.root), error),
+            *(storage.uri(layout.root), sentence(error)),
         )
 
 

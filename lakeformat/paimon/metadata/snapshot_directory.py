@@ -13,6 +13,7 @@ from lakeformat.paimon.metadata.snapshot import Snapshot, snapshot_reader
 from lakeformat.storage import Storage
 from lakeformat.storage.empty_directory import empty_remover
 from lakeformat.tables.json_file import decode_json_file
+from lakeformat.types.sentence import sentence
 
 __all__ = [
     "FIRST_SNAPSHOT_ID",
@@ -132,9 +133,9 @@ def write_hints(storage: Storage, layout: TableLayout, snapshot_id: int) -> None
     except LakeError as error:
         # No traceback: the commit has succeeded, and people read this line.
         _log.warning(
-            "could not update the hints of %s: %s. No action needed: readers list the directory, "
+            "could not update the hints of %s: %s No action needed: readers list the directory, "
             "and the next commit writes the hints",
-            *(storage.uri(layout.root), error),
+            *(storage.uri(layout.root), sentence(error)),
         )
 
 

@@ -35,6 +35,7 @@ from lakeformat.tables.driver import Round, Steps, carry_out
 from lakeformat.tables.past_time import PastTime, past_millis
 from lakeformat.tables.time_format import fill_pattern, time_format
 from lakeformat.types.duration_text import exact_duration
+from lakeformat.types.sentence import sentence
 
 __all__ = ["ExpireRequest", "expire_partitions"]
 
@@ -209,8 +210,8 @@ class _PartitionExpiry:
         except LakeError as error:
             _log.warning(
                 "partition %s of %s was deleted, but its mark, the directory %s.done, was not: "
-                "%s. The mark has no effect; you can delete it",
-                *(partition.path, self.handle.uri, partition.path, error),
+                "%s The mark has no effect; you can delete it",
+                *(partition.path, self.handle.uri, partition.path, sentence(error)),
             )
 
     def report(self, *, dry_run: bool) -> ExpirePartitionsReport:

@@ -10,6 +10,7 @@ from lakeformat.errors import LakeError, NotFoundError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.storage.base import TooLargeError
 from lakeformat.tables.json_file import NO_JSON
+from lakeformat.types.sentence import sentence
 
 __all__ = ["remove_success_file", "write_success_file"]
 
@@ -46,7 +47,7 @@ def remove_success_file(handle: TableHandle, tag: str) -> None:
         handle.storage.delete(handle.layout.tag_success_file(tag))
     except LakeError as error:
         _log.warning(
-            "tag %r does not exist any more, but its success file %s could not be deleted: %s. You "
+            "tag %r does not exist any more, but its success file %s could not be deleted: %s You "
             "can delete the file",
-            *(tag, handle.storage.uri(handle.layout.tag_success_file(tag)), error),
+            *(tag, handle.storage.uri(handle.layout.tag_success_file(tag)), sentence(error)),
         )

@@ -18,6 +18,7 @@ from lakeformat.publish.targets.entry import CatalogEntry, Targets, is_ours
 from lakeformat.publish.targets.followers import entries_of
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage.empty_directory import remove_empty_directory
+from lakeformat.types.sentence import sentence
 
 __all__ = ["NoWithdrawal", "Withdrawal", "withdrawal_of"]
 
@@ -52,9 +53,9 @@ class Withdrawal:
                 self._remove(entry)
             except LakeError as reason:
                 _log.warning(
-                    "the entry of %s could not be removed: %s. It names a table that does not "
+                    "the entry of %s could not be removed: %s It names a table that does not "
                     "exist any more: drop the entry in the catalog",
-                    *(entry.name, reason),
+                    *(entry.name, sentence(reason)),
                 )
         if self.versions is None:
             return
@@ -64,9 +65,9 @@ class Withdrawal:
             remove_empty_directory(storage, root)
         except LakeError as reason:
             _log.warning(
-                "the Iceberg metadata of a dropped or renamed table could not be deleted: %s. "
+                "the Iceberg metadata of a dropped or renamed table could not be deleted: %s "
                 "Delete the directory %s",
-                *(reason, storage.uri(root)),
+                *(sentence(reason), storage.uri(root)),
             )
 
     def _remove(self, entry: CatalogEntry) -> None:

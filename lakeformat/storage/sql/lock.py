@@ -226,7 +226,9 @@ class LeasedRow:
                         self._rows.delete(connection, tokens)
             except LakeError as error:
                 logger.warning(
-                    "could not release %s: %s. No action needed: it expires by itself", self, error
+                    "could not release %s: %s No action needed: it expires by itself",
+                    self,
+                    sentence(error),
                 )
             finally:
                 self._close()

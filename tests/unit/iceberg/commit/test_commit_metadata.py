@@ -183,13 +183,15 @@ def test_a_hint_that_cannot_be_written_is_only_logged(caplog):
     class WithoutOverwrite(MemoryStorage):
         def overwrite(self, path, content):
             if path.endswith("version-hint.text"):
-                raise UnavailableError("no space left")
+                raise UnavailableError("no space left.")
             super().overwrite(path, content)
 
     handle = path_table(WithoutOverwrite("t"))
     with caplog.at_level(logging.WARNING):
         assert commit_metadata(handle, append("a")).is_published
     assert "could not update the version hint of memory://t/shop/orders" in caplog.text
+    assert ". No action needed" in caplog.text
+    assert ".. " not in caplog.text
 
 
 class WithoutAnswer(MemoryStorage):
