@@ -135,7 +135,7 @@ def test_a_refusal_shows_nothing_that_may_be_secret(given, words):
         ),
         (
             {"commit_user": "u", "commit_identifier": 1, "commit_first_try_millis": 1_700_000_000},
-            "in epoch milliseconds, got 1700000000",
+            "in epoch milliseconds, such as 1767225600000, got 1700000000",
         ),
         ({"commit_user": "u", "commit_identifier": -1}, "must be an integer from 0"),
     ],

@@ -65,7 +65,9 @@ def test_rows_are_changed_by_times(storage):
 
 def test_a_finer_time_is_refused(storage):
     table = filled(storage, {})
-    with pytest.raises(InvalidRequestError, match=r"TIME\(6\): the column keeps 6 digits"):
+    with pytest.raises(
+        InvalidRequestError, match=r"TIME\(6\): the column keeps 6 fractional digits"
+    ):
         table.scan(where="t > '00:00:00.0000001'")
     with pytest.raises(InvalidRequestError, match=r"is not a value of column 't'"):
         table.scan(where="t > '24:00:00'")
