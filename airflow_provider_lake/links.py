@@ -48,7 +48,7 @@ class LakeSnapshotLink(BaseOperatorLink):
         about = _xcom_of(ti_key, TABLE_KEY) if pattern else {}
         if "table" not in about:
             return _tab_of(ti_key)
-        database, _, table = str(about["table"]).partition(".")
+        database, _, table = str(about["table"]).rpartition(".")
         snapshot_id = _xcom_of(ti_key, "return_value").get("snapshot_id")
         members = {
             "database": database,

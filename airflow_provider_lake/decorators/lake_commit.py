@@ -277,7 +277,7 @@ def _created(catalog: Catalog, wanted: LakeFunctionCommit, columns: pa.Schema) -
     """Create the table with ``columns`` and return it; if another run has created the table
     meanwhile, return that table.
     """
-    catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)
+    catalog.create_database(wanted.table.rpartition(".")[0], exist_ok=True)
     return catalog.create_table(
         wanted.table,
         columns,

@@ -130,7 +130,7 @@ def tasks_of_users(
         .limit(_MOST_TASKS)
     )
     rows = session.execute(asked).all()
-    subjects = (table, table.partition(".")[0])  # a task on a database has it in its name
+    subjects = (table, table.rpartition(".")[0])  # a task on a database has it in its name
     tasks = [OneTask(*row) for row in rows]
     by_user = {commit_user(task, subject): task for task in tasks for subject in subjects}
     found = {user: by_user.get(without_suffix(user)) for user in users}

@@ -360,7 +360,7 @@ def is_listed(catalog: lake.Catalog | IcebergCatalog, name: str) -> bool:
 
     If a listed table is not found, its branch or a file of the table is missing.
     """
-    database, table = name.partition("$")[0].partition(".")[::2]
+    database, _, table = name.partition("$")[0].rpartition(".")
     try:
         return table in catalog.list_tables(database)
     except NotFoundError:

@@ -182,7 +182,7 @@ def target_table(
             _log.warning("%s: each message becomes a row. %s", wanted.table, applying(messages))
         shown = ", ".join(column_texts(columns))
         _log.info("%s: creating the table with the columns %s", wanted.table, shown)
-        catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)
+        catalog.create_database(wanted.table.rpartition(".")[0], exist_ok=True)
         table = catalog.create_table(
             wanted.table,
             columns,

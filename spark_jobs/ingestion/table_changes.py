@@ -244,7 +244,7 @@ def _create_like(catalog: lake.Catalog, source: lake.Table, wanted: IngestReques
     """
     schema = source.schema
     columns = [(each.name, declaration(each.type)) for each in schema.fields]
-    catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)
+    catalog.create_database(wanted.table.rpartition(".")[0], exist_ok=True)
     plain = [(name, type) for name, type in columns if isinstance(type, str)]
     return catalog.create_table(
         wanted.table,

@@ -478,3 +478,20 @@ def test_a_retried_compaction_has_the_snapshots_of_the_first_attempt(tmp_path):
     assert (first["replayed"], again["replayed"]) == (False, True)
     assert [first["previous_snapshot_id"], again["previous_snapshot_id"]] == [newest, newest]
     assert again["snapshot_id"] == first["snapshot_id"]
+
+
+def test_an_ingest_creates_the_nested_database_of_its_table(tmp_path):
+    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "rows.parquet")
+    options = {"format": "iceberg", "metastore": "sql", "uri": f"jdbc:sqlite:{tmp_path}/catalog.db"}
+    request = {
+        "warehouse": str(tmp_path / "warehouse"),
+        "catalog_options": options,
+        "table": "sales.eu.orders",
+        "source": str(tmp_path / "rows.parquet"),
+        "create": True,
+        "engine": "python",
+    }
+    assert run("ingest", request)["report"]["rows"] == 2
+    catalog = lake.open_catalog(request["warehouse"], options=options)
+    assert catalog.list_databases() == ["sales.eu"]
+    assert catalog.table("sales.eu.orders").scan().count() == 2
