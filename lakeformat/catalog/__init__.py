@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Catalogs map the names of tables to the directories of their files. A catalog finds a
-directory by its name, by a row in a SQL database, or by an entry in a catalog service.
+"""Catalogs map the names of tables to the directories of their files. A catalog finds the directory
+of a table by the table's name, by a row in a SQL database, or by an entry in a catalog service.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Catalog(CatalogPlaces):
     def require_exists(self) -> None:
         """Raise ``NotFoundError`` if the SQL database has other catalogs, but not this one.
 
-        A catalog of directories always exists.
+        A SQL database without catalogs, and a catalog of directories, raise no error.
         """
 
     def create_database(
@@ -81,7 +81,8 @@ class Catalog(CatalogPlaces):
     ) -> None:
         """Set the properties in ``set``, and remove the properties whose keys are in ``remove``.
 
-        A catalog of directories raises ``UnsupportedError``; a missing database ``NotFoundError``.
+        A catalog of directories has no properties to change, and raises ``UnsupportedError`` for
+        any key. A missing database raises ``NotFoundError``.
         """
 
     def plan_drop_database(self, name: str, *, cascade: bool = False) -> list[DropPlan]:
@@ -109,9 +110,9 @@ class Catalog(CatalogPlaces):
     def drop_database(self, name: str, *, cascade: bool = False, missing_ok: bool = False) -> None:
         """Delete a database. With ``cascade`` its tables are dropped first, as by ``drop_table``.
 
-        A catalog of directories then also deletes all other files in the directory of the
-        database. Without ``cascade`` a database with tables raises ``InvalidRequestError``. A
-        missing database raises ``NotFoundError``, unless ``missing_ok`` is True.
+        With ``cascade`` a catalog of directories deletes all other files of the database, too.
+        Without ``cascade`` a database with tables raises ``InvalidRequestError``. A missing
+        database raises ``NotFoundError``, unless ``missing_ok`` is True.
         """
         check_name("database", name)
         refuse_system_database(name)
@@ -151,9 +152,9 @@ class Catalog(CatalogPlaces):
         table is returned unchanged. A missing database raises ``NotFoundError``. Columns of the
         primary key become NOT NULL.
 
-        ``docs/reference/options.md`` lists the options. ``profile="mixed"`` adds the options of a
-        table that a stream and batches write, unless ``options`` or defaults of the catalog set
-        them: ``docs/stream-and-batch.md`` lists them.
+        ``docs/reference/options.md`` lists the options. ``profile="mixed"`` adds the options in
+        ``docs/stream-and-batch.md``, for a table that both a stream and batches write; ``options``
+        and the defaults of the catalog take precedence.
         """
         parsed = parse_plain_name(name)
         self._require_database(parsed.database)
@@ -224,8 +225,9 @@ class Catalog(CatalogPlaces):
     def drop_table(self, name: str, *, missing_ok: bool = False) -> None:
         """Delete a table with its data, including its files in external paths.
 
-        Files that a migration registered are kept; entries in catalogs of Iceberg tables are
-        removed. A missing table raises ``NotFoundError``, unless ``missing_ok`` is True.
+        Files that a migration registered are kept. If the table is published, its entries in
+        Iceberg catalogs are removed. A missing table raises ``NotFoundError``, unless
+        ``missing_ok`` is True.
         """
         parsed = parse_plain_name(name)
         try:
@@ -284,8 +286,7 @@ class Catalog(CatalogPlaces):
 
     @abstractmethod
     def repair(self, name: str | None = None) -> RepairReport:
-        """Finish changes that a crash interrupted, and return the tables that were repaired or are
-        damaged.
+        """Finish changes that a crash interrupted, and report the repaired and the damaged tables.
 
         ``name`` is a database or a table ``database.table``; None repairs all databases. A missing
         database or table raises ``NotFoundError``.
@@ -331,10 +332,9 @@ class Catalog(CatalogPlaces):
 
     def _withdrawal(self, name: TableName) -> Withdrawal | NoWithdrawal | None:
         """Return an object whose ``run`` removes a table's entries in Iceberg catalogs, and its
-        Iceberg metadata in the warehouse.
+        Iceberg metadata in the warehouse; None if there are none, or if the table cannot be read.
 
-        Return None if there is nothing to remove, or if the table cannot be read. If its
-        publication cannot be read, ``run`` removes nothing and logs the reason.
+        If its publication cannot be read, ``run`` removes nothing and logs the reason.
         """
         layout = self._files_of(name)
         with suppress(LakeError):

@@ -37,7 +37,9 @@ SCHEMA_DIRECTORY = "schema"
 
 @dataclass(frozen=True, slots=True)
 class DropPlan:
-    """The plan of a table's drop: the directories and entries to delete."""
+    """The directories that the drop of a table deletes, and the table's entries in catalogs of
+    Iceberg tables.
+    """
 
     table: str
     directory: str
@@ -105,10 +107,11 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
 
 
 def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, TableLayout]]) -> None:
-    """Raise ``InvalidRequestError`` if an external path of the plan overlaps one of another table.
+    """Raise ``InvalidRequestError`` if an external path of the plan overlaps with an external path
+    of another table.
 
-    The drop could delete files of that table. Each other table is given as its name, its storage
-    and its paths.
+    The drop could delete files of that table. ``others`` has the name, the storage and the paths of
+    each other table.
     """
     mine = [location_of(path).real() for path in plan.external_paths]
     for name, place, layout in others:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of a Paimon or Iceberg table, for readers that convert other files to these
-columns.
+"""The columns of a Paimon or Iceberg table, for readers that convert files of other programs to
+these columns.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the format of the table in a directory that has no Paimon schema.
 
-A directory with a Paimon schema is never examined. So opening a Paimon table costs no more
-requests, and Iceberg metadata that it publishes does not matter.
+A directory with a Paimon schema is never examined. So opening a Paimon table costs no further
+requests, and a Paimon table that is published as Iceberg metadata does not count as an Iceberg
+table.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ def sign_of_another_kind(storage: Storage, directory: str) -> str | None:
 def is_iceberg(storage: Storage, root: str) -> bool:
     """Return True if a directory has an Iceberg table and no Paimon table.
 
-    Return False for a directory that may not be read. If the storage does not answer, its error is
-    raised.
+    Return False if this user lacks the permission to read the directory. If the storage does not
+    answer, its error is raised.
     """
     try:
         if table_exists(storage, TableLayout(root)):

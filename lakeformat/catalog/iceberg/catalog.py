@@ -162,16 +162,17 @@ class IcebergCatalog(IcebergDatabases):
         return found
 
     def alter_table(self, name: str, *changes: SchemaChange) -> IcebergTable | MixedTable:
-        """Change columns and properties of ``database.table``, all or none, and return the table.
+        """Change columns and properties of ``database.table``, and return the table. Either all
+        changes are made or none.
 
         Make the changes with ``add_column``, ``drop_column``, ``set_option`` and the like. A new
         column has nulls in existing rows. A type can change from INT to BIGINT, from FLOAT to
-        DOUBLE, or from DECIMAL to one of a higher precision and the same scale, but not in a column
-        of a partition spec.
+        DOUBLE, or from DECIMAL to a DECIMAL with a higher precision and the same scale. No column
+        can become NOT NULL.
 
-        A column of a partition spec, a sort order or the identifier fields cannot be dropped, even
-        if only earlier files use the spec or order. No column can become NOT NULL. A change that
-        the table refuses raises ``InvalidRequestError``.
+        The type of a column of a partition spec cannot change. A column of a partition spec, a sort
+        order or the identifier fields cannot be dropped. Earlier specs and sort orders count, too.
+        A change that the table refuses raises ``InvalidRequestError``.
 
         Both stores of a Mixed table are altered; a repeated call completes an interrupted one.
         """
@@ -236,7 +237,8 @@ class IcebergCatalog(IcebergDatabases):
         return all([self._metastore.remove_new_table(store) for store in stores])
 
     def rename_table(self, old: str, new: str) -> IcebergTable | MixedTable:
-        """Rename a table, also into another database, and return it; its files are not moved.
+        """Rename a table, in the same database or into another one, and return it; its files are
+        not moved.
 
         A new name that exists raises ``AlreadyExistsError``; a missing table or database raises
         ``NotFoundError``. A metastore that cannot rename tables raises ``UnsupportedError``. Both

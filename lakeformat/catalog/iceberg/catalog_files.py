@@ -77,8 +77,9 @@ class CatalogFiles:
         return places_of(storage, root, location, self.external_roots)
 
     def _near(self, answer: Answer) -> Storage:
-        """Return the storage of the metadata file. Open an object store with the options of the
-        caller and those that the catalog sends.
+        """Return the storage of the metadata file.
+
+        An object store is opened with the caller's options and the options that the catalog sends.
         """
         match = SCHEME.match(answer.metadata_file)
         if match is None or match[1].lower() not in OBJECT_SCHEMES:
@@ -122,8 +123,8 @@ class CatalogFiles:
 
 
 def _require_own_file(table: str, address: str, metadata: TableMetadata) -> None:
-    """Raise ``InvalidRequestError`` if the metadata file ``address`` is not in the metadata
-    directory that ``metadata``, its content, names.
+    """Raise ``InvalidRequestError`` if the metadata file ``address`` is in another directory than
+    its content, ``metadata``, names for metadata files.
     """
     directory = metadata_directory(metadata)
     if location_of(address).above(1) != location_of(directory):

@@ -30,7 +30,7 @@ class Sent:
 class ClientNamedFilesMetastore(ClientMetastore, NamedFilesMetastore):
     """A metastore to which a client sends changes.
 
-    If the answer to a change is lost, the metastore is asked for the new metadata file.
+    If the answer to a change is lost, the metastore is asked if it names the new metadata file.
     """
 
     _ending = ".db"

@@ -84,8 +84,8 @@ class IcebergDatabases(ABC):
     ) -> list[IcebergDropPlan]:
         """Return the plan of ``drop_database`` for each table; nothing is changed.
 
-        A missing database, a database with tables without ``cascade``, and a table that cannot be
-        dropped raise the same errors as in ``drop_database``.
+        Raises the same errors as ``drop_database`` for a missing database, for tables that cannot
+        be dropped, and, unless ``cascade`` is True, for a database that has tables.
         """
         tables = self.list_tables(name)
         if tables and not cascade:

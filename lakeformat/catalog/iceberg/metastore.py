@@ -92,8 +92,10 @@ class Metastore(ABC):
 
     @abstractmethod
     def remove_table(self, name: TableName, *, purge: bool) -> None:
-        """Remove a table from the list; with ``purge`` and ``deletes_files`` also delete its
-        files.
+        """Remove a table from the list.
+
+        With ``purge`` also delete its files if ``deletes_files`` is True; if it is False, the
+        caller deletes them.
         """
 
     def forget_leases(  # noqa: B027 - most metastores keep none

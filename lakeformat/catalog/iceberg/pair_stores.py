@@ -83,9 +83,10 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
 
     A crash between the two drops leaves a change store without a base store, which can be dropped
     alone. If the base store names a table that is not its own change store, that table is kept.
-    Raise ``UnsupportedError`` for a change store named ``<base>_change_`` whose base store exists,
-    and ``CorruptTableError`` if the metadata of a change store named ``<base>_change_`` is damaged;
-    a damaged one with another name is kept.
+
+    Raise ``UnsupportedError`` if ``name`` is a change store ``<base>_change_`` whose base store
+    exists. If the change store of ``name`` has damaged metadata, raise ``CorruptTableError`` if it
+    is named ``<name>_change_``; with any other name it is kept.
     """
     base = base_store_of(metastore, name)
     if base is not None:

@@ -42,8 +42,9 @@ def parameters_after(
 ) -> dict[str, str]:
     """Return the parameters of a table after a commit, with ``new`` as its metadata file.
 
-    Changed table properties are copied, and parameters of other programs are kept. Parameters with
-    which Java describes the newest snapshot are updated if the table has them.
+    Table properties that the commit changed are copied, and removed properties are removed.
+    Parameters of other programs are kept. Parameters with which Java describes the newest snapshot
+    are updated if the table has them.
     """
     found = {
         key: value

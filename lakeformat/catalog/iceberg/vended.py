@@ -58,7 +58,7 @@ _SIGNS_REMOTELY = "s3.remote-signing-enabled"
 def options_for(
     address: str, vended: Mapping[str, str], given: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the options that open the object store of ``address``; their keys are this library's.
+    """Return the options that open the object store of ``address``, with this library's keys.
 
     ``vended`` are the catalog's options, with Iceberg's keys; ``given`` are the caller's options.
     If neither has credentials and the catalog wants to sign each request, ``UnsupportedError`` is

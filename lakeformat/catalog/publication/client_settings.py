@@ -38,7 +38,8 @@ def client_settings(options: TableOptions, kind: str, given: Mapping[str, str]) 
     """Return the checked options for a kind of catalog; ``given`` are the options of the
     connection.
 
-    A missing address, two different addresses, and a credential in the table's options raise
+    If ``given`` has options for this kind, only ``warehouse`` is taken from the options of the
+    table. A missing address, two different addresses, and a credential in the table's options raise
     ``UnsupportedError``.
     """
     metastore = _METASTORES[kind]
@@ -72,7 +73,9 @@ def _require_hive(options: Mapping[str, str]) -> None:
 
 
 def _below(metastore: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of the client without their prefix, except those that only Java reads."""
+    """Return the options of the client, without their prefix. Options that only Java reads are left
+    out.
+    """
     before = client_prefix(metastore)
     found = {
         key.removeprefix(before): value for key, value in options.items() if key.startswith(before)

@@ -31,8 +31,8 @@ class PublishingConnection:
         return f"<PublishingConnection {', '.join(sorted(self._given))}>"
 
     def require(self, handle: TableHandle) -> None:
-        """Raise ``UnsupportedError`` if an option of a catalog that the table names is missing or
-        wrong.
+        """Raise ``UnsupportedError`` if an option is missing or wrong for a catalog in which the
+        table is published.
         """
         for wanted in wanted_catalogs(handle):
             from lakeformat.catalog.publication.client_settings import client_settings

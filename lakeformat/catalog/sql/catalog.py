@@ -90,7 +90,10 @@ class SqlCatalog(Catalog):
         return f"<SqlCatalog {self.location} in {self._listing.address}>"
 
     def require_exists(self) -> None:
-        """Raise ``NotFoundError`` if the SQL database has other catalogs, but not this one."""
+        """Raise ``NotFoundError`` if the SQL database has other catalogs, but not this one.
+
+        A SQL database without catalogs raises no error.
+        """
         found = self._listing.catalogs()
         if found and self._listing.catalog_key not in found:
             raise no_such_catalog(
@@ -293,8 +296,7 @@ class SqlCatalog(Catalog):
     # ------------------------------------------------------------------ repair
 
     def repair(self, name: str | None = None) -> RepairReport:
-        """Finish changes that a crash interrupted, and return the tables that were repaired or are
-        damaged.
+        """Finish changes that a crash interrupted, and report the repaired and the damaged tables.
 
         ``name`` is a database or a table ``database.table``; None repairs all databases. A missing
         database or table raises ``NotFoundError``.

@@ -53,9 +53,9 @@ class TableLocks:
         return LockedCreation(storage, self._lock, f"{name}{branch}")
 
     def creating(self, storage: Storage, held: Held) -> Storage:
-        """Return the storage for a caller that already holds the lock ``held``.
+        """Return the storage through which the holder of the lock ``held`` publishes snapshots.
 
-        With the storage of ``publishing`` the caller would wait for its own lock.
+        With the storage of ``publishing`` the holder would wait for its own lock.
         """
         if not self._is_needed(storage):
             return storage

@@ -248,7 +248,8 @@ class _Clone:
     def finished(self) -> CloneReport | None:
         """Complete a clone whose earlier attempt already copied a schema, and return the report.
 
-        Return None if there is no schema yet, or if the table there is not a clone.
+        Return None if there is no schema yet, or if the table there has no mark of an unfinished
+        clone. The mark of another clone raises ``AlreadyExistsError``.
         """
         listed = self.storage.list(self.layout.schema_directory)
         found = (numbered(info.name, "schema-") for info in listed)

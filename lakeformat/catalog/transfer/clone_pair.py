@@ -114,10 +114,10 @@ class _PairClone:
         return MixedTable(StorePair(self.handle(self.name), self.handle(self.change).pointer))
 
     def is_compared(self) -> bool:
-        """Return True if an earlier attempt has compared all rows.
+        """Return True if an earlier attempt has compared all rows, and so has removed the mark of
+        the change store.
 
-        Such an attempt has already removed the mark of the change store. If an earlier attempt has
-        not compared all rows, return False and drop its stores.
+        Otherwise drop the stores that an earlier attempt has left, and return False.
         """
         left = self.require_free()
         if len(left) > 1 and CLONING not in self.handle(self.change).load().metadata.properties:
@@ -181,8 +181,8 @@ class _PairClone:
         """Write all rows in one commit, read them again, and compare them with the rows of the
         source.
 
-        Raise ``CorruptTableError`` if they differ, and ``InvalidRequestError`` if two source rows
-        have the same key.
+        Raise ``CorruptTableError`` if they differ. If two source rows have the same key, drop the
+        clone and raise ``InvalidRequestError``.
         """
         read, stored = _Content(), _Content()
         rows = pa.RecordBatchReader.from_batches(self.scan.schema, self._rows(read))
