@@ -199,7 +199,7 @@ def goes_on_beside(
     yes: bool,
     declined: str = "nothing was changed",
 ) -> bool:
-    """Warn of each other program that compacts a table; return True if the compaction may start.
+    """Warn of every other program that compacts a table; return True if the compaction may start.
 
     If there is such a program, a person at a terminal is asked, except with ``yes``. After the
     answer no, ``declined`` is printed, and False is returned. A script continues.

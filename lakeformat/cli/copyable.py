@@ -65,10 +65,11 @@ def copyable(context: typer.Context, text: str, table: str | None = None) -> str
     """Return the text with catalog options added to its commands, so that you can copy and run
     them.
 
-    Options from the environment are left out. A secret is shown as ``…``. TABLE in the text becomes
-    the name that the user typed, unless it is the name of a database. ``table`` is the name of the
-    table in the text. If the user typed the directory of the table, the commands get the directory.
-    A command with a directory does not get the options with which names are looked up.
+    Options from the environment are left out. A secret is shown as ``…``. ``TABLE`` in the text
+    becomes the table that the user typed; the name of a database is not inserted.
+
+    If the user typed the directory of the table, it also replaces the table's name ``table`` in the
+    text. A command with a directory gets no ``-w``, ``--format``, ``--metastore`` and ``--uri``.
     """
     root = context.find_root()
     names = root.command.commands if isinstance(root.command, TyperGroup) else {}

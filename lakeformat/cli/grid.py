@@ -124,7 +124,9 @@ def _rows(cells: Sequence[_Cells]) -> Iterator[str]:
 
 
 def _blocks(cells: Sequence[_Cells], width: int) -> Iterator[str]:
-    """Yield the lines of each row as a block: each cell begins a line, after its heading."""
+    """Yield the lines of each row as a block. Each cell begins a new line, to the right of its
+    heading.
+    """
     left = max(cell_len(column.heading) for column in cells)
     room = width - left - len(_GAP)
     names = [

@@ -34,8 +34,9 @@ def held_bytes(storage: StorageNumbers) -> str:
 
 
 def _age(seconds: float | None) -> str:
-    """Return an age such as ``3 hours old``. None counts as 0, and so does a negative age, from
-    clocks that differ.
+    """Return an age such as ``3 hours old``.
+
+    None counts as 0. A negative age, which comes from clocks that differ, counts as 0, too.
     """
     left = max(seconds or 0, 0)
     for length, unit in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):

@@ -260,7 +260,7 @@ def clone_database(
 def _after_failures(
     failed: Sequence[TableOutcome[CloneReport]], database: str, *, dry_run: bool
 ) -> str:
-    """Return what to do about the tables that were not cloned."""
+    """Return the next steps for the tables that were not cloned."""
     taken = [each for each in failed if isinstance(each.error, AlreadyExistsError)]
     others = [each for each in failed if each not in taken]
     steps = []

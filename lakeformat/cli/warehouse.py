@@ -215,7 +215,7 @@ def named_table_of_any_format(
     """Return the table ``name``; a name with a slash is the path of its directory.
 
     A missing table raises ``NotFoundError``. A system table of metadata, such as
-    ``shop.orders$files``, raises ``InvalidRequestError``. One with rows, such as
+    ``shop.orders$files``, raises ``InvalidRequestError``. A system table of rows, such as
     ``shop.orders$audit_log``, is returned. At a path, only ``$base`` and ``$change`` of a Mixed
     table are returned; any other system table raises ``InvalidRequestError``.
     """
@@ -358,7 +358,7 @@ def _table_in_catalog(context: typer.Context, name: str) -> Any:
 def is_listed(catalog: lake.Catalog | IcebergCatalog, name: str) -> bool:
     """Return True if the catalog lists the table.
 
-    If a listed table is not found, its branch or a file of the table is missing.
+    If such a table cannot be opened, its branch or one of its files is missing.
     """
     database, _, table = name.partition("$")[0].rpartition(".")
     try:

@@ -232,7 +232,7 @@ def _written(
 
 
 def _made_first(context: typer.Context, missing: str) -> str | None:
-    """Return the advice to create the missing table or its missing branch, with the command.
+    """Return the advice to create the table ``missing`` or its missing branch, with the command.
 
     Return None for a missing directory, a missing warehouse, and a listed table whose files are
     missing.

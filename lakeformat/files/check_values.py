@@ -40,10 +40,10 @@ def check_values(batch: pa.RecordBatch) -> None:
 
 
 def is_ascii(texts: pa.Array) -> bool:
-    """Return True only if all texts are ASCII. Return False for rows without a data buffer, and
-    for offsets that descend.
+    """Return True only if all texts are ASCII.
 
-    No offset may be beyond the data buffer.
+    Return False, even for ASCII texts, if there is no data buffer or if the offsets descend. No
+    offset may be beyond the data buffer.
     """
     rows = len(texts)
     if rows == 0:

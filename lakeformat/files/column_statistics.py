@@ -30,10 +30,11 @@ _SURROGATES = range(0xD800, 0xE000)
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """The statistics of one column; None means unknown, or that all values are null.
+    """The statistics of one column.
 
-    Bounds are Python values as ``binary_row`` encodes them. They may be wider than the values,
-    because strings and bytes are cut.
+    A bound is None if it is unknown, or if all values are null. A null count is None if it is
+    unknown. Bounds are Python values as ``binary_row`` encodes them. They may be wider than the
+    values, because strings and bytes are cut.
     """
 
     minimum: Value = None

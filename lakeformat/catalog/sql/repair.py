@@ -56,7 +56,8 @@ class Repair:
         """
 
     def run(self, databases: Iterable[str]) -> RepairReport:
-        """Repair the tables of ``databases``, and return the report.
+        """Repair the tables of ``databases`` for which ``covers`` returns True, and return the
+        report.
 
         A rename between two databases is finished if ``covers`` returns True for its old or its new
         name.

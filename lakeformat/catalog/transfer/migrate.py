@@ -190,7 +190,8 @@ def _made_table(
 ) -> Table:
     """Create the table, or return the table that an interrupted attempt created.
 
-    Any other table of this name raises ``AlreadyExistsError``.
+    A table without snapshots that has the columns and options of ``schema`` is returned, too. Any
+    other table of this name raises ``AlreadyExistsError``.
     """
     table = catalog.create_table(
         name,

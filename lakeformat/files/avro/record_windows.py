@@ -65,7 +65,7 @@ class RecordFields:
         return names[names.index(self.text) :]
 
     def read(self, reader: RecordReader, names: list[str]) -> dict[str, FieldValues]:
-        """Read the fields with the paths ``names`` of all records; ``reader`` must be at the
+        """Return the fields of all records by their paths ``names``; ``reader`` must be at the
         first of these fields.
         """
         return {name: reader.read(self.shapes[name], self.keys) for name in names}

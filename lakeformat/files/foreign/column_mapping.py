@@ -52,8 +52,8 @@ class ColumnMapping:
     def readable(self, columns: pa.Schema) -> pa.Schema:
         """Return the columns to read from a text file, with their names in the source.
 
-        ``columns`` are the columns of the table. A column is left out if ``sources`` maps the
-        source's column of the same name to another column of the table.
+        ``columns`` are the columns of the table. A column ``a`` is left out if ``sources`` writes
+        the source's ``a`` to another column of the table, and nothing to ``a``.
         """
         found = []
         elsewhere = {*self.sources.values()} - self.sources.keys()

@@ -25,8 +25,9 @@ _WIDEST = pa.decimal256(76, 38)
 
 
 def rounded_numbers(values: pa.Array, name: str) -> Iterator[tuple[str, float]]:
-    """Yield each part of a column in which a DOUBLE may have rounded a number: its path, and the
-    first such number.
+    """Find the parts of a column that have numbers which a DOUBLE may have rounded.
+
+    Yield the path of each such part, and its first such number.
     """
     if pa.types.is_list(values.type):
         yield from rounded_numbers(values.flatten(), f"{name}.element")
