@@ -36,7 +36,8 @@ def require_texts(what: str, given: object) -> dict[str, str]:
 
 
 def require_keys(what: str, given: object) -> list[str]:
-    """Return a list of str; ``what`` is the name of the argument, for the message.
+    """Return the keys in ``given`` as a list of str; ``what`` is the name of the argument, for the
+    message.
 
     ``InvalidRequestError`` is raised for a single str, which would be read as a list of letters,
     and for a key that ``require_texts`` would refuse.

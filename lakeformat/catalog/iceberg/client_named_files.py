@@ -20,8 +20,9 @@ __all__ = ["ClientNamedFilesMetastore", "Sent"]
 
 @dataclass(slots=True)
 class Sent:
-    """A record that a change was sent: if the answer is then lost, the change may have
-    succeeded.
+    """A mark that a change was sent to the metastore.
+
+    If the answer is lost after that, the change may have succeeded.
     """
 
     is_sent: bool = False

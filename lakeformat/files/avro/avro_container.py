@@ -56,8 +56,8 @@ _ZSTD_ZEROS = zstd.compress(bytes(READABLE_AFTER))
 
 
 class NotPlainError(Exception):
-    """The fast decoder cannot read the file: it is damaged, or has a structure that table writers
-    do not use.
+    """The fast decoder cannot read a file, because the file is damaged, or has a structure that
+    table writers do not use.
     """
 
 

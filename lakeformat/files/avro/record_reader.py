@@ -37,7 +37,7 @@ _CONTINUES = np.uint16(0x8080)
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Byte strings: the start and the size in bytes of each, in ``data``."""
+    """Byte strings in ``data``: the start of each, and its size in bytes."""
 
     data: Bytes
     starts: Positions

@@ -73,7 +73,7 @@ class RecordFields:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """The bytes to search for: the size of a text, and its first bytes."""
+    """The bytes to search for: the encoded size of a text, and the first bytes of the text."""
 
     word: int
     size: int

@@ -97,7 +97,7 @@ def not_utf_8(path: str, reason: object) -> InvalidRequestError:
 def require_closed_quotes(path: str, dialect: TextDialect) -> None:
     """Raise ``InvalidRequestError`` if a CSV file has a quote that is never closed.
 
-    Arrow would read the remaining file as one value.
+    Arrow would read the rest of the file as one value.
     """
     if not dialect.quote or not os.path.getsize(path):
         return
