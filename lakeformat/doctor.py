@@ -121,7 +121,7 @@ def check_packages() -> Iterator[Finding]:
 
 
 def is_wanted(requirement: Requirement, *, extra: str) -> bool:
-    """Return True if ``requirement`` has no marker, or one that holds on this machine.
+    """Return True if ``requirement`` has no marker, or a marker that holds on this machine.
 
     The marker is evaluated with ``extra``; "" stands for no extra.
     """

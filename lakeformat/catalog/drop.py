@@ -110,8 +110,8 @@ def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, Tab
     """Raise ``InvalidRequestError`` if an external path of the plan overlaps with an external path
     of another table.
 
-    The drop could delete files of that table. ``others`` has the name, the storage and the paths of
-    each other table.
+    The drop could delete files of that table. Each other table is given as its name, its storage
+    and its paths.
     """
     mine = [location_of(path).real() for path in plan.external_paths]
     for name, place, layout in others:

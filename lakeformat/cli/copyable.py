@@ -68,8 +68,9 @@ def copyable(context: typer.Context, text: str, table: str | None = None) -> str
     Options from the environment are left out. A secret is shown as ``…``. ``TABLE`` in the text
     becomes the table that the user typed; the name of a database is not inserted.
 
-    If the user typed the directory of the table, it also replaces the table's name ``table`` in the
-    text. A command with a directory gets no ``-w``, ``--format``, ``--metastore`` and ``--uri``.
+    If the user typed the directory of the table, the directory also replaces the table's name
+    ``table`` in the text. A command with a directory gets no ``-w``, ``--format``, ``--metastore``
+    and ``--uri``.
     """
     root = context.find_root()
     names = root.command.commands if isinstance(root.command, TyperGroup) else {}

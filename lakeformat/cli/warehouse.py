@@ -358,7 +358,7 @@ def _table_in_catalog(context: typer.Context, name: str) -> Any:
 def is_listed(catalog: lake.Catalog | IcebergCatalog, name: str) -> bool:
     """Return True if the catalog lists the table.
 
-    If such a table cannot be opened, its branch or one of its files is missing.
+    If a listed table cannot be opened, its branch or one of its files is missing.
     """
     database, _, table = name.partition("$")[0].rpartition(".")
     try:

@@ -39,8 +39,10 @@ class ClientMetastore(Metastore):
 
     @abstractmethod
     def _find(self, client: Any, name: TableName, doing: str) -> Answer:
-        """Return the metastore's answer about a table, which names its metadata file. ``doing``
-        names the request in error messages.
+        """Return the metastore's answer about a table, with the address of the table's metadata
+        file.
+
+        ``doing`` names the request in error messages.
         """
 
     def databases(self) -> list[str]:

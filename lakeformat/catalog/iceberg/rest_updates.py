@@ -124,7 +124,7 @@ def _statistics(listed: str, before: Json, after: Json) -> Iterator[Json]:
 def _last_column(listed: str, after: Json) -> Json:
     """Return a dict with ``last-column-id`` if ``listed`` is ``schemas``, else an empty dict.
 
-    Some services require this id beside a new schema.
+    Some services require this id together with a new schema.
     """
     return {"last-column-id": after["last-column-id"]} if listed == "schemas" else {}
 

@@ -58,8 +58,8 @@ def columns_of(
 ) -> pa.Schema:
     """Return the columns of the new table: all columns of the files, then the partition columns.
 
-    ``address`` is that of the directory, for errors. ``partition_types`` maps partition columns to
-    SQL types; default: STRING. Columns whose types do not fit together raise
+    ``address`` is the URI of the directory, for errors. ``partition_types`` maps partition columns
+    to SQL types; default: STRING. Columns whose types do not fit together raise
     ``InvalidRequestError``.
     """
     if unknown := [key for key in partition_types if key not in directory.keys]:

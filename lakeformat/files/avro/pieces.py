@@ -228,8 +228,8 @@ def _write_words(
 ) -> None:
     """Write the word of each record at its position.
 
-    With ``may_spill`` all 8 bytes are written, also those behind the piece: the next piece
-    overwrites them.
+    With ``may_spill`` all 8 bytes of a word are written. The next piece then overwrites the bytes
+    that follow this piece.
     """
     if may_spill:
         at_every_byte(data, "u8")[places] = piece.words
