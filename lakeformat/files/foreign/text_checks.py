@@ -85,8 +85,8 @@ def type_name(kind: pa.DataType) -> str:
 
 
 def not_utf_8(path: str, reason: object) -> InvalidRequestError:
-    """Return the error for a file that is not in UTF-8; ``reason`` is the row and column, or the
-    decoder's error.
+    """Return the error for a file that is not in UTF-8; ``reason`` names the row or column, or is
+    the decoder's error.
     """
     return InvalidRequestError(
         f"cannot read {path}: it is not UTF-8 ({reason}): set encoding to that of the file, such "
