@@ -57,8 +57,8 @@ class _ByteRange:
 def check_streams(stream: IO[bytes], tail: OrcTail, columns: Sequence[str]) -> set[str]:
     """Check the streams of ``columns``; return the time zones that the stripes name.
 
-    Raise ``ValueError`` for lengths, scales or dictionary sizes that no valid file has. Raise
-    ``IndexError`` if a stream ends early.
+    Raise ``ValueError`` for lengths, scales or dictionary sizes that no valid file has, and for
+    damaged streams. Raise ``ValueError`` or ``IndexError`` if the footer of a stripe is damaged.
     """
     wanted = [number for column in columns for number in tail.subtree(column)]
     zones: set[str] = set()

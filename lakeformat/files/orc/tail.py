@@ -120,7 +120,7 @@ def read_tail(stream: IO[bytes]) -> OrcTail:
 def file_zones(stream: IO[bytes]) -> set[str]:
     """Return the time zones in the stripes of a file: those of the JVMs that wrote the file.
 
-    Raise ``ValueError`` for an invalid file.
+    Raise ``ValueError`` for an invalid file, and ``UnsupportedError`` for LZO.
     """
     zones: set[str] = set()
     try:

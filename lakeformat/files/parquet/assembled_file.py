@@ -106,7 +106,7 @@ class AssembledFile:
     def close(self) -> pq.FileMetaData:
         """Write the footer; return it as it was before ``ParquetLayout.change_footer``.
 
-        In the returned footer, INT96 columns have the type of 12 bytes.
+        In the returned footer, INT96 columns are still columns of 12 bytes.
         """
         empty = footer_of(_file_of(pa.Table.from_batches([], self._layout.schema), self._layout))
         rows_at, _ = find_member(empty, 0, _ROWS)

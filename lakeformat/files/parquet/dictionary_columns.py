@@ -78,7 +78,7 @@ def repeating_texts(
 ) -> list[str]:
     """Return the text columns among ``columns`` that the file stores with small dictionaries.
 
-    Each value of such a column is stored as an index of a dictionary, in all row groups.
+    In each row group, most values of such a column are stored as indexes of a dictionary.
     """
     paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
     return [

@@ -31,7 +31,10 @@ _CHUNK_TYPE = 1
 
 
 def with_int96(content: bytes, leaves: Iterable[int]) -> bytes:
-    """Return the footer with the type INT96 for the leaf columns with the numbers ``leaves``."""
+    """Return the footer ``content`` with the type INT96 for the leaf columns ``leaves``.
+
+    ``leaves`` are the numbers of the columns, from 0 on.
+    """
     footer = parse_struct(content)
     elements = [element for element in structs_in(footer, _SCHEMA) if _TYPE in element]
     for number in leaves:

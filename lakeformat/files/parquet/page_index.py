@@ -65,7 +65,10 @@ class PageIndex:
 
 
 def index_extents(chunk: Struct, described: Struct) -> Iterator[tuple[int, int]]:
-    """Yield the offset and the size of each index and Bloom filter of a column chunk."""
+    """Yield the offset and the size of each index and Bloom filter of a column chunk.
+
+    ``described`` is the chunk's metadata, which has the offset of the Bloom filter.
+    """
     for members, first in ((chunk, _PAGES), (chunk, _BOUNDS), (described, _BLOOM_FILTER)):
         if first in members and first + 1 in members:
             yield number_in(members, first), number_in(members, first + 1)

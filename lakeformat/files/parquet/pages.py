@@ -107,7 +107,10 @@ class Pages:
         self.dictionary_size = self.size
 
     def add_values(self, content: Content, rows: int, encoding: int, statistics: bytes) -> None:
-        """Add a page with the values of the next ``rows``; ``statistics`` are serialised."""
+        """Add a page with the values of the next rows.
+
+        ``rows`` is their number; ``statistics`` are serialised.
+        """
         about = StructWriter()
         about.i32(_COUNT, rows)
         about.i32(_ENCODING, encoding)

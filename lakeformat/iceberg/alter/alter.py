@@ -45,7 +45,8 @@ def alter(handle: TableHandle, alteration: Alteration) -> None:
     """Make all changes in ``alteration``, or none if one of them is refused.
 
     ``InvalidRequestError`` names the column or the property that cannot be changed. A change of
-    columns raises ``UnsupportedError`` if the table has a name mapping.
+    columns raises ``UnsupportedError`` if the table has a name mapping, or for a type that the
+    format version of the table does not have.
     """
     commit_metadata(handle, lambda loaded: altered(loaded.metadata, handle.uri, alteration))
 

@@ -49,7 +49,8 @@ def edited_columns(
     """Return the columns after one change; new fields get their ids from ``ids``.
 
     ``columns`` is the current schema after the earlier changes of the same ``Alteration``. Raise
-    ``InvalidRequestError`` if the change is not possible.
+    ``InvalidRequestError`` if the change is not possible, and ``UnsupportedError`` for a type that
+    the format version of the table does not have.
     """
     path = change.path
     match change:

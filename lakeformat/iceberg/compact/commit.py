@@ -32,9 +32,10 @@ _USER, _IDENTIFIER = "lake.part-of-user", "lake.part-of-identifier"
 
 
 def earlier_parts(metadata: TableMetadata, branch: str, commit: CommitId | None) -> list[int]:
-    """Return the ids of the snapshots in which earlier attempts published a part, oldest first.
+    """Return the ids of the snapshots with which earlier attempts published a part of the work.
 
-    The attempts had the identity ``commit``. The list is empty if ``commit`` is None.
+    The attempts had the identity ``commit``. The oldest snapshot is first. The list is empty if
+    ``commit`` is None.
     """
     head = metadata.references.get(branch)
     if commit is None or head is None:
@@ -72,9 +73,10 @@ class GroupCommits:
     """All groups that ``add`` received, published or not."""
 
     def add(self, made: RewrittenUnit) -> None:
-        """Take the rewritten group ``made``, and commit the waiting groups when they are enough.
+        """Add the rewritten group ``made`` to the waiting groups, and commit these if enough wait.
 
-        The last groups of the plan wait for ``finish``.
+        Enough is the number of groups in the plan, divided by ``most`` and rounded up. ``finish``
+        commits the last groups.
         """
         self._waiting.append(made)
         self.taken.append(made)

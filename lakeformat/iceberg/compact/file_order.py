@@ -78,8 +78,8 @@ def file_order(metadata: TableMetadata, options: CompactOptions) -> FileOrder | 
     """Return the order of rows for a compaction; None if the strategy does not sort.
 
     Raise ``InvalidRequestError`` for a column that does not exist or cannot be sorted, or if
-    neither the caller nor the table names an order. Raise ``UnsupportedError`` for a table's order
-    with an unknown transform.
+    neither the caller nor the table names an order. Raise ``UnsupportedError`` if this version
+    cannot sort by the order of the table, for example because of an unknown transform.
     """
     if options.strategy == "sort":
         return _sorted(metadata, options)

@@ -85,9 +85,9 @@ class CompactOptions:
 
     @property
     def most_commits(self) -> int | None:
-        """The largest number of commits, to which conflicts can add more.
+        """The largest number of commits with partial progress; conflicts can add more commits.
 
-        None without partial progress: then there is a single commit.
+        None without partial progress, because then there is a single commit.
         """
         if self.max_commits is None:
             return _MOST_COMMITS if self.partial_progress else None

@@ -130,8 +130,8 @@ def compact_report(
 ) -> CompactReport:
     """Return the report of a compaction.
 
-    ``snapshots`` are the snapshots that this compaction published. ``earlier`` has the ids of
-    snapshots in which earlier attempts published a part.
+    ``snapshots`` are the snapshots that this compaction published. ``earlier`` has the ids of the
+    snapshots with which earlier attempts published a part of the work.
     """
     done = [_compacted(each) for each in groups.done]
 

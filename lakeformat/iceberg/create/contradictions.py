@@ -15,10 +15,11 @@ __all__ = ["contradictions"]
 
 
 def contradictions(metadata: TableMetadata, key: Sequence[str], wanted: WantedTable) -> list[str]:
-    """Return each difference between a table and the description ``wanted`` of a new one, as text.
+    """Return a text for each difference between a table and ``wanted``.
 
-    Only options in ``wanted``, and the key and the partition fields if they are not None, are
-    compared. ``key`` are the key columns of the table.
+    ``wanted`` is the description of a new table, and ``key`` are the key columns of the existing
+    table. Only the primary key, the partition fields and the options that ``wanted`` sets are
+    compared; columns are not.
     """
     found = []
     if wanted.primary_key is not None and sorted(wanted.primary_key) != sorted(key):

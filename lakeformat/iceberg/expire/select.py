@@ -111,8 +111,9 @@ def select(
 def _named(
     metadata: TableMetadata, snapshots: Collection[int], references: Collection[Reference]
 ) -> set[int]:
-    """Return the ids in ``snapshots`` that exist; raise ``InvalidRequestError`` if a branch or tag
-    is at one of these snapshots.
+    """Return the ids in ``snapshots`` that exist.
+
+    Raise ``InvalidRequestError`` if one of ``references`` is at a snapshot in ``snapshots``.
     """
     for each in references:
         if each.snapshot_id in snapshots:

@@ -80,9 +80,10 @@ def apply_deletes(files: FileColumns) -> AppliedDeletes:
 def _of_single_files(files: FileColumns, hidden: Counts, dangling: Mask) -> tuple[Mask, Mask]:
     """Find the data files of deletion vectors, and of position deletes for a single data file.
 
-    The deleted rows are added to ``hidden``. A delete file is marked in ``dangling`` if its data
-    file is missing or newer, or has a vector. Return a mask of the data files with a vector, and a
-    mask of the data files to which position deletes apply.
+    The number of deleted rows is added to ``hidden`` for each data file. A delete file is marked in
+    ``dangling`` if its data file is missing or newer. A position delete is also marked if its data
+    file has a deletion vector. Return a mask of the data files with a vector, and a mask of the
+    data files to which position deletes apply.
     """
     has_target = files.target.is_valid().to_numpy() & (files.content == POSITION_DELETES)
     deletes, data = np.flatnonzero(has_target), np.flatnonzero(files.content == DATA)
@@ -105,9 +106,9 @@ def _of_single_files(files: FileColumns, hidden: Counts, dangling: Mask) -> tupl
 def _of_partitions(files: FileColumns, is_open: Mask, dangling: Mask) -> Mask:
     """Apply position deletes that may be for many data files of their partition.
 
-    ``is_open`` is a mask of the data files without deletion vectors. A delete file that is older
-    than all of these in its partition is marked in ``dangling``. Return a mask of the data files to
-    which the deletes apply.
+    ``is_open`` is a mask of the data files without deletion vectors. A delete file is marked in
+    ``dangling`` if it is older than all such data files of its partition. Return a mask of the data
+    files to which the deletes apply.
     """
     has_target = files.target.is_valid().to_numpy()
     deletes = np.flatnonzero((files.content == POSITION_DELETES) & ~has_target)
@@ -121,7 +122,8 @@ def _of_partitions(files: FileColumns, is_open: Mask, dangling: Mask) -> Mask:
 def _by_equality(files: FileColumns, is_data: Mask, dangling: Mask) -> Mask:
     """Apply equality deletes to data files of their partition, or of all partitions.
 
-    A delete file that is not newer than any of these data files is marked in ``dangling``. Return a
+    ``is_data`` is a mask of the data files. A delete file is marked in ``dangling`` if no data file
+    of its partition is older; if it applies to all partitions, no data file of the table. Return a
     mask of the data files to which the deletes apply.
     """
     is_equality = files.content == EQUALITY_DELETES
@@ -139,7 +141,7 @@ def _by_equality(files: FileColumns, is_data: Mask, dangling: Mask) -> Mask:
 def _extreme(of: np.ufunc, files: FileColumns, places: Counts, without: int) -> Counts:
     """Return for each partition the largest or smallest sequence number of the files at ``places``.
 
-    A partition without such files gets ``without``.
+    ``of`` is ``np.maximum`` or ``np.minimum``. A partition without such files gets ``without``.
     """
     found = np.full(int(files.partition.max(initial=0)) + 1, without, np.int64)
     of.at(found, files.partition[places], files.sequence[places])

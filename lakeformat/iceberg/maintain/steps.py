@@ -138,7 +138,8 @@ def expire_step(
 ) -> StepReport:
     """Delete consumers as requested, and call ``expire`` with them; return the report of the step.
 
-    A dry run deletes none, but calls ``expire`` with those that it would delete. If ``refusal`` is
+    ``of_table`` are the consumers of the table, and ``argument`` is the table in commands. A dry
+    run deletes no consumer, but calls ``expire`` with those that it would delete. If ``refusal`` is
     not None, ``expire`` is not called, and the reason in the report ends with ``refusal``.
     """
     expired: list[ConsumerState] = []

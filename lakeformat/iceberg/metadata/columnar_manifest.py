@@ -36,11 +36,12 @@ def columnar_entries(
     partition: StructType,
     keys: Collection[int] | None = None,
 ) -> Iterator[dict[str, pa.Array]]:
-    """Yield the columns of many entries at a time: of the entry, of its file and of its partition.
+    """Yield the columns of many manifest entries at a time.
 
-    ``keys`` are the field ids whose values are needed from maps such as ``lower_bounds``;
-    ``keys=None`` means all fields. ``NotPlainError`` means that ``avro_records`` must decode the
-    file; some columns may have been yielded before.
+    These are the fields ``entry`` of the entries, the fields ``file`` of their files, and the
+    column ``partition``. ``keys`` are the field ids whose values are needed from maps such as
+    ``lower_bounds``; ``keys=None`` means all fields. ``NotPlainError`` means that ``avro_records``
+    must decode the manifest; some columns may have been yielded before.
     """
     try:
         shapes = shapes_of(manifest.schema)

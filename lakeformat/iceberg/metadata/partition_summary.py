@@ -25,8 +25,8 @@ def partition_summaries(partitions: pa.StructArray) -> list[dict[str, Any]]:
 def least_and_most(values: pa.Array) -> pa.Array | None:
     """Return an array of the smallest and the largest value; nulls and NaN are ignored.
 
-    Of floats, a smallest value of zero is returned as -0.0, a largest as 0.0. Return None if all
-    values are null or NaN.
+    Zero of a floating-point type is returned as -0.0 if it is the smallest value, and as 0.0 if it
+    is the largest. Return None if all values are null or NaN.
     """
     if pa.types.is_null(values.type):
         return None

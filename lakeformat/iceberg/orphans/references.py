@@ -3,8 +3,8 @@
 
 Files of earlier metadata files in the log are needed, too, because another program may make such a
 metadata file current again. Files of a staged result are needed until it is published or discarded,
-even if they are old. If another table also has metadata files in the directory, such as a renamed
-table whose old name was used again, the files that these refer to are needed, too.
+even if they are old. Another table may also have metadata files in the directory, for example after
+a rename if the old name was used again. The files that its metadata files refer to are needed, too.
 """
 
 from __future__ import annotations

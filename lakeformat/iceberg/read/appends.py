@@ -64,9 +64,10 @@ def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> 
 def newest_at(metadata: TableMetadata, upto: int, millis: int) -> int | None:
     """Return the id of the newest snapshot that is not later than ``millis``.
 
-    It is ``upto`` or one of its ancestors. Return None if the branch had no snapshot yet. A window
-    of time ends at this snapshot, and the next window begins after it. So each append is in exactly
-    one window. Raise ``NotFoundError`` if the snapshots of that time have expired.
+    It is ``upto`` or one of its ancestors. A reader of a window of time ends at this snapshot, and
+    the reader of the next window begins after it. So each append is in exactly one window. Return
+    None if the branch had no snapshot yet. Raise ``NotFoundError`` if the snapshots of that time
+    have expired.
     """
     ancestors = list(metadata.ancestry(upto))
     for snapshot in ancestors:

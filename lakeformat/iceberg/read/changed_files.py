@@ -53,7 +53,7 @@ class ChangedFile:
 def changed_files(
     before: TableState, after: TableState, conditions: Conjunction = ()
 ) -> list[ChangedFile]:
-    """Return the changed data files that may have rows for the conditions.
+    """Return the changed data files that may have rows that meet the conditions.
 
     Files of the earlier snapshot come first.
     """
@@ -92,7 +92,10 @@ def _has_new_deletes(mine: pa.Table, theirs: pa.Table) -> bool:
 
 
 def _without_shared(manifests: pa.Table, known: pa.Table) -> pa.Table:
-    """Return ``manifests`` without those manifests of data files that are also in ``known``."""
+    """Return ``manifests`` without the manifests of data files that ``known`` also lists.
+
+    All manifests of delete files are kept.
+    """
     is_shared = pc.is_in(manifests.column("manifest_path"), known.column("manifest_path"))
     return manifests.filter(pc.or_(pc.invert(is_shared), _is_deletes(manifests)))
 

@@ -98,9 +98,9 @@ class EqualityKeys:
         return found
 
     def matches(self, columns: Sequence[pa.Array]) -> tuple[_Positions, _Positions]:
-        """Return the positions of the rows that equal a key, and the numbers of these keys.
+        """Return the positions of the rows that equal a key, and the sequence numbers of the keys.
 
-        The second array has the sequence number of the key for each position in the first one.
+        The second array has, for each row in the first one, the sequence number of its key.
         """
         rows = [_comparable(column) for column in columns]
         if self._is_exact:
@@ -223,9 +223,9 @@ class _WordIndex:
         """The largest number of words with the same first bits."""
 
     def first_places(self, words: _Words) -> tuple[_Positions, _Positions]:
-        """Return the numbers of the rows whose word is known, and the position of each word.
+        """Return the indexes of the known words in ``words``, and the position of each known word.
 
-        The position is that of the first occurrence in the sorted words.
+        The position is that of the first occurrence of the word in the index.
         """
         # One look into a table is enough for nearly all rows with an unknown word.
         rows: _Positions = np.flatnonzero(self._known.take(_index(words >> self._known_shift)))
@@ -247,7 +247,7 @@ class _WordIndex:
 
 
 def _index(words: _Words) -> _Positions:
-    """Return words below 2**63 as an index, without a copy."""
+    """Return words below 2**63 as signed integers, by which numpy can index without a copy."""
     return words.view(np.int64)
 
 

@@ -162,9 +162,9 @@ class _Planner:
     conditions: Conjunction
 
     def deletes(self, manifests: pa.Table) -> list[pa.Table]:
-        """Return the live delete files of the manifests that the conditions do not exclude.
+        """Return the live delete files in ``manifests``, as one table for each partition spec.
 
-        Each partition spec has one table.
+        Manifests that the conditions exclude are not read.
         """
         picked = manifests.filter(array_of(self._picked(manifests)))
         found = read_entries(self.state.places, self.state.metadata, picked)
@@ -180,9 +180,9 @@ class _Planner:
     ) -> FilePlan:
         """Plan the data files of manifests, without delete files.
 
-        ``files`` is the number of live files for the report. The statistics of the columns in
-        ``keys`` are read, too, because equality deletes need them. With ``added_by``, the ids of
-        snapshots, only files that these snapshots added are planned.
+        ``files`` is the number of live files in ``manifests``, for the report; None if it is
+        unknown. The entries also get the statistics of the columns with the ids ``keys``. With
+        ``added_by``, the ids of snapshots, only files that these snapshots added are planned.
         """
         picked = manifests.filter(array_of(self._picked(manifests)))
         left: dict[int, list[pa.Table]] = {}

@@ -159,9 +159,10 @@ class _Projection:
         return replace(test, op=Op.GREATER_EQUAL, literal=result)
 
     def _after_rounding(self, result: Value) -> Value:
-        """Return the result that old writers may have stored; it differs only before 1970.
+        """Return the value that old writers may have stored in place of ``result``.
 
-        They rounded towards zero, so a time before 1970 may be in the next partition.
+        It differs only for times before 1970. Old writers rounded towards zero, so such a time may
+        be in the next partition.
         """
         return result + 1 if self.transform.kind in _IN_TIME and result < 0 else result
 

@@ -154,8 +154,8 @@ class TableTags:
         """Delete tags. The next expiry removes the snapshots and files that only these tags needed.
 
         If a tag does not exist, raise ``NotFoundError`` and delete no tag; with ``missing_ok`` only
-        if the name is a branch. ``force`` and ``on_progress`` have no effect, because no file is
-        deleted.
+        if the name is a branch. ``force`` has no effect, because no branch of an Iceberg table
+        depends on a tag; ``on_progress`` has none, because no file is deleted.
         """
         return delete_references(self._handle, TAG, names, missing_ok=missing_ok, dry_run=dry_run)
 
