@@ -139,9 +139,9 @@ def _has_returned(
 ) -> bool:
     """Return True if the branch was at the target after the first attempt of this rollback began.
 
-    The moves of main are in the snapshot log. Other branches have no log: if all ``newer``
-    snapshots were committed after the first attempt began, and none of them was the head at that
-    time, the branch was at the target just before the oldest of them.
+    The moves of main are in the snapshot log. Other branches have no log. There, the result is True
+    if all ``newer`` snapshots were committed after the first attempt began, and none of them was
+    the head at that time: then the branch was at the target just before the oldest of them.
     """
     since = commit.first_try_millis
     if since is None:

@@ -2,8 +2,8 @@
 """Statistics of the column chunks whose bounds in a Parquet footer are complete.
 
 pyarrow does not catch C++ exceptions when it decodes the bounds of a chunk, so a bound that is
-shorter than its type would end the process. This module first checks the lengths of all bounds, in
-the footer that Arrow serialises again, and decodes nothing else.
+shorter than its type would end the process. This module lets Arrow serialise the footer again, and
+checks the lengths of all bounds in the result before pyarrow decodes one.
 """
 
 from __future__ import annotations

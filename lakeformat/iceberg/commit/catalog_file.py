@@ -23,9 +23,9 @@ def write_catalog_file(
 ) -> tuple[str, LoadedMetadata]:
     """Write the next metadata file of a table in a catalog; return its URI and its metadata.
 
-    Its name is ``<N>-<uuid>.metadata.json``, or ends with ``.gz.metadata.json`` for the codec gzip.
-    N is one more than the number in the name of ``base_path``, the current metadata file. N is 0 if
-    the name has no number, and for a new table, whose ``base_path`` is None. Raise
+    The file is named ``<N>-<uuid>.metadata.json``, or ``<N>-<uuid>.gz.metadata.json`` for the codec
+    gzip. N is one more than the number in the name of ``base_path``, the current metadata file. N
+    is 0 if the name has no number, and for a new table, whose ``base_path`` is None. Raise
     ``UnavailableError`` if the file could not be written.
     """
     found = None if base_path is None else _NUMBER.match(base_path.rpartition("/")[2])

@@ -75,8 +75,8 @@ class GroupCommits:
     def add(self, made: RewrittenUnit) -> None:
         """Add the rewritten group ``made`` to the waiting groups, and commit these if enough wait.
 
-        Enough is the number of groups in the plan, divided by ``most`` and rounded up. ``finish``
-        commits the last groups.
+        Enough is the number of groups in the plan, divided by ``most`` and rounded up; all groups
+        if ``most`` is None. ``finish`` commits the last groups.
         """
         self._waiting.append(made)
         self.taken.append(made)

@@ -67,8 +67,8 @@ class OrphanOptions:
     def floor(self, now_millis: int) -> AgeFloor:
         """Return the age limit: files that changed at this time or later are kept.
 
-        It is ``older_than``. If that is None, it is the earlier of three days ago and 5 minutes
-        before ``running_since``. Raise ``InvalidRequestError`` for a limit that needs
+        The limit is ``older_than``. By default it is the earlier of two times: three days ago, and
+        5 minutes before ``running_since``. Raise ``InvalidRequestError`` for a limit that needs
         ``allow_younger=True``.
         """
         found = find_floor(

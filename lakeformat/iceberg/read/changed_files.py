@@ -2,8 +2,8 @@
 """Finds the data files whose rows may differ between two snapshots.
 
 These are files that only one snapshot has, and files to which the two snapshots apply different
-deletes. Manifests of data files that both snapshots have are read only if the manifests of delete
-files differ.
+deletes. If both snapshots list a manifest of data files, it is read only if their manifests of
+delete files differ.
 """
 
 from __future__ import annotations

@@ -125,10 +125,11 @@ class DeleteIndex:
                 each.sort()
 
     def find(self, file: DataFile, scope: str, rows: KeyRanges) -> tuple[DeleteFile, ...]:
-        """Return the delete files that apply to a data file in ``scope``, its spec and partition.
+        """Return the delete files that apply to a data file.
 
-        An equality delete is left out if none of its keys can be within ``rows``, the ranges of the
-        file's values. Raise ``CorruptTableError`` if the deletion vector of the file is older than
+        ``scope`` is the text for the partition spec and the partition of the file. An equality
+        delete is left out if none of its keys can be within ``rows``, the ranges of the file's
+        values. Raise ``CorruptTableError`` if the deletion vector of the file is older than
         the file.
         """
         number = file.sequence_number
