@@ -81,7 +81,7 @@ def name_columns(paths: pa.Array) -> pa.StructArray:
 
 
 def parse_file_name(path: str) -> FileName:
-    """Return the parts of a file's name; raise ``CorruptTableError`` for any other form of name."""
+    """Return the parts of a file's name; raise ``CorruptTableError`` if it has another form."""
     [parts] = name_columns(pa.array([path], pa.string())).to_pylist()
     if parts is None:
         raise CorruptTableError(

@@ -41,7 +41,7 @@ class NewDeletes:
 def new_deletes(
     plan: MatchPlan, matched: Sequence[MatchedFile], environment: Environment
 ) -> NewDeletes:
-    """Write the deletes of matched rows; after any exception no file is left.
+    """Write the deletes of matched rows to new files. After any exception no file is left.
 
     A deletion vector also includes all older position deletes of its data file. A position delete
     file for a single data file includes only the older ones that apply to this data file alone. A

@@ -3,8 +3,8 @@
 
 Each attempt compares the newest snapshot with the planned snapshot. The change conflicts if a
 planned file was removed or got deletes that the change would undo. With serializable isolation, a
-new file that may have rows of the change is a conflict, too. After a conflict nothing is changed:
-plan again.
+new file is a conflict, too, if it may have rows that meet the condition. After a conflict nothing
+is changed: plan again.
 """
 
 from __future__ import annotations
@@ -176,8 +176,9 @@ class _FilesWithIds:
 
 
 def _delete_manifest(base: Base, entries: pa.Table) -> pa.Table:
-    """Return the row of the manifest list for new deletes; all attempts of a commit use one
-    manifest.
+    """Write a manifest of new deletes, and return its row for the manifest list.
+
+    All attempts of a commit use the same manifest.
     """
     metadata, snapshot = base.loaded.metadata, base.snapshot
     spec = metadata.spec_of(entries.column("spec_id")[0].as_py())

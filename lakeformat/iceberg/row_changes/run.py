@@ -141,7 +141,10 @@ def run_change(
 
 
 def change_reason(request: ChangeRequest, rows: int | None, snapshot_id: int | None) -> str:
-    """Return the outcome in one sentence; ``rows`` is None if the number is unknown."""
+    """Return the outcome in one sentence.
+
+    ``rows`` is the number of changed rows; None if it is unknown after a removal of whole files.
+    """
     done = f"{request.operation.lower().removesuffix('e')}ed"
     some = "the rows of whole files" if rows is None else counted(rows, "row")
     if request.dry_run:
@@ -329,7 +332,10 @@ class _RowDeltaAttempt:
 
 @dataclass(frozen=True, slots=True)
 class _FirstRows:
-    """Adds rows, or only records a commit, on a branch that had no snapshot at planning."""
+    """Makes the first snapshot of a branch: it adds rows, or only records a commit.
+
+    Raises ``CommitConflictError`` if the branch has got a snapshot since the planning.
+    """
 
     table: str
     entries: pa.Table | None

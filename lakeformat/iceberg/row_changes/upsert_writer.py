@@ -45,9 +45,9 @@ class UpsertWriter(PreparedWriter):
         """Add rows; with ``kinds`` each row is a change, and the last change of each key counts.
 
         ``kinds`` is the name of a column, or has one kind for each row, as in ``Table.upsert``.
-        ``checked`` has no effect. Raise ``InvalidRequestError`` for wrong kinds, and for rows
-        without kinds that do not fit; then the writer is aborted. Rows with kinds are checked by
-        ``prepare``.
+        ``checked`` has no effect. Raise ``InvalidRequestError`` for wrong kinds and, without
+        ``kinds``, for rows that do not fit; then the writer is aborted. With ``kinds`` the rows
+        are checked by ``prepare``.
         """
         if kinds is None:
             super().write(data, checked=checked)

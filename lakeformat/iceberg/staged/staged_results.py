@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of staged results: ``staged/<uuid>/staged-<name>`` among the branch's files in
-``_lake``.
+"""Finds the files of staged results: ``staged/<uuid>/staged-<name>`` in ``_lake``, or in the
+directory of a branch inside of it.
 
 ``<uuid>`` is the UUID of the table, if it has one. So the results of a dropped table that had the
 same directory are not found.

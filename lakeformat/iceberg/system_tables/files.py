@@ -53,7 +53,7 @@ def entries(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
 
 
 def partitions(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
-    """Return one row for each partition spec and partition with files: its counts and its newest
+    """Return one row for each partition of each spec that has files: its counts and its newest
     change.
 
     All files of a table without partitions are one row. ``snapshot=None`` gives no rows.

@@ -103,10 +103,10 @@ def references(loaded: LoadedMetadata) -> pa.Table:
 
 
 def metadata_log_entries(loaded: LoadedMetadata) -> pa.Table:
-    """Return the metadata files, the current file last, each with the snapshot that was current
-    then.
+    """Return the metadata files, oldest first; the last one is the current file.
 
-    The columns of the snapshot are null if it is unknown or has expired.
+    Each row has the snapshot that was current when the file was written. The columns of the
+    snapshot are null if it is unknown or has expired.
     """
     metadata = loaded.metadata
     files = [(each.timestamp_ms, each.metadata_file) for each in metadata.metadata_log]

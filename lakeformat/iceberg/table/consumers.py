@@ -87,9 +87,10 @@ def consumers_of_branches(handle: TableHandle) -> ConsumersOfTable:
 
 
 def _existing(history: BranchHistory, consumer_id: str, position: Position) -> Position:
-    """Return ``position`` with the identity of its snapshot, if the branch still has the snapshot.
+    """Return ``position`` with the branch and the table, and with the id of its snapshot.
 
-    Raise ``InvalidRequestError`` if the changes after the position cannot be read.
+    The id is left out if the branch no longer has the snapshot. Raise ``InvalidRequestError`` if
+    the changes after the position cannot be read.
     """
     table = history.beginning.table
     number = history.number(position)

@@ -75,7 +75,7 @@ class IcebergSystemTable:
     ) -> Rows:
         """Return the rows of the system table.
 
-        If it shows a single snapshot, this is the newest one of the branch or the chosen one.
+        A system table of a single snapshot shows the newest one of the branch, or the chosen one.
         ``newest`` has no effect, because no table property chooses a snapshot. Raise
         ``InvalidRequestError`` for an unknown column, or for a chosen snapshot if the system table
         describes the whole table. Raise ``NotFoundError`` if the chosen snapshot does not exist.

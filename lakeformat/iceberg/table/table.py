@@ -80,7 +80,10 @@ class IcebergTable(
     TableOrphans,
     TableReferences,
 ):
-    """One branch of an Iceberg table; calls use the newest metadata file, or the chosen one."""
+    """One branch of an Iceberg table.
+
+    Each call reads the newest metadata file, or the one with which the table was opened.
+    """
 
     format = "iceberg"
     numbers_snapshots = False
@@ -109,7 +112,7 @@ class IcebergTable(
 
     @property
     def why_changes_delete(self) -> str:
-        """The reason why changes of the table may delete rows."""
+        """The reason why changes of the table may delete rows, as a clause for messages."""
         return "is an Iceberg table, whose commits may delete rows"
 
     def contradictions(self, wanted: WantedTable) -> list[str]:

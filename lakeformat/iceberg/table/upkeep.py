@@ -245,8 +245,8 @@ class TableUpkeep(TableHistory):
         )
 
     def other_compactor(self) -> None:
-        """Return None: two compactions may run at the same time, because the later one plans
-        again.
+        """Return None, because another compaction at the same time does no harm: the later one
+        plans again.
         """
 
     def explain_empty_choice(

@@ -59,7 +59,7 @@ class _SnapshotRange:
         return snapshots_between(self.loaded.metadata, self.after, self.upto)
 
     def state(self, snapshot_id: int | None) -> TableState:
-        """Return a snapshot's state with the table's current columns; None has no rows."""
+        """Return a snapshot's state with the current columns; for None a state without rows."""
         places, metadata = self.loaded.places, self.loaded.metadata
         if snapshot_id is None:
             return TableState(places, metadata, None, metadata.schema)

@@ -63,7 +63,10 @@ class AllFiles:
 
 @dataclass(frozen=True, slots=True)
 class FilesOfPartitions:
-    """Chooses the files in the partitions of some new files."""
+    """Chooses the files that are in the same partitions as new files.
+
+    Files with another partition spec than the new files are never chosen.
+    """
 
     added: pa.Table
     """The manifest entries of the new files, which must have one partition spec."""

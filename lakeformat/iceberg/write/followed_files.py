@@ -34,11 +34,11 @@ class FollowedFiles:
     """True to follow a compaction also if it merged these files with other files."""
 
     def through(self, later: Sequence[Snapshot]) -> Snapshot | None:
-        """Update ``paths`` for the snapshots ``later``, given newest first.
+        """Update ``paths`` for the snapshots ``later``, which are given newest first.
 
-        Stop at the first snapshot that removed one of the files, and return it; return None if
-        there is none. A compaction is such a snapshot only if it left out deleted rows, or if it
-        mixed the rows with other rows and ``may_mix`` is False.
+        Return the oldest of them after which the rows cannot be followed; None if there is none.
+        It removed one of the files, and it is no compaction, or a compaction that left out deleted
+        rows. Unless ``may_mix``, it can also be a compaction that mixed the rows with other rows.
         """
         for snapshot in reversed(later):
             if snapshot.operation == _APPEND:

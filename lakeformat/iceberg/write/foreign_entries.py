@@ -105,7 +105,7 @@ def refuse_published(
 ) -> None:
     """Raise ``InvalidRequestError`` if a file of the entries is live in one of the manifests.
 
-    ``manifests`` are tables of one row of a manifest list.
+    Each of ``manifests`` is one row of a manifest list.
     """
     if (found := find_published(loaded, entries, manifests)) is not None:
         raise InvalidRequestError(
@@ -120,7 +120,7 @@ def find_published(
     """Return the URI of a file of the entries that is live in one of the manifests; None if there
     is none.
 
-    ``manifests`` are tables of one row of a manifest list.
+    Each of ``manifests`` is one row of a manifest list.
     """
     wanted = {one_spelling(path): path for path in files_of(entries)}
     data = [each for each in manifests if each["content"][0].as_py() == _DATA_MANIFESTS]

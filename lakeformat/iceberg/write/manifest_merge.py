@@ -55,8 +55,8 @@ def merge_manifests(
 ) -> pa.Table:
     """Return the manifests of a snapshot, after a merge of small ones.
 
-    Only manifests of one partition spec and one kind of files are merged. If the table property
-    ``commit.manifest-merge.enabled`` is false, none are merged.
+    Manifests are merged only with manifests of the same partition spec and kind of files. If the
+    table property ``commit.manifest-merge.enabled`` is false, none are merged.
     """
     settings = MergeSettings.of(loaded.metadata.properties)
     if not settings.is_enabled:
@@ -72,9 +72,10 @@ def merge_manifests(
 
 
 def pack(sizes: Sequence[int], target: int) -> list[range]:
-    """Return ranges of consecutive indices whose ``sizes`` are at most ``target`` bytes together.
+    """Return ranges of consecutive indices whose ``sizes`` add up to at most ``target`` bytes.
 
-    The ranges are filled from the last index to the first. A larger size is a range alone.
+    The ranges are filled from the last index to the first, and returned in ascending order. A size
+    above ``target`` has a range of its own.
     """
     packs: list[range] = []
     end, total = len(sizes), 0

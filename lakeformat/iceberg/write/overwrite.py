@@ -115,9 +115,11 @@ def replacement(
 ) -> ChangedFiles:
     """Return the change of an overwrite.
 
-    Raise ``InvalidRequestError`` if a new row is outside of the overwritten partitions, or may not
-    meet the condition. With ``is_recorded`` a snapshot is published even without changed files, if
-    a repeated call could remove rows that were added since.
+    With ``is_recorded`` a snapshot is published even if no file changes. So a repeated call finds
+    it, and does not remove rows that were added since. This is not needed to replace the partitions
+    of the new rows: without new rows such an overwrite removes nothing. Raise
+    ``InvalidRequestError`` if a new row is outside of the overwritten partitions, or if the new
+    files do not prove that all of their rows meet the condition.
     """
     if isinstance(overwritten, str) and overwritten in _OF_NEW_ROWS:
         spec = metadata.spec_of(metadata.default_spec_id)
@@ -146,7 +148,8 @@ def _replacement_where(
 ) -> ChangedFiles:
     """Return the change of an overwrite by a condition.
 
-    Raise ``InvalidRequestError`` if a new row may not meet the condition.
+    Raise ``InvalidRequestError`` unless the partitions and bounds of the new files prove that every
+    new row meets the condition.
     """
     choice = files_where(metadata, condition)
     if len(entries):

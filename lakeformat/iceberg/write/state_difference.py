@@ -38,7 +38,7 @@ class StateDifference:
 def state_difference(planned: Snapshot, base: Base) -> StateDifference:
     """Return the files that only ``planned``, or only the newest snapshot, has.
 
-    ``base`` is that of an attempt, which builds on the newest snapshot.
+    ``base`` is the base of an attempt to commit, which builds on the newest snapshot.
     """
     if base.parent is not None and base.parent.snapshot_id == planned.snapshot_id:
         return StateDifference(frozenset())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metadata of the change store of an existing Iceberg table."""
+"""Makes the metadata of a change store for an existing Iceberg table."""
 
 from __future__ import annotations
 

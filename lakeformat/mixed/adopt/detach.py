@@ -133,7 +133,7 @@ def plan_detachment(pair: StorePair, name: str, *, may_merge: bool = False) -> D
 
 
 def mark_change_store(planned: Detachment, name: str) -> None:
-    """Record in the change store that no changes may follow; the table ``name`` is being detached.
+    """Mark the change store of the table ``name``, so that writers refuse new changes.
 
     Raise ``CommitConflictError`` if the rows or columns of the change store have changed since the
     check.
@@ -150,11 +150,11 @@ def mark_change_store(planned: Detachment, name: str) -> None:
 
 
 def release_base(base: TableHandle, checked: LoadedMetadata, name: str) -> None:
-    """Make the base store an ordinary Iceberg table, with its earlier properties and optional
-    columns.
+    """Make the base store an ordinary Iceberg table, and delete its records of merged changes.
 
-    ``name`` is the table in messages. Raise ``CommitConflictError`` if the rows or columns of the
-    base store have changed since ``checked`` was loaded.
+    The properties of a pair are removed, and key columns that were optional before the adoption are
+    optional again. ``name`` is the table in messages. Raise ``CommitConflictError`` if the rows or
+    columns of the base store have changed since ``checked`` was loaded.
     """
 
     def change(found: LoadedMetadata) -> TableMetadata:

@@ -81,9 +81,9 @@ class BegunBatch:
     def require_no_other_overwrite(self, base: LoadedMetadata, head: int | None) -> bool:
         """Raise ``CommitConflictError`` if another batch has overwritten the base store meanwhile.
 
-        Return True if none has since this batch began. Return False if that is unknown, because
-        base snapshots have expired or were rolled back. ``head`` is the id of the newest base
-        snapshot.
+        Return True if no other batch has overwritten it since this batch began. Return False if
+        that is unknown, because base snapshots have expired or were rolled back. ``head`` is the id
+        of the newest base snapshot.
         """
         began, oldest = self.state.base.snapshot, None
         for each in base.metadata.ancestry(head):

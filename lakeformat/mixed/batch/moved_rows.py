@@ -2,7 +2,7 @@
 """Rows that an update moves to another partition, and changes of other commits to the same keys.
 
 A stream deletes the old row of a key only within the partition of its new row. So if a stream
-changes a row that a batch moves, the key would be there twice: in both partitions.
+changes a row that a batch moves, the table would have the key twice, once in each partition.
 """
 
 from __future__ import annotations

@@ -146,8 +146,8 @@ def overwritten_by(snapshot: Snapshot) -> set[int]:
 def published_transactions(base: TableMetadata, change: TableMetadata) -> set[int]:
     """Return the transactions of the batches that have published their rows.
 
-    These are the overwrites, and the commits to the change store that have new files and record the
-    end of a batch.
+    A batch publishes its rows with an overwrite, or with a commit to the change store that has new
+    files and records the end of the batch.
     """
     with_files = (
         each

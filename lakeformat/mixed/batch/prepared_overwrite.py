@@ -92,7 +92,7 @@ def commit_overwrite(
 
 
 def base_nodes(pair: StorePair) -> WriterNodes:
-    """Return the function that finds the node of a key in new files of the base store."""
+    """Return the function that finds the node of each key for new files of the base store."""
     loaded = pair.load()
     buckets = int_property(loaded.base.metadata.properties, BASE_BUCKETS, DEFAULT_BUCKETS)
     return WriterNodes(loaded.key, buckets, BASE_BUCKETS)

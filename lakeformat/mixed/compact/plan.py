@@ -90,8 +90,8 @@ class MergeUnit:
 
     @property
     def transaction(self) -> int:
-        """The transaction of the new base files: the newest transaction of the rewritten files, or
-        0.
+        """The transaction of the new base files: the newest transaction of the rewritten files; 0
+        if no file is rewritten.
         """
         return max((each.transaction for each in self.rewritten), default=0)
 
@@ -267,8 +267,8 @@ def _merged_alone(
     """Return, by partition, the highest sequence number of the deletes that delete no row.
 
     Partitions with other changes are left out. A minor compaction records such lone deletes as
-    merged only if it has other work, or if there are many. Without this record they would use up
-    the number of files that one optimizing merges, and would never be removed.
+    merged only if it has other work, or if there are many. Without this record they would count
+    toward the files that one optimizing may merge, and would never be removed.
     """
     is_due = plan.type is not None or strategy == "full"
     if not is_due and len(nodes.lone_deletes) < settings.minor_file_count:

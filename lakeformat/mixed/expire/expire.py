@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixedExpiryRequest:
-    """The arguments of an expiry; where one is None, a table property decides."""
+    """The arguments of an expiry; for an argument that is None, a table property decides."""
 
     older_than: PastTime | None = None
     retain_min: int | None = None
@@ -137,9 +137,10 @@ def plan_expiry(
 
 
 def without_changes(state: MixedState, expired: Collection[int]) -> MixedState:
-    """Return the state after an expiry of the snapshots ``expired`` of the change store.
+    """Return ``state`` as it is when the snapshots ``expired`` of the change store have expired.
 
-    The base store is expired after the change store, and then needs fewer snapshots.
+    A plan needs this state, because the base store is expired after the change store, and then
+    needs fewer snapshots.
     """
     metadata = state.change.metadata
     kept = tuple(each for each in metadata.snapshots if each.snapshot_id not in expired)

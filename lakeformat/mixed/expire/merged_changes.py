@@ -58,8 +58,8 @@ def find_merged_changes(
     """Return the files that were committed more than ``age_millis`` ago and merged at least an hour
     ago.
 
-    If an open batch overwrites rows, the changes since its start must be merged again, so they are
-    kept. Files of partitions that share a path are kept, too.
+    Changes since the start of an open batch are kept, because they must be merged again if the
+    batch overwrites their partitions. Files of partitions that share a path are kept, too.
     """
     merged = [state.merged, _settled(pair, state, now_millis - _SETTLED_MILLIS)]
     files = [*change_files(state.change, plan_files(state.change))]

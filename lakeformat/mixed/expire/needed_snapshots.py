@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the snapshots of a store that an expiry must keep, although they are old.
 
-A store of a Mixed table is more than its newest snapshot: the record of merged changes is often in
-an older one, and so is the beginning of a batch. A reader follows the parents of snapshots to find
-both, so all snapshots from there on are kept, too.
+Readers also need older snapshots of a store: the one with the newest record of merged changes, and
+the one with which an open batch began. They find both by following the parents of the newest
+snapshot, so all snapshots in between are kept, too.
 """
 
 from __future__ import annotations

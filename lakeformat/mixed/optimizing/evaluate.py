@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides, by Amoro's rules, if a partition is to be optimized, and how.
 
-A *fragment* is a small file, and in a table with a key each insert. An *undersized segment* is
-larger, but still below the target size. A *minor* optimizing is due because of fragments and
-changes. A *major* one is due because undersized segments fill a file, or because files have many
-deleted rows. Both merge fragments, changes, and undersized segments of one node. A *full* one
-rewrites the whole partition, or only its changes, small files and files with deletes if
+A *fragment* is a small file; in a table with a key, each file of inserts is one, too. An
+*undersized segment* is larger, but still below the target size. A *minor* optimizing is due because
+of fragments and changes. A *major* one is due because undersized segments fill a file, or because
+files have many deleted rows. Both merge fragments, changes, and undersized segments of one node. A
+*full* one rewrites the whole partition, or only its changes, small files and files with deletes if
 ``self-optimizing.full.rewrite-all-files`` is false.
 """
 
@@ -379,7 +379,7 @@ def _positions(file: PartitionFile) -> list[PartitionFileDelete]:
 
 
 def strongest(decisions: Iterable[PartitionDecision]) -> OptimizingType | None:
-    """Return the strongest kind among the decisions that are necessary; None without any."""
+    """Return the strongest kind of optimizing that is necessary; None if none is necessary."""
     order = [*OptimizingType]
     found = [each.type for each in decisions if each.necessary]
     return max(found, key=order.index, default=None)

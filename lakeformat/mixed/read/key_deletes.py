@@ -35,8 +35,8 @@ class KeyDeletes:
     ) -> None:
         """Build the index from the key columns of all deletes.
 
-        ``transactions`` and ``offsets`` are the LSN of each delete. ``versions`` are their
-        versions; None in a table without a version field.
+        ``transactions`` and ``offsets`` are the LSN of each delete. ``versions`` has the version of
+        each delete; None in a table without a version field.
         """
         ranks = np.arange(len(offsets))
         if versions is not None or not _is_ascending(transactions, offsets):

@@ -39,7 +39,7 @@ _NULL = "=null"
 
 @dataclass(frozen=True, slots=True)
 class NodeSplit:
-    """The files of one node of a partition; it can be read alone, on any machine."""
+    """The files of one node of a partition; each split can be read alone, on any machine."""
 
     snapshot_ids: tuple[int | None, int | None]
     """The snapshots of the base store and of the change store that are read."""
@@ -55,8 +55,8 @@ class NodeSplit:
 
     @property
     def size_bytes(self) -> int:
-        """The size of all files that are read, each counted once, so that large splits can start
-        first.
+        """The size in bytes of all files that are read, each counted once; large splits are
+        started first.
         """
         read = (*self.files, *self.deletes, *self.base_versions)
         return sum({each.path: each.split.file.size_bytes for each in read}.values())

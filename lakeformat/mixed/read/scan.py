@@ -71,9 +71,7 @@ class MixedScan(Results):
 
     @property
     def split_sizes(self) -> tuple[int, int]:
-        """The bytes that one task should read, and the least number of bytes that each file counts
-        as.
-        """
+        """The bytes that one task should read, and the bytes as which a smaller file counts."""
         return self._base.split_sizes
 
     def splits(self) -> list[NodeSplit]:

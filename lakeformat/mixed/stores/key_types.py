@@ -22,7 +22,7 @@ def has_changed_key_type(stores: Sequence[TableMetadata], key: Sequence[Field]) 
 def require_one_key_type(
     stores: Sequence[TableMetadata], key: Sequence[Field], operation: str
 ) -> None:
-    """Raise ``UnsupportedError`` if a key column has several types."""
+    """Raise ``UnsupportedError``, which names ``operation``, if a key column had several types."""
     if changed := _changed(stores, key):
         name, types = changed[0]
         raise UnsupportedError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Amoro's Mixed-Hive tables, whose merged rows are the files of a Hive table; they are refused.
+"""Refuses Amoro's Mixed-Hive tables, which have their merged rows in the files of a Hive table.
 
 Amoro adds files to the Hive table only in a full optimizing, and then changes the locations in the
 Hive metastore. A commit to the base store alone would not change these locations, so readers of

@@ -139,8 +139,10 @@ class _NodeChangesReader:
         return pa.Table.from_batches(batches, schema).combine_chunks()
 
     def _outdated(self, rows: pa.RecordBatch, of: StoreFile) -> Mask:
-        """Return a mask of the rows whose keys an earlier commit with a newer transaction has
-        changed.
+        """Return a mask of the rows of the file ``of`` whose changes have no effect.
+
+        An earlier commit with a newer transaction has changed their keys. In a table with a version
+        field, a row with a larger version than that change has an effect.
         """
         newer = [
             each

@@ -225,8 +225,8 @@ class MixedHistory:
     def at_time(self, as_of: Moment) -> MixedSnapshot:
         """Return the newest snapshot that the table had at a time.
 
-        Raise ``NotFoundError`` if the table had no snapshot then, or if the snapshot that one of
-        its stores had then has expired.
+        Raise ``NotFoundError`` if the table had no snapshot at this time, or if the newest snapshot
+        of one store at this time has expired.
         """
         millis = to_millis(as_of)
         found = [each for each in self.snapshots if each.time_millis <= millis]
@@ -278,11 +278,11 @@ class MixedHistory:
         return same is not None and not same.has_identity(position.identity)
 
     def _state(self, numbers: tuple[int, ...]) -> MixedSnapshot | None:
-        """Return the state with the numbers of both stores; None if one of its snapshots has
-        expired.
+        """Return the state with these sequence numbers of the change store and the base store.
 
-        A state that readers saw is not in ``snapshots`` if the next commit has an earlier time than
-        one of its snapshots.
+        Return None if one of its snapshots is not in the history. Readers may have seen a state
+        that is not in ``snapshots``, because the next commit had an earlier time. It is then put
+        together from the snapshots of both stores.
         """
         listed = [each for each in self.snapshots if each.position.numbers == numbers]
         if listed:

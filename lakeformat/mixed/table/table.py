@@ -91,7 +91,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
     @property
     def why_changes_delete(self) -> str:
-        """The reason why changes of the table may delete rows."""
+        """The reason why changes of the table may delete rows, as a clause for messages."""
         return "has a primary key"
 
     def contradictions(self, wanted: WantedTable) -> list[str]:

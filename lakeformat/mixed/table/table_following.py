@@ -54,9 +54,10 @@ class TableFollowing(TableUpkeep):
         a reader that applies them by key has the rows of the table.
 
         ``mode`` is ``"auto"`` or ``"changelog"``, which are the same. ``keys`` must be None or the
-        key of the table. Rows are read with the current columns. ``NotFoundError`` means that
-        changes have expired, ``UnsupportedError`` that a batch has overwritten rows of the base
-        store. In both cases read all rows, then the changes after their position.
+        key of the table. Rows are read with the current columns. Raise ``NotFoundError`` if commits
+        have expired or were rolled back. Raise ``UnsupportedError`` for an overwrite of the base
+        store and for the adoption of the table, whose changes no store has. In both cases read all
+        rows, then the changes after their position.
         """
         from lakeformat.mixed.table.change_stream import changes_between
 

@@ -44,7 +44,7 @@ class ChangeWriter(NodeWriter):
         replaces: bool,
         transaction: int = OWN_SEQUENCE,
     ) -> None:
-        """Start a writer; with ``replaces`` an inserted row first deletes its key."""
+        """Start a writer; with ``replaces`` an inserted row first deletes the rows with its key."""
         buckets = int_property(pair.base.metadata.properties, CHANGE_BUCKETS, DEFAULT_BUCKETS)
         super().__init__(
             _with_level(pair.change),

@@ -114,8 +114,8 @@ class ChangesOf:
     def held_back(self, count: int, first_offset: int) -> Changes | None:
         """Return the changes of a last ``-U`` row that still waits for its ``+U`` row.
 
-        None if no row waits. ``count`` is the number of all rows, and ``first_offset`` the next
-        offset.
+        None if no row waits. ``count`` is the number of rows given so far, and ``first_offset`` the
+        next offset.
         """
         if self._held is None:
             return None

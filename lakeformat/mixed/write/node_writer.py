@@ -58,7 +58,7 @@ class _Nodes:
         return cls(key, np.argsort(nodes, kind="stable"), np.bincount(nodes))
 
     def together(self, rows: pa.Table) -> pa.Table:
-        """Return the rows by node.
+        """Return the rows in the order of their nodes.
 
         Columns with only nulls are not copied. A column of the previous call is not copied again:
         the deletes of an upsert share keys and offsets with its inserts.

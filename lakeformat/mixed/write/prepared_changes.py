@@ -130,7 +130,7 @@ def abort_changes(pair: StorePair, messages: Sequence[MixedCommitMessage]) -> li
 
 
 def change_nodes(pair: StorePair) -> WriterNodes:
-    """Return the function that finds the node of a key in new changes.
+    """Return the function that finds the node of each key for new files of the change store.
 
     Raise ``UnsupportedError`` if the table cannot be written.
     """

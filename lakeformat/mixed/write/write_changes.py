@@ -83,7 +83,7 @@ def write_changes(
     commit: CommitId | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> WriteReport:
-    """Store rows by their key, and delete the rows whose kind is ``-U`` or ``-D``, in one commit.
+    """Store rows by their key in one commit; a row of kind ``-U`` or ``-D`` deletes its key.
 
     With ``replaces=None`` the table property ``write.upsert.enabled`` decides if a new row replaces
     the row of its key. A repeated call with the same ``commit`` publishes nothing again. After an
@@ -142,7 +142,7 @@ def publish_changes(
 def earlier_write(
     pair: StorePair, loaded: LoadedPair, commit: CommitId | None
 ) -> tuple[LoadedMetadata, PublishedChange] | None:
-    """Return the store with an earlier write of this identity, and that write; None if none.
+    """Return the store with an earlier write of this identity, and that write; else None.
 
     The base store is searched, too: it has the overwrites, and the writes before the table was
     adopted.
@@ -169,9 +169,10 @@ def fill_given(writer: ChangeWriter, data: Any, kinds: Any) -> None:
 def require_changeable(pair: LoadedPair) -> None:
     """Check that new changes can be committed and merged.
 
-    Raise ``UnsupportedError`` if they would have no order, or no partition in common with merged
-    rows, or would be missing in a LogStore. Raise ``CorruptTableError`` if the base store counts
-    them as merged already, and ``CommitConflictError`` if the table is being detached.
+    Raise ``UnsupportedError`` if the change store has version 1 of the Iceberg format, if a key
+    column had several types, if the stores have different partitions, or if the table has a
+    LogStore. Raise ``CorruptTableError`` if the base store counts new changes as merged already,
+    and ``CommitConflictError`` if the table is being detached.
     """
     require_not_detaching(pair.change)
     require_no_log_store(pair)

@@ -50,7 +50,7 @@ class DistinctCount:
 
     @property
     def count(self) -> int:
-        """Return the number of distinct values: exact for few values, otherwise estimated."""
+        """The number of distinct values: exact for few values, otherwise estimated."""
         if self._registers is not None:
             return _estimate(self._registers)
         return 0 if self._values is None else len(self._values)

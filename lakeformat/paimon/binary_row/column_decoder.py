@@ -264,7 +264,7 @@ class FramedRows:
             ) from None
 
     def _references(self, position: int) -> tuple[Positions, Positions]:
-        """Return the two halves of each row's slot.
+        """Return the upper and the lower half of the field's slot in each row.
 
         The upper half is the byte offset of the item in the row. The lower half is the item's size
         in bytes, or the nanoseconds of a wide timestamp.
