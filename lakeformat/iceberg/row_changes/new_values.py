@@ -21,7 +21,7 @@ __all__ = ["Update", "bind_update"]
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Returns rows with new values; the rows may also have columns of row lineage."""
+    """Returns rows with new values; columns of row lineage may follow the table columns."""
 
     columns: int
     """The number of table columns; columns of row lineage follow them."""

@@ -44,7 +44,7 @@ _DELETES = 1
 
 
 def is_serializable(properties: Mapping[str, str], operation: str) -> bool:
-    """Return True if rows that another commit adds are a conflict when they meet the condition.
+    """Return True if an operation conflicts with commits that add rows which meet its condition.
 
     The property ``write.<operation>.isolation-level`` decides: ``serializable``, the default, or
     ``snapshot``. Raise ``InvalidRequestError`` for another value.

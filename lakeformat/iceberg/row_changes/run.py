@@ -334,7 +334,7 @@ class _RowDeltaAttempt:
 class _FirstRows:
     """Makes the first snapshot of a branch: it adds rows, or only records a commit.
 
-    Raises ``CommitConflictError`` if the branch has got a snapshot since the planning.
+    Raises ``CommitConflictError`` if another commit has made the first snapshot meanwhile.
     """
 
     table: str

@@ -35,8 +35,8 @@ class OrphanRemoval(Table):
         external_paths: bool = False,
         executor: str | Executor | None = None,
     ) -> OrphanReport:
-        """Remove orphan files, to which neither the current metadata, nor a file in its log, nor a
-        staged result refers.
+        """Remove orphan files: those to which neither the current metadata, nor an earlier metadata
+        file in its log, nor a staged result refers.
 
         In a Mixed table the metadata of both stores counts. Dry run by default. A file is removed
         only if it is in the table's directory and was last changed before ``older_than``. That is a

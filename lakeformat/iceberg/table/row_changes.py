@@ -40,11 +40,11 @@ class TableRowChanges(TableHistory):
 
         If other commits change these files in the meantime, the rows are searched again; ten such
         conflicts in a row raise ``CommitConflictError``. Rows that other commits add in the
-        meantime are deleted, too, unless the property ``write.delete.isolation-level`` is
-        ``snapshot`` and ``where`` names a column that is not an identity partition. ``dry_run``
-        only counts the rows. With a ``commit`` a change that meets no row is published, too, so
-        that a repetition finds it. Raise ``InvalidRequestError`` for a condition that does not fit
-        the table.
+        meantime are deleted, too. They remain only if the property
+        ``write.delete.isolation-level`` is ``snapshot``, and ``where`` names a column that is not
+        an identity partition. ``dry_run`` only counts the rows. With a ``commit`` a snapshot is
+        published even if no row meets the condition, so that a repeated call finds it. Raise
+        ``InvalidRequestError`` for a condition that does not fit the table.
         """
         from lakeformat.iceberg.row_changes.change import delete_rows
 

@@ -178,7 +178,7 @@ class TableUpkeep(TableHistory):
         ``write.target-file-size-bytes``), ``min_file_bytes`` and ``max_file_bytes`` (75% and 180%
         of the target), ``max_group_bytes`` (100 GiB), ``min_input_files`` (5; 2 for ``"full"``),
         ``delete_file_threshold`` (no limit; 1 for ``"full"``), ``delete_ratio_threshold`` (0.3) and
-        ``rewrite_all`` (False). For sorted files also ``compression_factor`` (1),
+        ``rewrite_all`` (False). Sorted files have the further options ``compression_factor`` (1),
         ``var_length_contribution`` (8) and ``max_output_size``.
 
         By default all groups are published in one commit. ``partial_progress`` publishes groups

@@ -184,10 +184,10 @@ class TableWrites(TableHistory):
 
         In ``with table.stream_batch(CommitId("my-stream", 7)) as commit``, ``commit`` is None if
         the batch is already published. Otherwise use ``commit`` for the commit of the batch. When
-        the block ends without an exception, the batch is recorded as published. While the block
-        runs, a consumer with the name of the stream keeps the snapshots. Identifiers of batches
-        must ascend: raise ``InvalidRequestError`` for a batch that is older than the newest one and
-        not published.
+        the block ends without an exception, the batch is recorded as published. From the start of
+        the block until then, a consumer with the name of the stream keeps the snapshots from
+        expiring. Identifiers of batches must ascend: raise ``InvalidRequestError`` for a batch that
+        is older than the newest one and not published.
         """
         from lakeformat.iceberg.table.batches import stream_table
         from lakeformat.tables.batch_log import stream_batch

@@ -21,7 +21,7 @@ _COUNTS = tuple(
 def with_counts(loaded: LoadedMetadata, manifests: pa.Table) -> pa.Table:
     """Return the rows of a manifest list with all counts and lengths.
 
-    Missing ones are read from the manifests.
+    Missing counts and lengths are read from the manifests.
     """
     unknown = [name for name in _COUNTS if manifests.column(name).null_count]
     is_known = manifests.column("manifest_length").null_count == 0

@@ -130,9 +130,9 @@ class IcebergCommitMessage:
 
 
 def with_keys(message: IcebergCommitMessage, keys: pa.Table) -> IcebergCommitMessage:
-    """Return ``message`` for an upsert, which also deletes the stored rows with ``keys``.
+    """Return ``message`` as a message of an upsert, which also deletes stored rows by ``keys``.
 
-    The rows in its files replace the stored rows with the same key.
+    Rows in the files of the message replace the stored rows with the same key.
     """
     return replace(message, deleted_keys=keys, version=_VERSION_WITH_KEYS)
 

@@ -148,7 +148,7 @@ def _newer(
 
 
 def _with_number(entries: pa.Table, number: int) -> pa.Table:
-    """Return new entries with their own sequence number, so that they do not inherit one."""
+    """Return new entries with the sequence number ``number``, so that they do not inherit one."""
     place = entries.schema.get_field_index("sequence_number")
     numbers = pa.repeat(pa.scalar(number, pa.int64()), len(entries))
     return entries.set_column(place, entries.schema.field(place), numbers)

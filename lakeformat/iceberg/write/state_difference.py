@@ -25,7 +25,7 @@ _DATA = 0
 
 @dataclass(frozen=True, slots=True)
 class StateDifference:
-    """The files that only one of two snapshots has, both data files and delete files."""
+    """The data files and delete files that only one of two snapshots has."""
 
     removed: frozenset[str]
     """The ids of the files that only the planned snapshot has."""

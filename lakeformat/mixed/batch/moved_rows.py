@@ -30,7 +30,7 @@ __all__ = ["MovedRows"]
 
 @dataclass(slots=True)
 class MovedRows:
-    """The keys of the rows that leave their partition, for each split from which rows leave."""
+    """The keys of the rows that an update moves out of their partition, by split."""
 
     batch: BegunBatch
     _keys: list[tuple[NodeSplit, list[pa.Array]]] = field(default_factory=list, init=False)

@@ -225,7 +225,7 @@ class _Rules:
         """Return True if the files are too small on average, and undersized segments fill a file.
 
         The average is the root mean square of the bytes by which files are below
-        ``min_target_size``. Files are too small if it reaches ``size_tolerance``.
+        ``min_target_size``. Files are too small if this average reaches ``size_tolerance``.
         """
         least = self.settings.min_target_size
         squares = sum(max(least - each, 0) ** 2 for each in counts.sizes)

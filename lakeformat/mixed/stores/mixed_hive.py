@@ -3,7 +3,7 @@
 
 Amoro adds files to the Hive table only in a full optimizing, and then changes the locations in the
 Hive metastore. A commit to the base store alone would not change these locations, so readers of
-Hive would see only a part of its rows.
+Hive would see only a part of the committed rows.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def _require_current_once(state: MixedState, history: MixedHistory) -> None:
     """Raise ``NotFoundError`` for a state whose base store has merged changes that its change store
     lacks.
 
-    No reader could see such a state. It would show a part of a commit, if only some partitions of
+    No reader could see such a state: it shows only a part of a commit if only some partitions of
     the commit are merged.
     """
     change = state.change.snapshot

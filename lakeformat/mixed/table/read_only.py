@@ -91,11 +91,11 @@ class _BaseStore(IcebergTable):
         return super().stream(*args, **options)
 
     def expire_snapshots(self, *args: Any, **options: Any) -> NoReturn:
-        """Raise ``UnsupportedError``, also for a dry run."""
+        """Raise ``UnsupportedError``, even for a dry run: expire the Mixed table itself."""
         raise refuse_operation(self, "expire_snapshots")
 
     def maintain(self, *args: Any, **options: Any) -> NoReturn:
-        """Raise ``UnsupportedError``, also for a dry run."""
+        """Raise ``UnsupportedError``, even for a dry run: maintain the Mixed table itself."""
         raise refuse_operation(self, "maintain")
 
 

@@ -237,9 +237,9 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         table property ``write.upsert.enabled`` is false, a new row replaces none: a second row
         of a key is then a duplicate.
 
-        With ``overwrite`` the rows replace the rows of whole partitions in the base store, by a
-        batch of ``begin`` that takes no ``kinds``. Changes that are committed meanwhile remain.
-        With ``conflict="transaction-order"`` the rows are also written by a batch, which begins
+        With ``overwrite`` a batch, as ``begin`` makes it, replaces the rows of whole partitions in
+        the base store. It takes no ``kinds``, and changes that are committed meanwhile remain. With
+        ``conflict="transaction-order"`` a batch writes the rows to the change store; it begins
         before ``data`` is read. With either argument raise ``LockUnavailableError`` while another
         batch runs.
 

@@ -47,7 +47,7 @@ class PreparedNodeWriter(PreparedWriter):
 
     @abstractmethod
     def _fill(self, data: Any, kinds: Any) -> None:
-        """Give all rows to the writer of the files."""
+        """Give all rows of ``data`` to the writer of the files."""
 
     def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
         """Add rows: a pyarrow, pandas or polars object, or an iterable of such objects.
