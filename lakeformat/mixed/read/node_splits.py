@@ -2,8 +2,8 @@
 """Plans a scan of a Mixed table: a split for each node of a partition.
 
 A split has the data files of one node, and the deletes of the change store that may apply to them:
-those of the node, of its ancestors and of the nodes inside it. So a read
-holds the deletes of only one node in memory.
+those of the node, of its ancestors and of the nodes inside it. So a read holds the
+deletes of only one node in memory.
 """
 
 from __future__ import annotations
