@@ -113,7 +113,7 @@ def statistics_name(unique: str, counter: int) -> str:
 
 
 def expiry_intent_name(end: int, unique: str) -> str:
-    """Return the name of the file that lists the snapshots below ``end``, which an expiry
+    """Return the name of an intent: the file that lists the snapshots below ``end`` that an expiry
     deletes.
     """
     return f"{EXPIRY_INTENT}{end}-{unique}"
@@ -311,10 +311,9 @@ class TableLayout:
         return "/".join(part for part in parts if part)
 
     def first_below_root(self, names: Sequence[str]) -> Sequence[str]:
-        """Return the first segments of a path below an external path; the last one is the first
-        partition directory.
+        """Return the first of ``names``, the segments of a path below an external path.
 
-        ``names`` are all segments of the path. Without partitions, the result ends with the
+        The result ends with the first partition directory; in a table without partitions, with the
         directory of the bucket.
         """
         return names[: len(self.data_path.split("/")) * bool(self.data_path) + 1]

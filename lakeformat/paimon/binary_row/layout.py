@@ -94,9 +94,9 @@ def number_code(data_type: DataType) -> str | None:
 
 
 def reserved_size(data_type: DataType) -> int:
-    """Return the size in bytes of the item of a wide decimal or timestamp; a null has one, too.
+    """Return the size in bytes of the item of a wide decimal or timestamp; 0 for any other type.
 
-    Return 0 for any other type.
+    In a row, a null of such a type also has this item.
     """
     if not isinstance(data_type, AtomicType):
         return 0

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 def delete(
     handle: TableHandle, name: str, *, dry_run: bool = False, on_progress: OnRemoval | None = None
 ) -> DeletionReport:
-    """Delete a branch, and the files that no snapshot or tag of another branch needs.
+    """Delete a branch, and the files that only it needs.
 
     The branch becomes unreadable before the first file is removed. Repeat the call after an
     interruption, or if files could not be removed. Raise NotFoundError if the branch does not

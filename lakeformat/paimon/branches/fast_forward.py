@@ -88,8 +88,8 @@ def plan_forward(handle: TableHandle, source: TableLayout) -> ForwardPlan:
     """Return the snapshots, schemas and tags that main lacks; ``source`` is the branch's layout.
 
     Raise InvalidRequestError in any of these cases: the branch has no snapshot, main has commits
-    that the branch lacks, a snapshot that main needs has expired on the branch, or a schema or tag
-    differs.
+    that the branch lacks, a snapshot that main needs has expired on the branch, or main has another
+    schema with the same id or another snapshot for the same tag.
     """
     storage, main = handle.storage, handle.layout
     theirs = snapshot_ids(storage, source)

@@ -27,8 +27,9 @@ def is_built_on(
     """Return True if snapshot ``later`` was built on ``snapshot``, False if not, None if unknown.
 
     The answer is True if ``later`` names a manifest or index manifest that ``snapshot`` wrote, or
-    if the manifests of ``later`` name all files that ``snapshot`` added. It is False if ``later``
-    has the next number and names none of these files, or if its snapshot file is older than that of
+    if the manifests of ``later`` name all data files that ``snapshot`` added. It is False if
+    ``later`` has the next number and its manifests name none of these data files. If this decides
+    nothing, the answer is False if the snapshot file of ``later`` is older than that of
     ``snapshot``.
     """
     answer = _decided_by_manifests(handle, later, snapshot, changes)

@@ -30,7 +30,7 @@ __all__ = ["BucketCounts", "require_current_counts"]
 
 @dataclass(frozen=True, slots=True)
 class BucketCounts:
-    """Compares the bucket counts of an append with the newest files of its partitions.
+    """Compares the bucket counts of an append with those of the newest files in its partitions.
 
     It reads the newest manifests first and each only once. If the partitions were written lately,
     few manifests are enough.

@@ -346,7 +346,7 @@ class _Commits:
         return found or nothing_to_commit(self._handle, self._ignored())
 
     def _ignored(self) -> list[str]:
-        """Return the given arguments, as words, that are lost because no snapshot is published."""
+        """Return a text for each given argument that is lost because no snapshot is published."""
         options = self._options
         watermark = [] if options.watermark is None else [f"the watermark {options.watermark}"]
         return watermark + (["the properties"] if options.properties else [])

@@ -124,7 +124,7 @@ class _Merging:
         return SnapshotDelta()
 
     def report(self) -> CompactManifestsReport:
-        """Return a report with the numbers before the merge, and that of the manifests to merge."""
+        """Return a report with the numbers before the merge, and the number of manifests to merge."""
         size = sum(manifest.file_size for manifest in self.before)
         runs = self.merge.runs if self.merge is not None else ()
         return CompactManifestsReport(

@@ -23,7 +23,7 @@ def delta_of(handle: TableHandle, snapshot: Snapshot) -> ManifestColumns:
 def newest_first(handle: TableHandle, head: Snapshot, down_to: int) -> Iterator[Snapshot | None]:
     """Yield ``head`` and the earlier snapshots with an id above ``down_to``, newest first.
 
-    A snapshot that has expired is yielded as None.
+    One item is yielded for each id: None for a snapshot that has expired.
     """
     for number in range(head.id, down_to, -1):
         if number == head.id:

@@ -29,8 +29,9 @@ class EarlierCommitReport(Report):
     Raises InvalidRequestError if the two attempts differ: if only some of the files belong to the
     earlier attempt or, except for compactions, if the numbers of rows differ. With
     ``commit.discard-duplicate-files``, both are allowed once the files are written. A repeated job
-    writes its rows to new files, which is no difference. A batch in transaction order may have
-    published fewer rows, because it left out keys that had changed.
+    writes its rows to new files, which is no difference. If the earlier attempt was a batch in
+    transaction order, and a repeated job has new files, the numbers of rows are not compared: the
+    batch left out keys that had changed.
     """
 
     handle: TableHandle

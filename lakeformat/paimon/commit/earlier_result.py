@@ -137,7 +137,7 @@ def _with_second_half(
 
 
 def joined(rows: CommitReport, compacted: CommitReport) -> CommitReport:
-    """Return one report from the report ``rows`` on a call's rows and that on its compaction."""
+    """Return one report on a call: ``rows`` reports its rows, ``compacted`` its compaction."""
     return replace(
         rows,
         compact_snapshot_id=compacted.snapshot_id,

@@ -32,8 +32,8 @@ class ReadSnapshotCheck:
     read.
 
     An overwrite deletes all rows of its partitions, so rows added after the read would be lost.
-    With ``commit.strict-mode.last-safe-snapshot``, commits of the same user are accepted. If the
-    caller has read the snapshot, only earlier attempts of the same commit are accepted.
+    If the caller has read ``snapshot``, only earlier attempts of the same commit are accepted. If
+    ``commit.strict-mode.last-safe-snapshot`` names it, all commits of the same user are accepted.
     """
 
     who: Committer

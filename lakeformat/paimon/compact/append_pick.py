@@ -78,8 +78,9 @@ def pick_unordered(
 
     First come the packs of files with deletion vectors, then packs of small files, the smallest
     files first. A last pack with fewer than ``compaction.min.file-num`` files is returned only if
-    ``full``. With ``full`` and ``compaction.force-rewrite-all-files``, the result is one pack of
-    all files. ``deletions=None`` stands for no deletion vector.
+    ``full``, and if it has two files or more. With ``full`` and
+    ``compaction.force-rewrite-all-files``, the result is one pack of all files. ``deletions=None``
+    stands for no deletion vector.
     """
     vectors = deletions or Deletions()
     if full and settings.rewrites_all and files:
@@ -114,9 +115,9 @@ def pick_queue(
     """Return packs of adjacent files of a bucket, so that rows keep their order.
 
     With ``full``, or if a file has many deleted rows, the result is at most one pack: all files
-    from the first one that is small or has a deletion vector. With ``full`` and
-    ``compaction.force-rewrite-all-files``, it is all files. ``deletions=None`` stands for no
-    deletion vector.
+    from the first one that is small or has a deletion vector. Otherwise, files with deletion
+    vectors are in no pack. With ``full`` and ``compaction.force-rewrite-all-files``, one pack has
+    all files. ``deletions=None`` stands for no deletion vector.
     """
     vectors = deletions or Deletions()
     queue = _oldest_first(files)
@@ -137,9 +138,9 @@ def pick_queue(
 def _packs(run: Iterable[DataFileMeta], settings: AppendSettings) -> Iterator[list[DataFileMeta]]:
     """Yield packs of adjacent files, oldest first, that ``_are_enough`` accepts.
 
-    A pack ends at about the target size, before a file that is not small, or with the last file. It
-    continues instead if it has too few files, and is left out if these are the last ones. The
-    oldest files of a pack are left out while it has twice the target size or more.
+    A pack ends at about the target size, before a file that is not small, or with the last file. A
+    pack with too few files continues; it is left out if it still has too few at the last file.
+    While a pack has twice the target size or more, its oldest file is removed from it.
     """
     pack: list[DataFileMeta] = []
     size = 0

@@ -104,9 +104,10 @@ class _BucketSteps:
         ]
 
     def _is_looked_up(self, file: DataFileMeta, *, is_last: bool) -> bool:
-        """Return True if a merge with rows of higher levels may change a row of a file of level 0.
+        """Return True if the table looks up old rows, and the merge may change a row of ``file``.
 
-        ``is_last`` is True if the output is the highest level, so that no higher level has rows.
+        ``file`` is a file of level 0. ``is_last`` is True if the output is the highest level, so
+        that no higher level has rows.
         """
         options = self._handle.options
         if not looks_up(options):

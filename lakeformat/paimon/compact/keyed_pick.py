@@ -146,10 +146,11 @@ def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> 
 
 
 def _from(levels: Levels, count: int, reason: str) -> Pick:
-    """Pick the first ``count`` runs, and more if they would otherwise become files of level 0.
+    """Pick the first ``count`` runs, and more if their rows would otherwise remain on level 0.
 
-    The output level is one below the level of the next run; after such an addition, the level of
-    the last run that was added; the highest level if all runs are picked.
+    The output level is one below the level of the next run. If that is level 0, all runs up to the
+    first one above level 0 are added, and the output level is the level of this run. If all runs
+    are picked, the output level is the highest one.
     """
     runs = levels.runs
     output = max(runs[count].level - 1, 0) if count < len(runs) else levels.max_level

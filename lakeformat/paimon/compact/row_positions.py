@@ -37,8 +37,9 @@ class PositionedRows(DeletedRows):
 
 
 def with_places(batch: pa.RecordBatch, file: int, rows: Positions | None) -> pa.RecordBatch:
-    """Return the batch with the columns ``PLACE_COLUMNS``; ``rows`` are positions in file ``file``.
+    """Return the batch with the columns ``PLACE_COLUMNS``.
 
+    ``file`` is the number of the file, and ``rows`` are the positions of the rows in it.
     ``rows=None`` is for rows that are never replaced.
     """
     positions = np.zeros(batch.num_rows, np.int64) if rows is None else rows

@@ -50,10 +50,11 @@ def steps_of(
     small_bytes: int,
     must_rewrite: Callable[[DataFileMeta], bool],
 ) -> list[Step]:
-    """Return the steps for sections in key order.
+    """Return the steps for sections, which are given in key order.
 
-    Adjacent files below ``small_bytes`` are rewritten together. ``must_rewrite``
-    returns True for a file that cannot be moved unchanged.
+    A section of several runs is merged. Adjacent files below ``small_bytes`` are rewritten
+    together, and together with such a section beside them. Any other file only changes its level,
+    unless ``must_rewrite`` returns True for it.
     """
     steps: list[Step] = []
     waiting: list[FileRuns] = []

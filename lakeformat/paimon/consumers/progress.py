@@ -47,7 +47,7 @@ class Progress:
 
 
 def read_progress(handle: TableHandle, *, without: Collection[str] = ()) -> Progress:
-    """Return the consumers for which snapshots and changelogs are kept.
+    """Return the consumer for which snapshots and changelogs are kept, and the stale consumers.
 
     Consumers with an id in ``without`` do not count. Raise CorruptTableError for a damaged consumer
     file.

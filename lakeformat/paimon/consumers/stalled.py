@@ -117,10 +117,10 @@ def find_stalled(
 ) -> tuple[StalledConsumer, ...]:
     """Return the consumers that have not moved for long, and that prevent an expiry.
 
-    A reader is stalled if it has not moved for ``unmoved_for`` milliseconds, at least a day.
-    ``unmoved_for=None`` means a week; but with the option ``consumer.expiration-time`` no reader is
-    stalled then, because the option deletes it. A consumer of a stream, or one with a damaged file,
-    is stalled after one day.
+    A reader is stalled if it has not moved for ``unmoved_for`` milliseconds; less than a day counts
+    as a day. ``unmoved_for=None`` means a week. In this case, no reader is stalled if the table has
+    the option ``consumer.expiration-time``, because an expiry deletes the consumer. A consumer of a
+    stream, or a consumer with a damaged file, is stalled after one day.
 
     ``snapshots`` and ``changelogs`` are the rules by which snapshots and changelogs would expire.
     Pass ``snapshots=None`` if consumers keep only changelogs, and ``changelogs=None`` if changelogs
@@ -170,7 +170,7 @@ def _state_of(handle: TableHandle, name: str, unmoved: int) -> StalledConsumer |
 class _KeptSnapshots:
     """Decides if a consumer prevents an expiry of snapshots or changelogs.
 
-    Their directories are listed once for all consumers.
+    The directories of snapshots and changelogs are listed once for all consumers.
     """
 
     def __init__(
@@ -186,7 +186,8 @@ class _KeptSnapshots:
         """Return ``snapshot`` or ``changelog``: the kind of file that would expire without a
         consumer.
 
-        ``number`` is the next snapshot of the consumer. Return None if neither would expire.
+        ``number`` is the next snapshot of the consumer. Return None if neither would expire, or if
+        the changes of the next snapshot have expired already.
         """
         if number < min([*self._changelogs, *self._snapshots], default=0):
             return None  # The changes that the consumer would read next have expired.

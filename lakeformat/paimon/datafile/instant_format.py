@@ -38,8 +38,8 @@ def keeping_instants(schema: TableSchema, zones: Iterable[str] = ()) -> TableSch
     """Return the schema, with Parquet in place of ORC if JVMs outside UTC would misread new ORC
     files.
 
-    ``zones`` are the zones of the writers of existing files. They are consumed only if
-    ``lake.orc-writer-timezone`` does not decide.
+    ``zones`` are the zones of the writers of existing files. They are not read if
+    ``lake.orc-writer-timezone`` is a zone outside UTC.
     """
     options = schema.table_options
     if not _shifts_instants(schema):
@@ -57,8 +57,10 @@ def keeping_instants(schema: TableSchema, zones: Iterable[str] = ()) -> TableSch
 
 
 def lacks_zone(schema: TableSchema) -> bool:
-    """Return True if the table's ORC files have TIMESTAMP_LTZ, and neither they nor an option names
-    the zone of their writer.
+    """Return True if the table's ORC files have TIMESTAMP_LTZ, and neither the files nor an option
+    names the zone of their writer.
+
+    ORC files name the zone only if they have a column of type TIMESTAMP.
     """
     if not _shifts_instants(schema) or schema.table_options.orc_writer_timezone:
         return False
@@ -66,7 +68,7 @@ def lacks_zone(schema: TableSchema) -> bool:
 
 
 def _shifts_instants(schema: TableSchema) -> bool:
-    """Return True if JVMs shift TIMESTAMP_LTZ by their time zone in ORC files of the table."""
+    """Return True if JVMs shift TIMESTAMP_LTZ of the table's ORC files by their own time zone."""
     options = schema.table_options
     if not any(FileFormat.ORC in options.text(option).lower() for option in _FORMATS):
         return False

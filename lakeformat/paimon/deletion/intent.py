@@ -90,8 +90,8 @@ def announce(
     """Write the file of an intent to expire ``snapshots``, and return the intent.
 
     Search only after this call for tags, branches and consumers that need the snapshots. ``end`` is
-    the id of the first snapshot that is kept. With ``changelogs`` the snapshots expired
-    earlier, their changelogs expire now, and ``end`` is the first id after them.
+    the id of the first snapshot that is kept. Set ``changelogs`` if the changelogs of these
+    snapshots expire, which have expired before; ``end`` is then the first id after them.
     """
     environment, layout = handle.environment, handle.layout
     directory = layout.changelog_directory if changelogs else layout.snapshot_directory
@@ -170,7 +170,8 @@ def _is_expiring(handle: TableHandle, snapshot_id: int, *, newer_than: int = 0) 
 def _is_abandoned(handle: TableHandle, snapshot_id: int) -> bool:
     """Return True if the expiry of the snapshot was interrupted more than a day ago.
 
-    Return False if an expiry announces the snapshot again during a short pause.
+    Before it returns True, the function waits a second, in which an expiry may announce the
+    snapshot again.
     """
     environment = handle.environment
     limit = environment.now_millis() - STALE_MILLIS

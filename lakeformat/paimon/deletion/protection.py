@@ -225,14 +225,15 @@ def find_protection(
 ) -> Protection:
     """Find everything that is kept after snapshots below ``oldest`` and some tags are deleted.
 
-    ``expiring`` is the number of snapshots that expire at once. ``without_tags`` are the deleted
-    tags of this branch, ``without_branches`` the deleted branches.
+    ``oldest=None`` keeps no snapshot of this branch. ``expiring`` is the number of snapshots that
+    expire at once. ``without_tags`` are the deleted tags of this branch, ``without_branches``
+    the deleted branches.
 
     ``with_oldest_state`` protects all files of the oldest snapshot: use it if files of a tag or of
     changelogs are deleted, which may have been added again. ``older`` are snapshots below
-    ``oldest`` that are kept, because a rollback restored them. ``changelogs`` and
-    ``later_changelogs`` are kept changelogs, ``expired_changelogs`` the ids of those that are
-    deleted.
+    ``oldest`` that are kept, because a rollback restored them. ``changelogs`` are kept changelogs,
+    ``later_changelogs`` the ids of kept changelogs after them, and ``expired_changelogs`` the ids
+    of deleted changelogs.
     """
     storage, layout = handle.storage, handle.layout
     first = partial(without_expired_changes, storage, layout)

@@ -72,7 +72,10 @@ def hide_snapshots(
 def hide_changelogs(
     handle: TableHandle, account: Account, changelogs: Sequence[Snapshot], end: int
 ) -> None:
-    """Delete the changelog files, oldest first; ``end`` is the id of the oldest kept changelog."""
+    """Delete the changelog files, oldest first.
+
+    ``end`` is the id of the next kept changelog; without one, the first id after the deleted ones.
+    """
     layout, storage = handle.layout, handle.storage
     for changelog in changelogs:
         _hide(handle, account, layout.changelog(changelog.id), "changelog", changelog)

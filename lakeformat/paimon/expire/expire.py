@@ -337,7 +337,7 @@ class _Expiry:
     def _ids(self) -> list[int]:
         """Return the ids of all snapshots from a listing of the directory.
 
-        With a wrong hint, some snapshots would never expire.
+        The hints are not used: with a wrong hint, some snapshots would never expire.
         """
         return snapshot_ids(self.handle.storage, self.handle.layout)
 

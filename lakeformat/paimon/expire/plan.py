@@ -103,9 +103,9 @@ def plan_snapshots(
     """Return the plan to delete expired snapshots; ``oldest`` is the first kept snapshot after
     them.
 
-    Of the snapshots, only the earlier ones need a file that a snapshot removed from the table. So
-    the plan reads only the changes of each snapshot, and its cost does not depend on the files that
-    are kept. ``protection`` finds the files that tags, branches and changelogs need. With
+    A file that a snapshot removed from the table is needed only by earlier snapshots. So the plan
+    reads only the changes of each snapshot, and its cost does not depend on the files that are
+    kept. ``protection`` finds the files that tags, branches and changelogs need. With
     ``keeps_changelogs`` the changes of the snapshots remain readable.
     """
     plan, candidates = Plan(), Candidates(handle)

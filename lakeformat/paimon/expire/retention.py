@@ -188,7 +188,7 @@ def select_changelogs(
 
     Changelogs that the consumer ``guard`` has not read are kept, and so is the newest changelog.
     The age of a changelog counts from its own commit. ``ids`` and ``time_of`` are those of
-    ``select_snapshots``, but for changelogs. The numbers to retain count down from
+    ``select_snapshots``, but for changelogs. ``retain_min`` and ``retain_max`` count ids down from
     ``latest_snapshot``, the id of the newest snapshot.
     """
     highest, reason, limited = _bounds(ids, retention, guard, newest=latest_snapshot)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reasons against a healthy verdict, one sentence each, and a command against each."""
+"""The reasons against a healthy verdict: one sentence each, with the command that helps."""
 
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ def combine(
 
     If nothing changes, the caller must keep the previous index manifest, because readers compare
     its name to detect changes. Raise CommitConflictError if the changes contradict the entries in
-    ``previous``. Raise InvalidRequestError for two new files of one bucket, and CorruptTableError
-    if ``previous`` has DELETE entries.
+    ``previous``. Raise InvalidRequestError for two new files of a bucket that may have only one,
+    and CorruptTableError if ``previous`` has DELETE entries.
     """
     _refuse_deletes(previous)
     removed, added = list(removed), list(added)

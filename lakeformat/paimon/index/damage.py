@@ -14,7 +14,10 @@ RESTORE = "restore the file from a backup or roll the table back to an earlier s
 def missing_file(
     uri: str, referrer: str, otherwise: str = "restore the file from a backup"
 ) -> CorruptTableError:
-    """Return the error for a missing file that ``referrer`` names; ``otherwise`` is the advice."""
+    """Return the error for a missing file that ``referrer`` names.
+
+    ``otherwise`` is the advice if no snapshot has just expired.
+    """
     return CorruptTableError(
         f"{uri} is missing although {referrer} refers to it; if its snapshot has just expired, "
         f"repeat the call. Otherwise {otherwise}"

@@ -25,7 +25,7 @@ expired snapshots are due only in the next expiry.
 
 
 def expire(handle: TableHandle, request: MaintainRequest) -> StepReport:
-    """Run expiries by the table options until nothing is due, at most ten; a dry run runs one.
+    """Run up to ten expiries by the table options, until nothing is due; a dry run runs only one.
 
     ``snapshot.expire.limit`` does not apply. Consumers without progress since
     ``request.expire_consumers`` are deleted, too.

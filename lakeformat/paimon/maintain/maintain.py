@@ -162,9 +162,9 @@ def _time_travel_note(
 
 
 def _oldest_holder(health: HealthReport | None, steps: Sequence[StepReport]) -> str:
-    """Return ", and <tag, branch or consumer> keeps snapshot <id>" for the oldest one, or "".
+    """Return ", and <tag, branch or consumer> keeps snapshot <id>" for the oldest such snapshot.
 
-    Consumers that a step has deleted are skipped.
+    Return "" if there is none. Consumers that a step has deleted are skipped.
     """
     deleted = {
         f"consumer {name!r}"

@@ -19,8 +19,8 @@ __all__ = ["Deduplicate"]
 class Deduplicate:
     """Keeps the last row of each key in merge order, with its own kind.
 
-    With ``ignore_delete``, rows of the kinds -D and -U are dropped first, in the keys that
-    ``KeyGroups.meets`` marks.
+    With ``ignore_delete``, rows of the kinds -D and -U are dropped first, but only in keys whose
+    rows must be merged (see ``KeyGroups.meets``).
     """
 
     ignore_delete: bool = False

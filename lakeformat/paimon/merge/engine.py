@@ -17,8 +17,8 @@ class MergeEngine(Protocol):
     """Merges the rows of each key in a write buffer, a compaction or a read.
 
     Rows are tables of ``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and columns of the table. If a key has
-    a single row, every engine returns this row and its kind unchanged, unless ``KeyGroups.meets``
-    marks the key.
+    a single row, every engine returns this row and its kind unchanged, unless the row must be
+    merged (see ``KeyGroups.meets``).
     """
 
     def needs(self, columns: Sequence[str]) -> tuple[str, ...]:

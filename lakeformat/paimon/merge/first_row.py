@@ -21,7 +21,7 @@ __all__ = ["FirstRow"]
 class FirstRow:
     """Keeps the first row of each key in merge order, with its own kind and sequence number.
 
-    In the keys that ``KeyGroups.meets`` marks, rows of the kinds -D and -U raise
+    In keys whose rows must be merged (see ``KeyGroups.meets``), rows of the kinds -D and -U raise
     InvalidRequestError, unless ``ignore_delete`` drops these rows.
     """
 

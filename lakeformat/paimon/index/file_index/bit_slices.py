@@ -19,7 +19,10 @@ __all__ = ["BitSlices", "slices_of"]
 def slices_of(
     rows: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64], count: int
 ) -> list[BitMap]:
-    """Return ``count`` bitmaps, from the lowest bit: the rows whose number has that bit."""
+    """Return a bitmap for each of the lowest ``count`` bits, from the lowest one.
+
+    Each bitmap has the rows whose number has this bit.
+    """
     return [bitmap_of(rows[(numbers >> bit) & 1 == 1]) for bit in range(count)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens an index of one column, of any type, and declares what such an index can answer."""
+"""Opens an index of a column by its index type, and declares the questions that it can answer."""
 
 from __future__ import annotations
 

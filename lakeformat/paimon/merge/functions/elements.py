@@ -61,9 +61,10 @@ def _offsets(keys: Positions, count: int) -> pa.Array:
 
 
 def lists_of(elements: pa.Array, keys: Positions, has: Mask, kind: pa.DataType) -> pa.Array:
-    """Build a list per key from ``elements``, which are sorted by key; null where ``has`` is False.
+    """Build a list for each key from ``elements``, which are sorted by key.
 
-    ``keys`` has the number of the key of each element, ``kind`` is the type of the lists.
+    ``keys`` has the number of the key of each element. ``has`` is False for a key that gets null
+    instead of a list. ``kind`` is the type of the lists.
     """
     mask = None if has.all() else pa.array(~has)
     return pa.ListArray.from_arrays(_offsets(keys, len(has)), elements, type=kind, mask=mask)
@@ -72,9 +73,10 @@ def lists_of(elements: pa.Array, keys: Positions, has: Mask, kind: pa.DataType) 
 def maps_of(
     names: pa.Array, items: pa.Array, keys: Positions, has: Mask, kind: pa.DataType
 ) -> pa.Array:
-    """Build a map per key from entries, which are sorted by key; null where ``has`` is False.
+    """Build a map for each key from its entries: ``names`` and ``items``, both sorted by key.
 
-    ``keys`` has the number of the key of each entry, ``kind`` is the type of the maps.
+    ``keys`` has the number of the key of each entry. ``has`` is False for a key that gets null
+    instead of a map. ``kind`` is the type of the maps.
     """
     mask = None if has.all() else pa.array(~has)
     return pa.MapArray.from_arrays(_offsets(keys, len(has)), names, items, type=kind, mask=mask)
