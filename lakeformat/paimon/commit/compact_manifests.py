@@ -124,7 +124,10 @@ class _Merging:
         return SnapshotDelta()
 
     def report(self) -> CompactManifestsReport:
-        """Return a report with the numbers before the merge, and the number of manifests to merge."""
+        """Return a report with the numbers before the merge.
+
+        It also has the number of the manifests to merge.
+        """
         size = sum(manifest.file_size for manifest in self.before)
         runs = self.merge.runs if self.merge is not None else ()
         return CompactManifestsReport(

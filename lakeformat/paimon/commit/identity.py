@@ -139,7 +139,7 @@ def _shown(kind: CommitKind, operation: str | None) -> str:
 
 
 def takes_rows_out(handle: TableHandle, commit: CommitId) -> bool:
-    """Return True if the commit replaces an earlier one and has to delete its files.
+    """Return True if the commit replaces an earlier commit whose files it must delete.
 
     Return False for a table with a primary key: there the new rows replace the old ones by key.
     """

@@ -30,7 +30,7 @@ _COMMITTED_ONCE = (
 
 @dataclass(slots=True)
 class NewFileCheck:
-    """Searches the commits since the writers started for the files of the messages.
+    """Searches for the files of the messages in all commits since the writers started.
 
     A file can only be committed after its writer started. If the snapshot at that time is unknown,
     or the history since then has expired, all existing snapshots, the live files and the tags are

@@ -73,7 +73,8 @@ class Overwrite:
     def _is_replaced(self, columns: ManifestColumns) -> Mask:
         """Return a mask of the files to delete.
 
-        Files of ``bucket-postpone`` are kept, unless the table has ``'bucket' = '-2'``.
+        The files ``kept`` are not deleted, and neither are files of ``bucket-postpone``, unless the
+        table has ``'bucket' = '-2'``.
         """
         mask = self.partitions.mask(columns.partition.to_arrow())
         if int(self.handle.options.bucket) != POSTPONE_BUCKET:
@@ -112,7 +113,7 @@ def upgraded(handle: TableHandle, new: SnapshotDelta) -> SnapshotDelta:
 
     The files replace all rows, so there is nothing to merge them with. ``new`` is unchanged without
     ``overwrite-upgrade``, in a table without primary key, and if two files of a bucket have
-    overlapping keys.
+    overlapping keys. It is also unchanged if a file is not on level 0, or has no bucket yet.
     """
     added = new.table
     options = handle.options

@@ -29,7 +29,7 @@ __all__ = ["Redo", "files_taken_out"]
 
 @dataclass(frozen=True, slots=True)
 class Redo:
-    """Returns the changes of a commit that replaces the rows of an earlier one.
+    """Returns the changes of a commit that replaces the rows of an earlier commit.
 
     ``CommitId.replaces`` names the earlier commit. Raises InvalidRequestError if its rows cannot be
     replaced exactly.

@@ -39,10 +39,10 @@ class CompactIdentity:
     _own: set[int | None] = field(default_factory=set)
 
     def next_commit(self) -> EarlierCommits:
-        """Search for earlier attempts to publish the next snapshot, and return the search.
+        """Return a search for the next snapshot, because another attempt may publish it first.
 
-        Its attribute ``commit`` is the identity with which to publish this snapshot. After that
-        call ``published``.
+        The search reads only snapshots since the last ``look``. Its attribute ``commit`` is the
+        identity with which to publish the next snapshot. After that call ``published``.
         """
         found = EarlierCommits(
             self.handle, CommitId(self.user, self._next), (CommitKind.COMPACT,), is_new=True

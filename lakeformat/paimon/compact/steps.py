@@ -52,9 +52,9 @@ def steps_of(
 ) -> list[Step]:
     """Return the steps for sections, which are given in key order.
 
-    A section of several runs is merged. Adjacent files below ``small_bytes`` are rewritten
-    together, and together with such a section beside them. Any other file only changes its level,
-    unless ``must_rewrite`` returns True for it.
+    A section of several runs is merged. A file below ``small_bytes`` is rewritten together with
+    adjacent small files and adjacent merged sections. Any other file only changes its level, unless
+    ``must_rewrite`` returns True for it.
     """
     steps: list[Step] = []
     waiting: list[FileRuns] = []

@@ -41,7 +41,7 @@ def column_modes(
 ) -> list[StatisticsMode]:
     """Return the statistics mode of each column of a file, in the order of ``columns``.
 
-    A mode that the options set for a column is used first. Without one, system and key columns use
+    A mode that the options set for a column has priority. Without it, system and key columns use
     the mode that comparisons of keys need, and other columns the mode of the table. Only the first
     ``metadata.stats-keep-first-n-columns`` columns use the mode of the table; system and key
     columns without their own mode are not counted.

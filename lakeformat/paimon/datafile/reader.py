@@ -59,8 +59,9 @@ def read_batches(
 
     ``file_fields`` is the schema that the file was written with; ``write_cols`` names the columns
     that the file has, None for all. Only rows at positions in ``rows`` for which ``keep`` returns
-    True are yielded; None for all rows. ``row_count`` is the number of rows in the manifest entry;
-    None skips the check. Row groups of a Parquet file that ``pick`` excludes are not read.
+    True are yielded; ``rows=None`` and ``keep=None`` exclude no row. ``row_count`` is the number of
+    rows in the manifest entry; None skips the check. Row groups of a Parquet file that ``pick``
+    excludes are not read.
 
     Text columns named in ``encoded`` remain dictionary-encoded if the file stores them so. Columns
     of a Parquet file are decoded in threads if ``in_threads``. ``instants`` is the rule for
@@ -161,7 +162,7 @@ class _ColumnSource:
     def is_stored_in(self, schema: pa.Schema, kind: pa.DataType) -> bool:
         """Return True if batches of ``schema`` have the column in the Arrow type ``kind``.
 
-        Return True for a dictionary-encoded column, too. Neither is converted.
+        Return True also for a dictionary-encoded column. In both cases the column is not converted.
         """
         if self.source is None:
             return False

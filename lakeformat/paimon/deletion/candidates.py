@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Candidates for deletion: data, changelog and index files that nothing may need any more."""
+"""Candidates for deletion: data, changelog and index files that are perhaps not needed any more."""
 
 from __future__ import annotations
 

@@ -315,10 +315,10 @@ class _Sightings:
     def _of(
         self, manifest: ManifestMeta, on_missing: Callable[[str], object] | None = None
     ) -> dict[str, tuple[int, bool]]:
-        """Return two values for each candidate that a manifest names, by key.
+        """Return two values for each candidate that a manifest names, by the candidate's key.
 
-        They are the number of its ADD entries minus that of its DELETE entries, and True if it has
-        an ADD entry.
+        They are the number of ADD entries of the candidate minus the number of its DELETE entries,
+        and True if it has an ADD entry.
         """
         found = self._seen.get(manifest.file_name)
         if found is None:

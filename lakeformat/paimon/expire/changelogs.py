@@ -48,8 +48,8 @@ def select(handle: TableHandle, retention: Retention, guard: Guard | None) -> li
 def expire_changelogs(handle: TableHandle, account: Account, numbers: Sequence[int]) -> bool:
     """Delete the changelogs with these ids, and the files that only these changelogs need.
 
-    Return True if every file was removed. If a file could not be removed, return False and keep the
-    changelogs of later rounds.
+    Return True if every file was removed. The changelogs are deleted in rounds of up to ``ROUND``.
+    After a round in which a file could not be removed, return False and keep the later changelogs.
     """
     for start in range(0, len(numbers), ROUND):
         some = numbers[start : start + ROUND]

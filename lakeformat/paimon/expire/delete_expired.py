@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deletes expired snapshots round by round: makes them unreachable, then deletes their files.
 
-The next run can finish an interrupted round: the snapshots are announced, then made unreachable,
-then their files are removed, and only then the announcement is deleted.
+In a round, the snapshots are announced, then made unreachable, then their files are removed. The
+announcement is deleted last, so the next run can finish an interrupted round.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ class SnapshotFacts(HistoryNumbers):
 class UnknownFiles:
     """The files in the table's directories to which no metadata of the table refers.
 
-    Some belong to running writes, which may still commit them.
+    Some may belong to running writes, which can still commit them.
     """
 
     files: int

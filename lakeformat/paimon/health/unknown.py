@@ -48,10 +48,10 @@ def list_files(handle: TableHandle) -> pa.Table:
 
 
 def find_unknown(handle: TableHandle, found: pa.Table, references: References) -> UnknownFiles:
-    """Return the number and size of the listed files to which nothing refers, and of old ones.
+    """Return the number and size of the listed files to which nothing refers.
 
-    ``found`` is a result of ``list_files``. ``references`` has the names of all files that metadata
-    needs; read them after the listing.
+    The old files among them are also counted separately. ``found`` is a result of ``list_files``.
+    ``references`` has the names of all files that metadata needs; read them after the listing.
     """
     is_strange = ~references.names.contains(found["number"].to_numpy())
     sizes, modified, removable = (

@@ -106,10 +106,10 @@ def _exchange_vector_files(
     removed: list[IndexManifestEntry],
     added: list[IndexManifestEntry],
 ) -> list[IndexManifestEntry]:
-    """Return the entries after files of deletion vectors, matched by name, are removed and added.
+    """Return ``state`` without the deletion-vector files ``removed``, and with those in ``added``.
 
-    Raise CommitConflictError if a data file would have two vectors, or if a vector to remove no
-    longer exists.
+    Files are matched by name. Raise CommitConflictError if a data file would have two vectors, if a
+    vector or file to remove does not exist any more, or if a file to add exists already.
     """
     known = {name for entry in state for name in _data_files_of(entry)}
     for entry in removed:
@@ -143,10 +143,11 @@ def _exchange_global_indexes(
     removed: list[IndexManifestEntry],
     added: list[IndexManifestEntry],
 ) -> list[IndexManifestEntry]:
-    """Return the entries after global index files, matched by name, are removed and added.
+    """Return ``state`` without the global index files ``removed``, and with those in ``added``.
 
-    Raise CommitConflictError if two files would index the same rows of a field, or a field with
-    different extra fields.
+    Files are matched by name. Raise CommitConflictError if a file to remove does not exist any
+    more, or if a file to add exists already. Also raise it if two files would index the same rows
+    of a field, or one field with different extra fields.
     """
     left = _without_named(state, removed)
     for old in left:

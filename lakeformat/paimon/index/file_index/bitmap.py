@@ -221,8 +221,8 @@ def _add_bitmaps(distinct: DistinctValues, body: list[bytes]) -> tuple[PackedVal
     """Append the bitmaps of values with several rows to ``body``.
 
     Return the offset and the length of each value's bitmap, in the order of the values. A value in
-    a single row has no bitmap; its offset is ``-1 - row``. Raise InvalidRequestError for more than
-    2 GiB.
+    a single row has no bitmap; its offset is ``-1 - row``. Raise InvalidRequestError if the bitmaps
+    take more than 2 GiB.
     """
     counts = np.bincount(distinct.codes, minlength=len(distinct.values))
     by_value = distinct.rows[np.argsort(distinct.codes, kind="stable")]

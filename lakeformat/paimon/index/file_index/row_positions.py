@@ -13,7 +13,7 @@ __all__ = ["read_row_count", "read_rows", "rows_but"]
 
 
 def read_row_count(cursor: ByteCursor) -> int:
-    """At the cursor, read the number of rows of the data file."""
+    """Return the number of rows of the data file, which is read at the cursor."""
     return cursor.count("rows")
 
 
