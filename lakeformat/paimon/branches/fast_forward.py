@@ -218,8 +218,8 @@ def _run(handle: TableHandle, source: TableLayout, plan: ForwardPlan) -> None:
 def _kept(branch: TableHandle, snapshots: Sequence[int]) -> Iterator[None]:
     """Keep ``snapshots`` from expiring during the block, by a consumer of the branch.
 
-    Raise CommitConflictError if an expiry of the branch is already deleting one of them; a later
-    expiry keeps them for the consumer.
+    Raise CommitConflictError if an expiry of the branch is already deleting one of them. An expiry
+    that begins later keeps them for the consumer.
     """
     storage, layout = branch.storage, branch.layout
     try:

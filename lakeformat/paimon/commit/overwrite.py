@@ -73,7 +73,7 @@ class Overwrite:
     def _is_replaced(self, columns: ManifestColumns) -> Mask:
         """Return a mask of the files to delete.
 
-        The files ``kept`` are not deleted, and neither are files of ``bucket-postpone``, unless the
+        Files named in ``kept`` are not deleted. Files of ``bucket-postpone`` are deleted only if the
         table has ``'bucket' = '-2'``.
         """
         mask = self.partitions.mask(columns.partition.to_arrow())

@@ -30,14 +30,15 @@ def check_place(
 ) -> PublishOutcome:
     """Return COMMITTED if ``snapshot``, just published, is in the history; else LOST or UNKNOWN.
 
-    ``head`` is the snapshot on which it was built. A number becomes free again when its snapshot
-    expires. So a writer that paused until then may publish a number below the newest snapshot,
-    where no reader finds it. Then ``snapshot`` is deleted again, and the result is LOST. It is
-    also deleted if the path no longer has the opened table, and after a rollback of ``head``,
-    unless the next snapshot was built on ``snapshot``. The result is UNKNOWN if the next snapshot
-    may lack the changes.
+    ``head`` is the snapshot on which it was built. Snapshots expire oldest first, so if ``head``
+    still exists, ``snapshot`` follows it.
 
-    Snapshots expire oldest first, so if ``head`` still exists, the snapshot follows it.
+    A number becomes free again when its snapshot expires. So a writer that paused until then may
+    publish a number below the newest snapshot, where no reader finds it. Then ``snapshot`` is
+    deleted, and the result is LOST. The same is done after a rollback of ``head``, and if the path
+    no longer has the opened table. But if the next snapshot of the table was built on ``snapshot``,
+    the result is COMMITTED; if this is unknown, so that the next snapshot may lack the changes, it
+    is UNKNOWN.
     """
     storage, layout = handle.storage, handle.layout
     before = None if head is None else _read_or_damaged(handle, head)

@@ -51,8 +51,8 @@ class CompactIdentity:
         return found
 
     def published(self, snapshot_id: int | None) -> None:
-        """Record the id of the snapshot that a commit of this attempt published; None if it
-        published none, because it had no changes.
+        """Record the id of the snapshot that a commit of this attempt published; None if the commit
+        had no changes, and so published none.
 
         The next commit gets the next identifier. No request is sent to the storage, so this cannot
         fail after the publication.

@@ -55,7 +55,7 @@ def pick_level_0(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def pick_all(levels: Levels) -> Pick | None:
-    """Pick all runs for the highest level; None if all files are there already."""
+    """Pick all runs, to merge them into the highest level; None if all files are on it already."""
     if all(run.level == levels.max_level for run in levels.runs):
         return None
     return _whole(levels, f"full compaction of {_many(len(levels.runs), 'sorted run')}")
@@ -146,7 +146,7 @@ def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> 
 
 
 def _from(levels: Levels, count: int, reason: str) -> Pick:
-    """Pick the first ``count`` runs, and more if their rows would otherwise remain on level 0.
+    """Pick the first ``count`` runs, and more if they would otherwise be merged into level 0.
 
     The output level is one below the level of the next run. If that is level 0, all runs up to the
     first one above level 0 are added, and the output level is the level of this run. If all runs

@@ -134,7 +134,9 @@ def _waiting(places: Iterable[tuple[bytes, int]]) -> set[bytes]:
 def _written_since(
     by_place: Mapping[tuple[bytes, int], list[ManifestEntry]], now: datetime, millis: int | None
 ) -> dict[bytes, str]:
-    """Return the partitions that were written less than ``millis`` ago, each with the reason."""
+    """Return the partitions that were written less than ``millis`` ago, each with the reason to
+    leave it out. With ``millis=None`` there are none.
+    """
     if millis is None:
         return {}
     written: dict[bytes, datetime] = {}

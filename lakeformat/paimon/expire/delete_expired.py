@@ -74,7 +74,7 @@ def hide_changelogs(
 ) -> None:
     """Delete the changelog files, oldest first.
 
-    ``end`` is the id of the next kept changelog; without one, the first id after the deleted ones.
+    ``end`` is the id of the next kept changelog; if there is none, the id after the last deleted.
     """
     layout, storage = handle.layout, handle.storage
     for changelog in changelogs:
@@ -84,7 +84,7 @@ def hide_changelogs(
 
 
 def remove_files(handle: TableHandle, account: Account, plan: Plan) -> bool:
-    """Remove the files of a plan step by step; return True if all were removed.
+    """Remove the files of a plan, one step after the other; return True if all were removed.
 
     If a file cannot be removed, the later steps are skipped: the next run needs the files that name
     it.

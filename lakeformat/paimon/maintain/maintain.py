@@ -162,9 +162,10 @@ def _time_travel_note(
 
 
 def _oldest_holder(health: HealthReport | None, steps: Sequence[StepReport]) -> str:
-    """Return ", and <tag, branch or consumer> keeps snapshot <id>" for the oldest such snapshot.
+    """Return ", and <holder> keeps snapshot <id>", or "" without a holder.
 
-    Return "" if there is none. Consumers that a step has deleted are skipped.
+    The holder is the tag, branch or consumer that keeps the oldest snapshot. Consumers that a step
+    has deleted are skipped.
     """
     deleted = {
         f"consumer {name!r}"

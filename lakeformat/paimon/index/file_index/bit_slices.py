@@ -19,7 +19,7 @@ __all__ = ["BitSlices", "slices_of"]
 def slices_of(
     rows: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64], count: int
 ) -> list[BitMap]:
-    """Return a bitmap for each of the lowest ``count`` bits, from the lowest one.
+    """Return a bitmap for each of the lowest ``count`` bits, the lowest bit first.
 
     Each bitmap has the rows whose number has this bit.
     """

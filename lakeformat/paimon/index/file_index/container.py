@@ -46,7 +46,7 @@ def encode_file_index(indexes: Mapping[str, Mapping[str, bytes | None]]) -> byte
     """Return the file index with these indexes, by column and index type.
 
     None in place of an index proves that the column has only nulls. Raise InvalidRequestError for
-    more than 2 GiB.
+    more than 2 GiB, or for a column name of more than 65,535 bytes.
     """
     names = [
         [encode_utf(column), *(encode_utf(index_type) for index_type in by_type)]

@@ -13,7 +13,7 @@ __all__ = ["read_row_count", "read_rows", "rows_but"]
 
 
 def read_row_count(cursor: ByteCursor) -> int:
-    """Return the number of rows of the data file, which is read at the cursor."""
+    """Read the number at the cursor, which counts the rows of the data file, and return it."""
     return cursor.count("rows")
 
 
