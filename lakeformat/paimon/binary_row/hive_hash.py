@@ -75,7 +75,7 @@ def _of_numbers(values: NDArray[Any]) -> Hashes:
 def _float_bits(values: NDArray[Any]) -> NDArray[Any]:
     """Return the bits of floats as Java's ``floatToIntBits``, with one value for all NaN.
 
-    Other than in Java, the bits of both zeros are 0.
+    Unlike in Java, the bits of both zeros are 0.
     """
     same = np.where(values == 0, values.dtype.type(0), values)
     same[np.isnan(values)] = np.nan

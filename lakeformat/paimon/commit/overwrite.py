@@ -73,8 +73,8 @@ class Overwrite:
     def _is_replaced(self, columns: ManifestColumns) -> Mask:
         """Return a mask of the files to delete.
 
-        Files named in ``kept`` are not deleted. Files of ``bucket-postpone`` are deleted only if the
-        table has ``'bucket' = '-2'``.
+        Files named in ``kept`` are not deleted. Files of ``bucket-postpone`` are deleted only if
+        the table has ``'bucket' = '-2'``.
         """
         mask = self.partitions.mask(columns.partition.to_arrow())
         if int(self.handle.options.bucket) != POSTPONE_BUCKET:
