@@ -89,7 +89,10 @@ class RowByRow:
 
     @property
     def kinds(self) -> npt.NDArray[np.int8]:
-        """Return DELETE for keys that the last row removed or that got no add, otherwise INSERT."""
+        """Return the row kind of each slot.
+
+        It is DELETE if the last row removed the key, or if the key got no add; otherwise INSERT.
+        """
         return np.where(self._is_deleted | ~self._has_added, DELETE, INSERT).astype(np.int8)
 
     def positions(self, name: str) -> Positions:
@@ -170,10 +173,11 @@ class RowByRow:
         self._remove(slots[removed], rows[removed])
 
     def _removal_places(self, compared: Sequence[tuple[Mask, Mask]], deletes: Mask) -> Positions:
-        """Return, for each row, the position of the first column that the row does not change.
+        """Return, for each row, the position of the column at which the processing of the row
+        stops.
 
-        A delete in a group that removes the row stops at the first sequence column of that group.
-        Any other row changes all columns, so the position is the number of columns.
+        A delete that removes its key stops at the first sequence column of the group that removes
+        it. Any other row is processed for all columns, so its position is the number of columns.
         """
         places = np.full(len(deletes), len(self._rules.columns))
         for group, (present, late) in zip(self._rules.groups, compared, strict=True):

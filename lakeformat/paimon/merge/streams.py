@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merges sorted runs as streams; memory holds a few batches of each run, not whole runs.
 
-The merge works in rounds. Memory has some rows of each run. The smallest of the last keys in memory
-is the limit: all rows of keys up to this limit are in memory, so these rows are merged together. If
-only one run has such rows, they pass through without sorting or copying.
+The merge works in rounds. In each round, some rows of each run are in memory, up to a last key per
+run. The smallest of these last keys is the limit: all rows with keys up to the limit are in memory,
+so they are merged together. If only one run has such rows, they pass through without sorting or
+copying.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Index manifests: ``manifest/index-manifest-<uuid>-<n>``, each with all index files of a snapshot.
 
-A commit that changes an index file writes a new index manifest with all index files, also the
-unchanged ones. Other snapshots name the previous index manifest again.
+A commit that changes an index file writes a new index manifest, which lists the unchanged index
+files again. The snapshot of any other commit names the index manifest of the snapshot before it.
 ``paimon/index/combination.py`` computes the new list of index files.
 """
 

@@ -68,7 +68,7 @@ def decode_record_heads(
     """Return the fields ``names`` of every record of a file, in the order of the records.
 
     ``known`` are records of a similar file: records with the same bytes are not decoded again.
-    Files in ORC and Parquet, and Avro files without one of the fields, are read whole. Raise
+    Files in ORC and Parquet, and Avro files that lack one of the fields, are read whole. Raise
     ``CorruptTableError`` for a damaged file.
     """
     if not content.startswith((PARQUET_MAGIC, ORC_MAGIC)):

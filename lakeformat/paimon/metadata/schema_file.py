@@ -110,9 +110,10 @@ def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableS
 
 @contextmanager
 def naming_schema(storage: Storage, layout: TableLayout, schema_id: int) -> Iterator[None]:
-    """Add the URI of the schema file to an InvalidRequestError that the block raises.
+    """Add the URI of a schema file to an InvalidRequestError that the block raises.
 
-    The error must be about the places for data files that this schema names.
+    Use this only if the block can fail because of the places for data files that the schema names:
+    the message blames them.
     """
     try:
         yield

@@ -97,7 +97,7 @@ class Snapshot:
     def members(self) -> dict[str, Any]:
         """Return the members of the snapshot file by their names in JSON.
 
-        A tag file has the same members, and its own.
+        A tag file has these members and those of the tag.
         """
         return write_members(_MEMBERS, self)
 

@@ -51,8 +51,8 @@ class Accumulator(Protocol):
     def add_late(self, keys: Positions, rows: Positions) -> None:
         """Add to the state of each key the value of its row, which is older than the state.
 
-        Most functions combine the row first and the state second. As in Java, some, such as
-        ``collect``, combine them as if the row were newer.
+        Most functions put the value in front of the state. As in Java, some, such as ``collect``,
+        add it as if the row were newer.
         """
         ...
 
@@ -65,12 +65,13 @@ class Accumulator(Protocol):
     def reset(self, keys: Positions, rows: Positions) -> None:
         """Set the state of each key to the value of its row.
 
-        Other memory is kept, such as the mark of ``first_value`` that a key has had a row.
+        All else that a function remembers is kept: ``first_value`` remembers that a key has had a
+        row.
         """
         ...
 
     def clear(self, keys: Positions) -> None:
-        """Set the state of each key to NULL; other memory is kept, as by ``reset``."""
+        """Set the state of each key to NULL; all else that a function remembers is kept."""
         ...
 
     def result(self) -> pa.Array:
@@ -88,7 +89,7 @@ class AggregateFunction(Protocol):
 
     @property
     def keeps_single(self) -> bool:
-        """True if ``reduce`` returns unchanged the value of a key that has a single row."""
+        """True if ``reduce`` returns the value of a key with a single row unchanged."""
         ...
 
     def accumulator(self, values: Column, keys: int) -> Accumulator:

@@ -28,7 +28,7 @@ __all__ = ["MergeMapFunction"]
 class MergeMapFunction:
     """Merges maps: of entries with equal map keys, the last one is kept.
 
-    A retract removes the map keys of its own map.
+    A retract removes the entries whose map keys are in the retracted map.
     """
 
     name: str

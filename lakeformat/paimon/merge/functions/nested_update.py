@@ -28,9 +28,9 @@ __all__ = ["NestedUpdateFunction"]
 class NestedUpdateFunction:
     """Collects the elements of all arrays of a primary key, one element for each nested key.
 
-    Of several elements, the one with the largest sequence is kept; without a sequence field, the
-    last one. Without a nested key, all elements are kept. An array with ``count_limit`` elements
-    gets no new element.
+    Of the elements with the same nested key, the one with the largest sequence is kept; without a
+    sequence field, the last one. Without a nested key, all elements are kept. An array with
+    ``count_limit`` elements gets no new element.
     """
 
     name: str

@@ -27,7 +27,7 @@ __all__ = ["NumberState", "Step", "again", "has_value"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The result of one addition, multiplication or subtraction for several states at once."""
+    """The results of one arithmetic operation, applied to several states at once."""
 
     numbers: Numbers
     fits: Mask

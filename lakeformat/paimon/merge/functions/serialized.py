@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that unite values stored as bytes, such as bitmaps and sketches, with a library."""
+"""Functions that unite values stored as bytes: bitmaps and sketches."""
 
 from __future__ import annotations
 

@@ -107,7 +107,8 @@ def _chosen(column: Column, rows: Positions) -> Column:
 def _find_candidates(content: NDArray[np.uint8], start: int, end: int) -> Positions:
     """Return the byte positions between ``start`` and ``end`` at which an entry may start.
 
-    The bytes there are the version and a partition large enough for its number of fields.
+    The bytes there look like a version, a kind, and a partition large enough for its number of
+    fields.
     """
     found = np.flatnonzero(content[start:end] == _VERSION_BYTE) + start
     words = at_every_byte(content, "u8")[found]

@@ -151,8 +151,10 @@ def _from_record(record: Mapping[str, Any]) -> ManifestEntry:
 
 
 def _check_fields(found: Mapping[str, FieldShape]) -> None:
-    """Raise NotPlainError if the schema of the file lacks a field that every manifest has, or if a
-    field has another type; newer fields are ignored.
+    """Raise NotPlainError if the schema of the file does not fit that of manifests.
+
+    It may lack only fields that later releases added. A field must have the same type, and must not
+    be nullable if it never is in manifests. Unknown fields are ignored.
     """
     for path, ours in MANIFEST_SHAPE.items():
         theirs = found.get(path)

@@ -67,7 +67,8 @@ class ForeignOption:
         return not self.refuses or value.strip().lower() in self.harmless
 
     def likely_value(self, value: str) -> str:
-        """Return the end of an error message about an unknown value: known and nearest values.
+        """Return the end of an error message about an unknown value: all known values and the
+        nearest one.
 
         Return an empty text if the value is known, or if all values are allowed.
         """
