@@ -270,7 +270,7 @@ class TableOptions(DeclaredOptions):
         return find_option(key) in used_by(operation)
 
     def check_values(self, operation: Operation | None = None) -> None:
-        """Raise InvalidRequestError if an option has a value of a wrong type.
+        """Raise InvalidRequestError if an option has an invalid value.
 
         Only options that are checked before ``operation`` are read; ``operation=None`` means all.
         """

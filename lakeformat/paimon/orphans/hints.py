@@ -48,8 +48,8 @@ class RepairHintsReport(Report):
 def repair_hints(handle: TableHandle, *, dry_run: bool) -> RepairHintsReport:
     """Set LATEST and EARLIEST of every branch to the numbers that a listing shows.
 
-    Snapshots and changelogs have hints of their own. A dry run only lists wrong hints. During a
-    commit, a hint may be wrong for a moment; readers accept that.
+    Both hints exist once for snapshots and once for changelogs. A dry run only lists wrong hints.
+    During a commit, a hint may be wrong for a moment; readers accept that.
     """
     storage, layout = handle.storage, handle.layout
     names = [MAIN_BRANCH, *(branch.name for branch in branches(storage, layout))]

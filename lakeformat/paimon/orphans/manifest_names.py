@@ -21,8 +21,8 @@ __all__ = ["ManifestNames", "ReadNames", "encoded", "last_part"]
 
 @dataclass(frozen=True, slots=True)
 class ManifestNames:
-    """The names in one manifest: of data files, then of extra files, then the ends of external
-    paths.
+    """The names in one manifest: of data files, then of extra files, then the last parts of
+    external paths.
 
     Names are bytes instead of the numbers of ``NameSet``, which are only valid in one process.
     """

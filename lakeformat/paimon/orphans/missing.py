@@ -44,7 +44,8 @@ _Lacking: TypeAlias = tuple[Snapshot, list[_Lack]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingFile:
-    """A data file of the newest snapshot that is missing or truncated in the storage."""
+    """A data file that the newest snapshot needs, but that is missing or truncated in the storage.
+    """
 
     path: str
     """The URI at which the file should be."""
@@ -178,7 +179,8 @@ class _Removal:
 def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[_Lack]:
     """Yield the missing and truncated files of a plan.
 
-    Each bucket is listed once. Then each file that the listing does not show whole is looked up.
+    Each bucket is listed once. Then each file that the listing lacks or shows too short is looked
+    up.
     """
     readers = handle.options.file_operation_threads or _READERS
     with ThreadPoolExecutor(readers) as pool:

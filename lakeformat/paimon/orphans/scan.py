@@ -159,8 +159,9 @@ def _kind_of_published(name: str) -> FileClass:
 
 
 def _files_in(references: References) -> dict[str, int]:
-    """Return, by path, the number of manifest entries of each partition directory, and of each
-    directory above one.
+    """Return the number of manifest entries of each partition directory, by path.
+
+    The result also has the directories above them, with the sums of their entries.
     """
     found: Counter[str] = Counter()
     schema = references.handle.schema

@@ -83,8 +83,8 @@ def chain_sections(
 ) -> list[list[ManifestEntry]]:
     """Return the runs of several sections as few long runs.
 
-    Sections must be in key order: the first runs of all sections become one run, then the second
-    runs.
+    Sections must be in key order. The first runs of all sections become one run, their second runs
+    another run, and so on.
     """
     depth = max(map(len, sections), default=0)
     return [

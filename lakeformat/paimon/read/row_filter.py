@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of a condition that a scan evaluates and prunes by."""
+"""The interface of a condition, by which a scan selects rows and skips files."""
 
 from __future__ import annotations
 

@@ -62,10 +62,10 @@ def refuse_side_file(name: str, column: str | None = None) -> NoReturn:
 
 
 def row_ranges(files: Iterable[ManifestEntry]) -> list[tuple[ManifestEntry, ...]]:
-    """Group files that hold the same rows. Groups are in the order of row ids.
+    """Group files that hold the same rows; the groups are in the order of row ids.
 
-    In a group the newest file is first, and files of blobs or vectors are last; these may hold a
-    part of the rows. Raise CorruptTableError for a file without a row id, for a group that has only
+    In a group, the newest file is first. Files of blobs or vectors are last, and may have only some
+    of the rows. Raise CorruptTableError for a file without a row id, for a group that has only
     files of blobs or vectors, and for other files whose rows overlap only in part.
     """
     by_start = sorted(files, key=lambda entry: _first(entry.file))

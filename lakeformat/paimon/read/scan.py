@@ -168,7 +168,9 @@ class Scan(Results):
         return narrowed
 
     def known_count(self, split: Split) -> int | None:
-        """Return the number of rows of a split by its metadata; None if its files must be read."""
+        """Return the number of rows of a split if metadata is enough; None if its files must be
+        read.
+        """
         if self._filters:
             return None
         if split.raw_convertible:

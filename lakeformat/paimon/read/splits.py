@@ -127,10 +127,11 @@ def _in_bucket_order(
 def _packs(
     schema: TableSchema, units: Sequence[tuple[ManifestEntry, ...]]
 ) -> Iterator[list[tuple[ManifestEntry, ...]]]:
-    """Yield packs of consecutive units of at most ``source.split.target-size``.
+    """Yield packs of consecutive units, each for one split; the files of a unit are never
+    separated.
 
-    Each unit counts with at least ``source.split.open-file-cost``. A larger unit is a pack of its
-    own. The files of a unit are never separated.
+    A pack has at most ``source.split.target-size`` bytes; only a single unit may be larger. A unit
+    with fewer bytes than ``source.split.open-file-cost`` counts as if it had that many.
     """
     options = schema.table_options
     capacity = options.source_split_target_size_bytes

@@ -43,8 +43,8 @@ def find_snapshot(
 ) -> Snapshot | None:
     """Return the snapshot chosen by the one argument that is given.
 
-    Return None if none is given, or only ``newest``. Raise InvalidRequestError if several are
-    given, NotFoundError if there is no such snapshot.
+    Return None if no argument is given or only ``newest``: both mean the newest snapshot. Raise
+    InvalidRequestError if several are given, and NotFoundError if there is no such snapshot.
     """
     given = {"snapshot": snapshot, "tag": tag, "as_of": as_of, "watermark": watermark}
     _require_one({**given, "newest": newest or None})
@@ -70,7 +70,9 @@ def newest_at(handle: TableHandle, millis: int) -> Snapshot | None:
 def newest_compacted(handle: TableHandle) -> Snapshot | None:
     """Return the newest COMPACT snapshot; None if there is none.
 
-    With ``full-compaction.delta-commits`` only full compactions count, as in Paimon's Java reader.
+    With ``full-compaction.delta-commits``, only snapshots are taken whose commit identifier is a
+    multiple of this number, or is that of a batch job: the full compactions, for Paimon's Java
+    reader.
     """
     every = handle.options.full_compaction_delta_commits or 1
     ids, read = _snapshots(handle)

@@ -89,10 +89,10 @@ def publish_return(
 ) -> RollbackReport:
     """Publish a snapshot with the rows of the target, and return the report.
 
-    Raise CorruptTableError if a file of the target is missing, and CommitConflictError if another
-    commit was faster. The expiry of other engines deletes every file that a snapshot removed, even
-    if a rollback has restored it. So a tag keeps the restored files until every earlier snapshot
-    has expired.
+    The expiry of other engines deletes every file that a snapshot removed, even if a rollback has
+    restored it. So a tag keeps the restored files until every earlier snapshot has expired. Raise
+    CorruptTableError if a file of the target is missing, CommitConflictError if another commit was
+    faster, and CommitOutcomeUnknownError if the storage gives no answer.
     """
     target, back = plan.target, [*_files_back(handle, plan)]
     name = protection_name(target.snapshot.id, handle.environment.new_id()) if back else None

@@ -141,7 +141,7 @@ def _remove_behind(
 def _require_awake(handle: TableHandle, number: int, began: int) -> None:
     """Raise CommitConflictError if the rollback has taken too long.
 
-    This is half of the time for which an expiry respects the fence.
+    The limit is half of the time for which an expiry respects the fence.
     """
     if handle.environment.now_millis() - began > ABANDONED_MILLIS // 2:
         raise CommitConflictError(

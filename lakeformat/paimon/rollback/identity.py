@@ -79,10 +79,11 @@ class EarlierReturns:
 def properties_of(
     target: Snapshot, commit: CommitId | None, protection: str | None
 ) -> Mapping[str, str] | None:
-    """Return the properties of the new snapshot; None if the target has None and none are added.
+    """Return the properties of the new snapshot: those of the target, without any rollback's
+    identity.
 
-    The properties that identify an earlier rollback are left out. With ``commit``, those that
-    identify this rollback are added. ``protection`` is the tag that keeps the restored files.
+    With ``commit``, the properties that identify this rollback are added. ``protection`` is the tag
+    that keeps the restored files. Return None if the target has no properties and none are added.
     """
     kept = {
         key: value

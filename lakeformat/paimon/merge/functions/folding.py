@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of functions that join values, such as ``collect``, instead of choosing one value.
 
-An add is only recorded. All recorded values are joined at once at the end, or before another
-operation on one of their keys. So a merge that has only adds needs one reduction.
+``add`` only records a value. All recorded values are joined at once: at the end, or before another
+operation on a key that has recorded values. So a merge that has only adds needs one reduction.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Subtracting(Protocol):
     """An aggregate function that can subtract a retracted value."""
 
     def subtract(self, states: pa.Array, values: pa.Array) -> pa.Array:
-        """Return ``states``, each minus the value at the same position; none of them is null."""
+        """Return ``states``, each minus the value at the same position; neither array has nulls."""
         ...
 
 

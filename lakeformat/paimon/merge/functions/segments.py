@@ -42,7 +42,7 @@ def take_or_null(values: Column, positions: Positions) -> pa.Array:
 def ranks_of(groups: KeyGroups) -> Iterator[tuple[Positions, Positions]]:
     """Yield rounds: the first row of every key, then the second row of every key that has one, ...
 
-    A round is the numbers of the keys and, for each, the position of its row.
+    A round has the numbers of its keys, and for each key the position of its row.
     """
     # Sort keys by falling size: the keys that have a row in a round are the first ones.
     by_size = np.argsort(-groups.sizes, kind="stable")

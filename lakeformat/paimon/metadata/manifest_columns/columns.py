@@ -132,7 +132,9 @@ class BytesColumn:
         return True
 
     def words(self, offset: int) -> NDArray[np.uint64]:
-        """Return, for each value, its 8 bytes from ``offset`` on; missing bytes are zero."""
+        """Return, for each value, its 8 bytes from ``offset`` on as one number; missing bytes are
+        zero.
+        """
         places = np.minimum(self.starts + offset, len(self.data) - _WORD_BYTES)
         left = (self.sizes - offset).clip(0, _WORD_BYTES)
         found: NDArray[np.uint64] = at_every_byte(self.data, "u8")[places] & _MASKS[left]

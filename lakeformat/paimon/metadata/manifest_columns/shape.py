@@ -19,7 +19,7 @@ _BYTES = ("bytes", "string")
 
 @dataclass(frozen=True, slots=True)
 class FieldShape:
-    """One field of a manifest that is not itself a record.
+    """One field of a manifest; a record is not a field itself, but the fields inside of it are.
 
     ``path`` begins with the names of the records around the field, the outermost first.
     """

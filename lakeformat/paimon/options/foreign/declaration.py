@@ -27,7 +27,7 @@ class ForeignClass(StrEnum):
 
 
 class Trait(StrEnum):
-    """A property of tables; some options have an effect only on tables with it."""
+    """A property of tables; some options have an effect only on tables with this property."""
 
     KEYED = "primary-key tables"
     MAIN = "the branch main"

@@ -99,7 +99,7 @@ class Changes(Rows):
 
 
 class ChangesPart(Rows):
-    """The part of the changes of a window of snapshots that one reader reads."""
+    """The changes that one reader reads: a part of the changes of a window of snapshots."""
 
     def __init__(
         self, schema: pa.Schema, read: Callable[[], Iterator[pa.RecordBatch]], size_bytes: int

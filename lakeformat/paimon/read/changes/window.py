@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The window of snapshots whose changes are read, and the files from which they are read."""
+"""The window of snapshots whose changes are read, and the source of these changes."""
 
 from __future__ import annotations
 
