@@ -173,8 +173,7 @@ class RowByRow:
         self._remove(slots[removed], rows[removed])
 
     def _removal_places(self, compared: Sequence[tuple[Mask, Mask]], deletes: Mask) -> Positions:
-        """Return, for each row, the position of the column at which the processing of the row
-        stops.
+        """Return, for each row, the position of the column at which its processing stops.
 
         A delete that removes its key stops at the first sequence column of the group that removes
         it. Any other row is processed for all columns, so its position is the number of columns.
@@ -234,9 +233,10 @@ class RowByRow:
 
 
 def refuse_nulls(rules: PartialUpdateRules, rows: pa.Table, taken: Callable[[], Positions]) -> None:
-    """Raise InvalidRequestError if a NOT NULL column is null in a row that is merged with another.
+    """Raise InvalidRequestError if a NOT NULL column is null in a row that is merged with another
+    row.
 
-    ``taken`` returns the positions of these rows.
+    ``taken`` returns the positions of the merged rows.
     """
     for name in rules.columns:
         if name not in rules.not_null or name not in rows.column_names:

@@ -112,8 +112,8 @@ def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableS
 def naming_schema(storage: Storage, layout: TableLayout, schema_id: int) -> Iterator[None]:
     """Add the URI of a schema file to an InvalidRequestError that the block raises.
 
-    Use this only if the block can fail because of the places for data files that the schema names:
-    the message blames them.
+    The block may fail only because of the places for data files that the schema names: the new
+    message gives them as the reason.
     """
     try:
         yield
@@ -246,7 +246,7 @@ def _require_same_table(
     is no longer ``first``.
 
     A different first schema means that the table was renamed or dropped meanwhile. No storage can
-    create a file on the condition that another one exists, so this check follows the creation.
+    make the creation of one file depend on another file, so this check follows the creation.
     """
     path = layout.schema(published.id)
     try:

@@ -56,7 +56,7 @@ def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
 def _of_same_column(option: Option[Any], key: str) -> str | None:
     """Return the key that ``key`` means if only the part after the column's name is misspelt.
 
-    Return None otherwise. Names of columns are not compared.
+    Return None otherwise. The column's name itself is not checked.
     """
     if not isinstance(option, ColumnOption):
         return None

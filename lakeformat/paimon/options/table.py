@@ -209,7 +209,7 @@ class TableOptions(DeclaredOptions):
         )
 
     def ignored_layout(self) -> list[str]:
-        """Return the keys, sorted, of options that change only the files of other engines.
+        """Return the keys, sorted, of options that change only the files that other engines write.
 
         This library ignores these options.
         """

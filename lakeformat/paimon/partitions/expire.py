@@ -155,10 +155,10 @@ class _PartitionExpiry:
     _snapshot_ids: list[int] = field(default_factory=list)
 
     def plan(self) -> Snapshot | None:
-        """Choose the partitions to delete on the newest snapshot.
+        """Choose the partitions to delete, by their state in the newest snapshot.
 
-        Return the snapshot; None for a table without commits. Partitions that this call has already
-        deleted count towards the limit of partitions.
+        Return that snapshot; None for a table without commits. Partitions that this call has
+        already deleted count towards the limit of partitions.
         """
         head = latest_snapshot(self.handle.storage, self.handle.layout)
         there = live_partitions(self.handle, head)

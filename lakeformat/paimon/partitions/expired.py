@@ -58,9 +58,9 @@ def pick_expired(
     rules: ExpireRules,
     older_than: datetime,
 ) -> Expiry:
-    """Return the partitions that are older than ``older_than``, sorted by their values.
+    """Return the partitions to expire: those older than ``older_than``, sorted by their values.
 
-    At most ``rules.max_num`` of them are chosen to expire.
+    At most ``rules.max_num`` partitions are chosen. The result also counts the other partitions.
     """
     texts = partition_value_texts(schema, [partition.row for partition in partitions])
     found: list[tuple[str, ExpiredPartition]] = []

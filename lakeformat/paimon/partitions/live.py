@@ -54,9 +54,9 @@ class LivePartition:
 
 
 def live_partitions(handle: TableHandle, snapshot: Snapshot | None) -> list[LivePartition]:
-    """Return every partition of a snapshot that has files, sorted by path.
+    """Return every partition that has files in a snapshot, sorted by path.
 
-    Raise UnsupportedError for a chain table.
+    The list is empty for ``snapshot=None``. Raise UnsupportedError for a chain table.
     """
     require_no_chain(handle)
     if snapshot is None:

@@ -64,11 +64,11 @@ class DeletedRows:
         self._vectors: dict[Place, dict[str, DeletionVector]] = {}
 
     def keep(self, file: ManifestEntry) -> Callable[[int, int], npt.NDArray[np.bool_]] | None:
-        """Return a function of ``start`` and ``count`` that returns the mask of live rows in this
-        range.
+        """Return a function that masks the live rows of a file; None if no row of the file is
+        deleted.
 
-        Return None if no row of the file is deleted. Raise CorruptTableError if the deletion vector
-        is damaged.
+        The arguments of the function are the position of the first row, and the number of rows.
+        Raise CorruptTableError if the deletion vector is damaged.
         """
         vector = self._vector(file)
         return None if vector is None else partial(keep_mask, vector)

@@ -166,9 +166,9 @@ def plan_columns(
 
 
 def _in_each(groups: Sequence[Sequence[tuple[Mask, Mask]]], which: int) -> Mask:
-    """Return a mask of the files that, in every group, at least one alternative keeps.
+    """Return a mask of the files that at least one alternative of every group keeps.
 
-    ``which`` selects the first or the second mask of each alternative.
+    An alternative has two masks; ``which`` selects the first (0) or the second (1).
     """
     found: Mask = np.logical_and.reduce(
         [np.logical_or.reduce([masks[which] for masks in lists]) for lists in groups]
@@ -179,10 +179,11 @@ def _in_each(groups: Sequence[Sequence[tuple[Mask, Mask]]], which: int) -> Mask:
 def _left_in(
     handle: TableHandle, snapshot: Snapshot, asked: Sequence[ColumnTest], live: ManifestColumns
 ) -> tuple[Mask, Mask]:
-    """Return two masks of the files ``live`` that may have rows meeting the conditions ``asked``.
+    """Return two masks of ``live``: True for a file that may have rows meeting the conditions
+    ``asked``.
 
-    The first uses statistics, the second also file indexes. The kept files of a bucket have every
-    version of the wanted rows, so files kept for different alternatives can be read together.
+    The first mask uses statistics, the second also file indexes. The kept files of a bucket have
+    every version of the wanted rows, so files kept for different alternatives can be read together.
     """
     pruner = EntryPruner(handle.schema, asked, None, _schema_reader(handle))
     with naming_file(handle, snapshot, live, "the statistics", pruner.by_statistics):

@@ -16,7 +16,11 @@ __all__ = ["find_since"]
 def find_since(
     handle: TableHandle, after: AnyPosition, upto: AnyPosition | None = None
 ) -> Since[Snapshot]:
-    """Return the snapshots after ``after`` up to ``upto``; ``upto=None`` is the newest snapshot."""
+    """Return the snapshots after ``after`` up to ``upto``; ``upto=None`` is the newest snapshot.
+
+    The result also shows if snapshots right after ``after`` have expired, and if a rollback has
+    removed ``after``.
+    """
     storage, layout = handle.storage, handle.layout
     start = snapshot_number(handle, "after must be a snapshot number", after)
     ids = snapshot_ids(storage, layout)

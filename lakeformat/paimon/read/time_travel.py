@@ -70,9 +70,9 @@ def newest_at(handle: TableHandle, millis: int) -> Snapshot | None:
 def newest_compacted(handle: TableHandle) -> Snapshot | None:
     """Return the newest COMPACT snapshot; None if there is none.
 
-    With ``full-compaction.delta-commits``, only snapshots are taken whose commit identifier is a
-    multiple of this number, or is that of a batch job: the full compactions, for Paimon's Java
-    reader.
+    With ``full-compaction.delta-commits``, a snapshot is taken only if its commit identifier is a
+    multiple of that number, or is that of a batch job. Paimon's Java reader finds full compactions
+    in this way.
     """
     every = handle.options.full_compaction_delta_commits or 1
     ids, read = _snapshots(handle)

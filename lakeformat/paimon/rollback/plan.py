@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans the snapshots that a rollback deletes, and refuses it if tags or branches need them."""
+"""Plans the deletions of a rollback, and refuses the rollback if tags or branches need the
+snapshots.
+"""
 
 from __future__ import annotations
 
@@ -169,9 +171,7 @@ def _tags_behind(handle: TableHandle, number: int) -> list[str]:
 
 
 def _branches_behind(handle: TableHandle, behind: Sequence[int]) -> list[str]:
-    """Return the names of branches that have one of the snapshots ``behind``, which will be
-    deleted.
-    """
+    """Return the names of branches that have one of the snapshots to be deleted, ``behind``."""
     storage, found = handle.storage, []
     for branch in branches(storage, handle.layout):
         layout = handle.layout.on_branch(branch.name)

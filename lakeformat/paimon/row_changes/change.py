@@ -44,8 +44,8 @@ def delete_rows(
     """Delete the rows that meet a condition; a dry run only counts them.
 
     ``read`` has the number of the snapshot in which the rows are searched, and its identity if
-    known; ``read=None`` means the newest snapshot. Keys that other commits have changed since are
-    not deleted. Raise InvalidRequestError if ``where`` is None.
+    known; ``read=None`` means the newest snapshot. Keys that other commits have changed since that
+    snapshot are not deleted. Raise InvalidRequestError if ``where`` is None.
     """
     if where is None:
         raise InvalidRequestError(

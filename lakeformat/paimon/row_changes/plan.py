@@ -28,7 +28,7 @@ _Place = tuple[bytes, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeUnit:
-    """The files of one bucket of an append table that may have rows to change."""
+    """The files to search in one bucket of an append table: those that may have rows to change."""
 
     snapshot: Snapshot
     files: tuple[ManifestEntry, ...]

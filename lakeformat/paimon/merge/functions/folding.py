@@ -49,9 +49,10 @@ _NOTHING = -1
 
 
 class Folding:
-    """The aggregated value of each key, stored as an array and a position in it.
+    """The aggregated value of each key, stored as the number of an array and a position in that
+    array.
 
-    The first array is the column itself; each join adds an array of results.
+    Array 0 is the column itself; each join adds an array with its results.
     """
 
     def __init__(

@@ -153,8 +153,8 @@ def _from_record(record: Mapping[str, Any]) -> ManifestEntry:
 def _check_fields(found: Mapping[str, FieldShape]) -> None:
     """Raise NotPlainError if the schema of the file does not fit that of manifests.
 
-    It may lack only fields that later releases added. A field must have the same type, and must not
-    be nullable if it never is in manifests. Unknown fields are ignored.
+    The file may lack only fields that later releases added, and may have unknown fields. Each known
+    field must have the type that it has in manifests, and be nullable only if it is nullable there.
     """
     for path, ours in MANIFEST_SHAPE.items():
         theirs = found.get(path)

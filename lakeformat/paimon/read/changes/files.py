@@ -100,8 +100,8 @@ class ChangeFiles:
 
         In a primary-key table, these are only the files of level 0. Rows are read as stored: they
         are not merged with rows of other commits. A COMPACT snapshot has no changes. An OVERWRITE
-        snapshot has changes only if ``streaming-read-overwrite`` is set, or
-        ``streaming-read-append-overwrite`` for an append table.
+        snapshot has changes only if ``streaming-read-overwrite`` is set; in an append table,
+        ``streaming-read-append-overwrite``.
         """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)
@@ -152,8 +152,8 @@ class ChangeFiles:
     def _is_from_before(self, snapshot: Snapshot) -> bool:
         """Return True if the snapshot was committed before ``changelog-producer=input`` was set.
 
-        Only the files that such a snapshot added have its changes. With any other producer, return
-        False: the changelog of a later compaction may deliver the rows.
+        The changes of such a snapshot are only in the files that it added. Return False for any
+        other producer: the changelog of a later compaction may deliver the rows.
         """
         handle = self._handle
         has_changelog = snapshot.changelog_manifest_list is not None
