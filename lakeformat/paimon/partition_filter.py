@@ -54,10 +54,10 @@ class PartitionFilter:
         return found
 
     def may_hold(self, stats: SimpleStats) -> bool:
-        """Return False only if no selected partition lies within the bounds ``stats`` of a
-        manifest.
+        """Return False if no selected partition is within the bounds ``stats`` of a manifest.
 
-        A filter with more than ``MOST_TESTED`` specs or rows is not compared: the result is True.
+        Return True otherwise, and if more than ``MOST_TESTED`` partitions or specs would be
+        compared.
         """
         fields = partition_fields(self.schema)
         types = [field.type for field in fields]

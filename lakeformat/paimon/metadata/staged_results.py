@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The staged results of a table: ``staged/staged-<name>`` below the directory of a branch."""
+"""Staged results: files ``staged/staged-<name>`` below the directory of a branch.
+
+Each stores commit messages until another job publishes them.
+"""
 
 from __future__ import annotations
 

@@ -179,8 +179,7 @@ def _in_each(groups: Sequence[Sequence[tuple[Mask, Mask]]], which: int) -> Mask:
 def _left_in(
     handle: TableHandle, snapshot: Snapshot, asked: Sequence[ColumnTest], live: ManifestColumns
 ) -> tuple[Mask, Mask]:
-    """Return two masks of ``live``: True for a file that may have rows meeting the conditions
-    ``asked``.
+    """Return two masks of the files ``live`` that may have rows meeting the conditions ``asked``.
 
     The first mask uses statistics, the second also file indexes. The kept files of a bucket have
     every version of the wanted rows, so files kept for different alternatives can be read together.

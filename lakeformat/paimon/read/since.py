@@ -18,8 +18,8 @@ def find_since(
 ) -> Since[Snapshot]:
     """Return the snapshots after ``after`` up to ``upto``; ``upto=None`` is the newest snapshot.
 
-    The result also shows if snapshots right after ``after`` have expired, and if a rollback has
-    removed ``after``.
+    The result also shows if snapshots right after ``after`` have expired, and if ``after`` is no
+    longer in the history.
     """
     storage, layout = handle.storage, handle.layout
     start = snapshot_number(handle, "after must be a snapshot number", after)

@@ -127,11 +127,11 @@ def _in_bucket_order(
 def _packs(
     schema: TableSchema, units: Sequence[tuple[ManifestEntry, ...]]
 ) -> Iterator[list[tuple[ManifestEntry, ...]]]:
-    """Yield packs of consecutive units, each for one split; the files of a unit are never
-    separated.
+    """Yield packs of consecutive units: the files of one pack become one split.
 
-    A pack has at most ``source.split.target-size`` bytes; only a single unit may be larger. A unit
-    with fewer bytes than ``source.split.open-file-cost`` counts as if it had that many.
+    The files of a unit are never separated. A pack has at most ``source.split.target-size`` bytes;
+    only a single unit may be larger. A unit with fewer bytes than ``source.split.open-file-cost``
+    counts as if it had that many.
     """
     options = schema.table_options
     capacity = options.source_split_target_size_bytes

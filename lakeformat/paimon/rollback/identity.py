@@ -79,11 +79,11 @@ class EarlierReturns:
 def properties_of(
     target: Snapshot, commit: CommitId | None, protection: str | None
 ) -> Mapping[str, str] | None:
-    """Return the properties of the new snapshot: those of the target, without any rollback's
-    identity.
+    """Return the properties of the new snapshot, which are those of the target.
 
-    With ``commit``, the properties that identify this rollback are added. ``protection`` is the tag
-    that keeps the restored files. Return None if the target has no properties and none are added.
+    The properties that identify an earlier rollback are left out. With ``commit``, the properties
+    that identify this rollback are added. ``protection`` is the tag that keeps the restored files.
+    Return None if the target has no properties and none are added.
     """
     kept = {
         key: value

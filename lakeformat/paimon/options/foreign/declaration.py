@@ -67,10 +67,10 @@ class ForeignOption:
         return not self.refuses or value.strip().lower() in self.harmless
 
     def likely_value(self, value: str) -> str:
-        """Return the end of an error message about an unknown value: all known values and the
-        nearest one.
+        """Return the end of an error message about an unknown value, with all known values.
 
-        Return an empty text if the value is known, or if all values are allowed.
+        The message also names the nearest value, if one is near. Return an empty text if the value
+        is known, or if all values are allowed.
         """
         if not self.values or value.strip().lower() in self.values:
             return ""
