@@ -40,7 +40,7 @@ class ObjectAddress:
 
     @property
     def account(self) -> str:
-        """The storage account in an Azure address; "" without one."""
+        """The storage account in an Azure address; "" if the address names no account."""
         return self.host.partition(".")[0]
 
     def uri(self, path: str) -> str:

@@ -144,7 +144,7 @@ def _settings(
     """Return the endpoint of the store, and the configuration of its client.
 
     Raise ``InvalidRequestError`` if the Azure account is missing, or if the address and the options
-    name different ones.
+    name different accounts.
     """
     settings = dict(values)
     if address.kind == "gs":
@@ -188,8 +188,8 @@ def _s3_settings(
 def _static_credentials(values: dict[str, object]) -> Callable[[], dict[str, object]] | None:
     """Return a function that returns the S3 key in the options; None if they have no key.
 
-    The key is removed from ``values``. Raise ``InvalidRequestError`` for a part of a key: the
-    client would combine it with values of the environment.
+    The key is removed from ``values``. Raise ``InvalidRequestError`` if the options have only a
+    part of a key: the client would take the missing part from the environment.
     """
     names = ("access_key_id", "secret_access_key", "session_token")
     key, secret, token = (values.pop(name, None) for name in names)

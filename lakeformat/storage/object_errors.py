@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translates the errors of an object store into the library's own.
+"""Translates the errors of an object store into errors of this library.
 
 The client's messages contain whole requests: a signed address in a log would give every reader
 access to the store. So only the status, the error code and its sentence are kept, and the client's

@@ -180,7 +180,9 @@ class ObjectStorage:
             delete_foreign_markers(client, key)
 
     def remove_empty_directory(self, path: str) -> bool:
-        """Delete the markers of a directory and return True; return False if it has files.
+        """Delete the markers of a directory and return True.
+
+        Return False if a file, or a marker of a subdirectory, is below it.
 
         See ``RemovesEmptyDirectories``.
         """

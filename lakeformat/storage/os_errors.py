@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translates operating system errors into the library's own, with a remedy."""
+"""Translates operating system errors into errors of this library, with a remedy."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def translated(operation: str, path: str, *, writes_nothing: bool = False) -> It
     """Raise a ``LakeError`` for any ``OSError`` of a with block, with the operation and the path.
 
     The class is ``AlreadyExistsError`` for a taken name, ``AccessDeniedError`` for a missing
-    permission or a read-only file system, else ``UnavailableError``. With
-    ``writes_nothing`` the caller promises that a failed block leaves nothing at ``path``; the error
-    has this in ``nothing_was_written``.
+    permission or a read-only file system, else ``UnavailableError``. With ``writes_nothing`` the
+    caller promises that a failed block leaves nothing at ``path``; ``nothing_was_written`` of the
+    error is then True.
     """
     try:
         yield

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A lock between the threads of this process, if the caller states that no other process writes.
 
-The lock never expires. If a write gets no answer, the lock is free at once. Then that write may
-still arrive, and replace the write of the next holder. See ``docs/storage.md``.
+The lock never expires, and is free at once after a write that got no answer. Such a write may
+arrive later and replace the write of the next holder. See ``docs/storage.md``.
 """
 
 from __future__ import annotations

@@ -134,7 +134,8 @@ class RenameStorage:
     def move_into_place(self, path: str, content: bytes) -> bool:
         """Publish a file by the rename alone; return False if the path is taken.
 
-        The file system is not tested, and ``path`` is not checked before.
+        Neither the file system nor ``path`` is checked before. A missing table directory raises
+        ``NotFoundError``.
         """
         workshop = temporary_sibling(_absolute(path), self._ids())
         prepared = f"{workshop}/{path.rpartition('/')[2]}"
@@ -153,7 +154,7 @@ class RenameStorage:
     def overwrite(self, path: str, content: bytes) -> None:
         """Create or replace a file.
 
-        Meanwhile a reader may find no file, but never an incomplete one.
+        While a file is replaced, a reader may find no file, but never an incomplete one.
 
         A directory at ``path`` raises ``AlreadyExistsError``. Where a rename may replace a file, a
         writer that holds a lock publishes snapshots by this method.
@@ -243,7 +244,8 @@ class RenameStorage:
             return self._connected
 
     def _has_place(self, path: str) -> bool:
-        """Return True if ``path`` has a parent directory, or only this one directory is missing.
+        """Return True if the parent directory of ``path`` exists, or can be created in an existing
+        directory.
 
         A rename of the table after this check is not detected here, so the publisher checks the
         table again afterwards.

@@ -19,7 +19,9 @@ _LONGEST_PATH = 4096
 
 
 def without_credentials(address: str) -> str:
-    """Return the address without user and password before an ``@``, and without a signature."""
+    """Return the address with ``…`` instead of user and password before an ``@``, and instead of
+    the values of parameters such as a signature, a password or a token.
+    """
     return _SIGNED.sub(r"\1…", _CREDENTIALS.sub(r"\1…@", address))
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns: commits of one machine queue for a table, so that they do not compete.
 
-Turns only save attempts and guarantee nothing: ``create`` alone decides which commit is published.
-Writers without turns, such as other engines, only cost further attempts.
+Turns only save attempts and guarantee nothing: ``Storage.create`` alone decides which commit is
+published. Writers without turns, such as other engines, only cost further attempts.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def directory_turn(directory: str, sleep_seconds: Callable[[float], None]) -> It
 
 
 def _wait(descriptor: int, sleep_seconds: Callable[[float], None]) -> None:
-    """Wait until the file is locked, at most for ``_PATIENCE_SECONDS``.
+    """Lock the file; wait at most ``_PATIENCE_SECONDS`` for the lock.
 
-    Also return after an error, then without the lock.
+    Return without the lock after this time, or after an error.
     """
     waited, pause = 0.0, _FIRST_PAUSE_SECONDS
     while waited < _PATIENCE_SECONDS:

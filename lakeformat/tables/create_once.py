@@ -36,9 +36,9 @@ class PublishOutcome(Enum):
 def try_to_create(storage: Storage, path: str, content: bytes) -> PublishOutcome:
     """Create a file whose content no other writer has, and return the outcome.
 
-    If the name is taken, or if the answer of the storage is lost, the file is read to find its
-    writer. A client library may have repeated a request that had already created the file. If a
-    ``LakeError`` is raised, this call has not created the file.
+    If the name is taken, or if the answer of the storage is lost, the file is read: its content
+    shows which writer created it. This call itself may have taken the name, if a client library
+    repeated the request. If a ``LakeError`` is raised, this call has not created the file.
     """
     is_open = False
     for _ in range(_TRIES):
@@ -79,10 +79,11 @@ def create_once(storage: Storage, path: str, content: bytes) -> bool:
 
 
 def create_or_find(storage: Storage, path: str, content: bytes) -> bool:
-    """Create a file; return False if it exists. Two writers may create it with the same content.
+    """Create a file and return True; return False if it exists.
 
-    If the storage gives no answer, the file is read, and a file with this content counts as
-    created. If the file is missing, ``UnavailableError`` is raised.
+    If the storage gives no answer, the file is read. Return True if it has ``content``, although
+    another writer may have written the same content; False if it has other content. Raise
+    ``UnavailableError`` if the file was not created.
     """
     try:
         return storage.create(path, content)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loop of every operation that moves data: plan, run, commit, and plan again after a conflict.
 
-An operation describes itself as ``Steps``, and ``carry_out`` runs them: it plans units of work,
-works on each in an executor, and commits the results. If another commit has changed some of the
-units meanwhile, the loop pauses and plans them again, until ``Steps.attempts`` conflicts in a row.
+An operation describes itself as ``Steps``. ``carry_out`` plans units of work, works on each unit in
+an executor, and commits the results. If another commit has changed some of the units meanwhile, the
+loop pauses and plans them again, until ``Steps.attempts`` conflicts in a row.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class _DriverRound(Generic[U, R]):
             self._note(error)
 
     def _note(self, error: LakeError) -> None:
-        """Store a conflict, after which the units are planned again, and raise any other error.
+        """Store the error if it is a conflict, so that the units are planned again; else raise it.
 
         A missing or damaged file counts as a conflict if the table has a newer state.
         """

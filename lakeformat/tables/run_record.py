@@ -82,9 +82,7 @@ class RunRecords:
         )
 
     def write(self, record: RunRecord, environment: Environment) -> None:
-        """Write the record of a run; delete records of other runs that are older than
-        ``KEPT_MILLIS``.
-        """
+        """Write the record of a run, and delete all records that are older than ``KEPT_MILLIS``."""
         content = json.dumps(write_members(_MEMBERS, record)).encode()
         self.storage.overwrite(self._path(record.user), content)
         oldest = environment.now_millis() - KEPT_MILLIS

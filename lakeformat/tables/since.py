@@ -13,8 +13,8 @@ _Snapshot = TypeVar("_Snapshot")
 
 @dataclass(frozen=True, slots=True)
 class Since(Generic[_Snapshot]):
-    """The snapshots after a position, oldest first, and two signs that a reader at this position
-    missed some.
+    """The snapshots after a position, oldest first, and two flags: if a reader at this position
+    missed snapshots, and if the position is no longer in the history.
     """
 
     snapshots: tuple[_Snapshot, ...]

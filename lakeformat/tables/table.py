@@ -195,7 +195,7 @@ class Table(ABC):
         return None
 
     def begin_write(self, overwrite: Any, conflict: Conflict | None) -> BegunBatch | None:
-        """Begin and return the batch of a write with these arguments; None if none is needed."""
+        """Begin and return the batch of a write; None if such a write needs no batch."""
         return None
 
     @property
@@ -254,7 +254,7 @@ class Table(ABC):
 
     @abstractmethod
     def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[Any]:
-        """Return the snapshots after a position, and two signs that a reader has missed some."""
+        """Return the snapshots after a position, and the flags ``missed`` and ``rewound``."""
 
     @abstractmethod
     def scan(self, *arguments: Any, **options: Any) -> Any:

@@ -122,7 +122,9 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
 
     @abstractmethod
     def _next_changes(self, place: PlaceT) -> StreamedChanges | None:
-        """Return the changes of the next snapshot with changes after ``place``; None without one.
+        """Return the changes of the first snapshot after ``place`` that has changes.
+
+        Return None if no such snapshot exists yet.
 
         In both cases set the progress past the snapshots that were read.
         """

@@ -69,7 +69,8 @@ class CatalogRows:
     def keep_database(self, connection: Connection, database: str) -> bool:
         """Return True if a database exists, and lock its property rows until the transaction ends.
 
-        Meanwhile another transaction that calls this method for the same database waits.
+        Until then, another transaction that calls this method for the same database waits. A
+        database without properties is not locked.
         """
         table = DATABASE_PROPERTIES
         rows = select(table.c.property_key).where(self._here(table, database)).with_for_update()
@@ -186,7 +187,7 @@ class CatalogRows:
     def set_mark(
         self, connection: Connection, database: str, name: str, mark: str, value: str
     ) -> None:
-        """Set a mark that records a change of the table that is about to begin."""
+        """Set a mark on a table, before the change that the mark records begins."""
         self.remove_mark(connection, database, name, mark)
         self._insert(
             connection,

@@ -142,8 +142,8 @@ def _failure(database: DatabaseAddress, doing: str, error: Exception) -> LakeErr
 
 
 def _remedy(error: Exception) -> str:
-    """Return advice about a missing driver: install it, or use the driver of the project's
-    extra.
+    """Return advice about a missing driver: install its package, or use ``DRIVER``, which an extra
+    of this project installs.
     """
     package = (getattr(error, "name", None) or "").partition(".")[0]
     if package == DRIVER.partition("+")[2]:

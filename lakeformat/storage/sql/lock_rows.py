@@ -2,8 +2,8 @@
 """The SQL statements of a lock, for SQLite and PostgreSQL, and the expiry of its row.
 
 This library writes times in UTC, by the database's clock; rows of other programs may have another
-zone. On PostgreSQL each expression that reads the clock names the zone, because a connection pool
-may return a connection with another one.
+zone. On PostgreSQL each expression that reads the clock names UTC, because a connection pool may
+return a connection that is set to another time zone.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class LockRows:
         return connection.execute(text(statement), values).rowcount == 1
 
     def renew(self, connection: Connection, tokens: Sequence[str], fresh: str) -> bool:
-        """Replace the time in the row by ``fresh`` if it is one of ``tokens``, and return True.
+        """If the time in the row is one of ``tokens``, replace it by ``fresh`` and return True.
 
         Return False if no row has one of these times.
         """

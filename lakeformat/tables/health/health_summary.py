@@ -33,7 +33,7 @@ class HealthSummary(Report):
 
     @property
     def why_they_differ(self) -> str | None:
-        """The reason why ``score`` is not the sum of its parts; None if they are equal."""
+        """The reason why ``score`` is not the sum of its parts; None if it is their sum."""
         if self.score == self.score_parts.total:
             return None
         if self.reasons:

@@ -25,7 +25,7 @@ class HistoryNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageNumbers:
-    """The bytes of a table's files, grouped by the snapshots that need them."""
+    """The bytes of a table's files: of the newest snapshot, and of files kept for time travel."""
 
     live_bytes: int = 0
     """The bytes of files that the newest snapshot needs."""

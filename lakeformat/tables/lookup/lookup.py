@@ -123,8 +123,8 @@ class Lookup:
         needs the key columns by their names; other columns are ignored. Rows that are not in memory
         are read in one scan.
 
-        Raise ``InvalidRequestError`` if a key column is missing, if its type does not fit the
-        table, or if the table has two rows of a key.
+        Raise ``InvalidRequestError`` if a key column is missing or repeated, if its type does not
+        fit the table, or if the table has two rows of a key.
         """
         columns = self._given_columns(keys)
         ids, is_complete = _identities(columns)

@@ -188,7 +188,7 @@ class MaintainReport(Report):
 
     @property
     def reason(self) -> str:
-        """``summary``, followed by the first remaining problem."""
+        """``summary``, then the first remaining problem and the number of further problems."""
         if not self.obstacles:
             return self.summary
         more = f" and {len(self.obstacles) - 1} more" if len(self.obstacles) > 1 else ""

@@ -46,8 +46,8 @@ def find_obstacles(
     """Return the remaining problems: of failed steps, of work that a step has left, of stalled
     consumers, then ``reasons``.
 
-    ``holders`` maps each stalled consumer to its problem; the keys name consumers as the texts of
-    other problems do, such as ``consumer 'x'``. ``reasons`` are the problems in the health report.
+    ``holders`` maps each stalled consumer to its problem. Each key is the name that the texts of
+    other problems use, such as ``consumer 'x'``. ``reasons`` are the problems in the health report.
     A problem that a failed step or a stalled consumer explains is left out.
     """
     errors = [str(step.error) for step in steps if step.error is not None]
@@ -68,7 +68,7 @@ def _of_failures(
 ) -> Iterator[Reason]:
     """Yield one problem for each cause of failed steps, with the names of these steps.
 
-    If one of ``reasons`` has the same cause, its next step is kept.
+    If an entry of ``reasons`` has the same cause, the problem gets the advice of that entry.
     """
     by_cause = dict[str, list[StepReport]]()
     for step in steps:
@@ -87,7 +87,7 @@ def _of_failures(
 def _of_failure(table: str, names: str, cause: str, step: StepReport) -> Reason:
     """Return the problem and the next step for one cause.
 
-    ``step`` is the first step that failed because of it, and ``names`` has all such steps.
+    ``names`` has all steps that failed for this cause, and ``step`` is the first of them.
     """
     error, again = step.error, f"lake maintain {table}"
     if isinstance(error, CommitConflictError | UnavailableError):

@@ -20,7 +20,7 @@ _CORRECT = "correct these rows in the source, and write them again"
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The results of the checks of one run."""
+    """Makes the results of the checks of one run."""
 
     checks: Checks
     rows: int

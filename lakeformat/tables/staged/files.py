@@ -93,7 +93,7 @@ class StagedFiles(Generic[MessageT]):
         return self._path(_PREFIX, name)
 
     def address(self, name: str) -> str:
-        """Return the URI of a staged result, which is its name for callers."""
+        """Return the URI of a staged result; callers use the URI as its name."""
         return self.storage.uri(self.path(name))
 
     def named(self, address: str) -> str | None:

@@ -126,8 +126,8 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         """Delete staged results and their files without publishing them; a dry run by default.
 
         Choose them either by ``addresses`` or by ``older_than``: a time, or an age such as ``"7
-        d"``. Both or neither raise ``InvalidRequestError``. A result whose publication began in the
-        last 24 hours is kept: publish it again.
+        d"``. Both or neither raise ``InvalidRequestError``. Files that a snapshot has are kept. A
+        result whose publication began in the last 24 hours is kept: publish it again.
         """
         if (addresses is None) is (older_than is None):
             raise InvalidRequestError(
