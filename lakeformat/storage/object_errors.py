@@ -41,8 +41,8 @@ _RETRY = "Check the endpoint and retry once the store answers."
 
 @contextmanager
 def translated(operation: str, uri: str, secrets: tuple[str, ...] = ()) -> Iterator[None]:
-    """Raise a ``LakeError`` for any client error of a with block, with the operation and the
-    address.
+    """Raise a ``LakeError``, which names the operation and the address, for any client error of a
+    with block.
 
     Each of ``secrets`` is replaced by ``***`` in the message.
     """

@@ -24,8 +24,9 @@ class _Aborted(Exception):
 class UploadStream(io.RawIOBase):
     """A stream that uploads an object: with ``put`` if it fits into one part, else with ``upload``.
 
-    ``upload`` runs in a thread and gets an iterator of parts. If the iterator raises, ``upload``
-    must abort the upload and raise, too. The object is visible only after ``finish``.
+    ``upload`` runs in a thread and gets an iterator of parts. If the iterator raises an error,
+    ``upload`` must abort the upload and raise an error. The object is visible only after
+    ``finish``.
     """
 
     def __init__(

@@ -37,7 +37,8 @@ _REMEDIES = {
 
 @contextmanager
 def translated(operation: str, path: str, *, writes_nothing: bool = False) -> Iterator[None]:
-    """Raise a ``LakeError`` for any ``OSError`` of a with block, with the operation and the path.
+    """Raise a ``LakeError``, which names the operation and the path, for any ``OSError`` of a with
+    block.
 
     The class is ``AlreadyExistsError`` for a taken name, ``AccessDeniedError`` for a missing
     permission or a read-only file system, else ``UnavailableError``. With ``writes_nothing`` the

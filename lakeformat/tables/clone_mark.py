@@ -9,7 +9,10 @@ __all__ = ["shown_mark"]
 
 
 def shown_mark(mark: bytes | str) -> str:
-    """Return " (<part> of <source>)" for the mark of an unfinished clone; "" for a damaged mark."""
+    """Return the mark of an unfinished clone as text for messages; "" for a damaged mark.
+
+    The text has the cloned part and its table, such as `` (tag v1 of /data/shop.db/orders)``.
+    """
     try:
         found = json.loads(mark)
         return f" ({found['what']} of {found['source']})"

@@ -61,8 +61,8 @@ class CommitObserver(Protocol[Handle_contra]):
     def before_removal(self, handle: Handle_contra) -> None:
         """Do all missing work before the table deletes files.
 
-        Raise a ``LakeError`` if that fails. Then the table must not delete files, because readers of
-        the observer's files may still need them.
+        Raise a ``LakeError`` if that fails. Then the table must not delete files: readers of the
+        observer's files may still need them.
         """
         ...
 

@@ -37,7 +37,7 @@ class FileClass(StrEnum):
     """A temporary file, or a file of unknown kind."""
 
     def counted(self, number: int) -> str:
-        """Return a number of such files as text, such as ``2 delete files``."""
+        """Return a number of files of this kind as text, such as ``2 delete files``."""
         return counted(number, *_NOUNS.get(self, (f"{self} file",)))
 
 

@@ -36,8 +36,9 @@ class ScanReport(Report):
             self.file_bytes += size_bytes
 
     def picked(self, groups: int, of: int, size_bytes: int) -> None:
-        """Count one file: it has ``of`` row groups, and ``groups`` of them are read, which are
-        ``size_bytes`` bytes together.
+        """Count one file that has ``of`` row groups, of which ``groups`` are read.
+
+        ``size_bytes`` is the size of the read columns in the read row groups.
         """
         with self._lock:
             self.row_groups += of

@@ -59,8 +59,8 @@ def as_column(array: pa.Array, data_type: DataType) -> pa.Array:
     """Return ``array`` in the Arrow type that the encoders of files take for ``data_type``.
 
     Strings and binaries may keep their 64-bit offsets. The parts of constructed types are not
-    checked, because they are converted one by one. Raise ``InvalidRequestError`` if the array does
-    not fit.
+    checked here: the caller converts them one by one. Raise ``InvalidRequestError`` if the array
+    does not fit.
     """
     if not isinstance(array, pa.Array):
         raise InvalidRequestError(f"a column must be one Arrow array, got {type(array).__name__}")

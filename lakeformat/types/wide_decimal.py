@@ -105,7 +105,7 @@ def _arithmetic_right(words: Words, count: Positions) -> Words:
 
 
 def _bits(count: Positions) -> Words:
-    """Return shift counts as words; counts outside of 0 to 64 become the nearest of these.
+    """Return shift counts as words; a count below 0 becomes 0, and a count above 64 becomes 64.
 
     The caller ignores the result of a shift whose count was negative.
     """

@@ -104,7 +104,7 @@ class SourceTable:
     def note(self, names: set[str], path: str) -> None:
         """Add ``names`` to the source tables in ``seen``.
 
-        Raise ``InvalidRequestError`` if ``seen`` then has several. ``path`` names the file in it.
+        Raise ``InvalidRequestError``, which names the file ``path``, if ``seen`` then has several.
         """
         self.seen |= names
         if len(self.seen) > 1:

@@ -92,7 +92,7 @@ class MessageColumn:
 
     def declare(self, given: Declared) -> None:
         """Add a declared type; raise ``InvalidRequestError`` if no type holds the values of this
-        and an earlier declaration.
+        and an earlier declaration, or if their encodings differ.
         """
         self.declared = given if self.declared is None else _both(self, given)
 
@@ -133,8 +133,10 @@ class MessageColumns:
                     self._column(member.name).note(values)
 
     def declare(self, declared: Mapping[str, Declared]) -> None:
-        """Add the types that a schema in the messages declares, by column name. Raise
-        ``InvalidRequestError`` if no type holds the values of both declarations of a column.
+        """Add the types that a schema in the messages declares, by column name.
+
+        Raise ``InvalidRequestError`` if no type holds the values of two declarations of a column,
+        or if their encodings differ.
         """
         for name, given in declared.items():
             self._column(name).declare(given)

@@ -27,8 +27,9 @@ class Decoding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The type that messages declare for a column, None if they declare none, and the encoding of
-    its values in JSON.
+    """The type that messages declare for a column, and the encoding of its values in JSON.
+
+    ``type`` is None if the messages declare no type.
     """
 
     type: DataType | None

@@ -66,9 +66,10 @@ class MessageFiles:
     def look(self, executor: Executor | None = None) -> None:
         """Find the columns of all messages, and add them to ``columns``.
 
-        The files are read in the tasks of ``executor``, or without one in this process. Raise
-        ``InvalidRequestError`` for messages that cannot be read, or that are of several source
-        tables although ``only`` is None. Raise ``UnsupportedError`` for a type without equivalent.
+        The files are read in the tasks of ``executor``; ``executor=None`` reads them in this
+        process. Raise ``InvalidRequestError`` for messages that cannot be read, and, if ``only`` is
+        None, for messages of several source tables. Raise ``UnsupportedError`` for a type that has
+        no equivalent.
         """
         source = SourceTable(self.only)
         look = partial(MessageFiles.of_file, self)

@@ -3,9 +3,9 @@
 
 To limit a batch by bytes, Spark computes the size of every column for each row, which takes
 several times as long as passing the rows. A row is narrow if its texts have at most
-``WIDEST_BYTES``, so a batch of narrow rows has at most 128 MiB of texts. Decimals of up to 18
-digits can be passed as 64-bit integers, because otherwise Spark creates an object and bytes for
-each decimal.
+``WIDEST_BYTES``, so a batch of ``BATCH_ROWS`` narrow rows has at most 128 MiB of texts. Decimals of
+up to 18 digits can be passed as 64-bit integers, because otherwise Spark creates an object and
+bytes for each decimal.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ def counted_by_rows(frame: DataFrame, decimals: Collection[str] = ()) -> DataFra
     """Return the same rows in batches limited by their number of rows; None if this is impossible.
 
     None is returned with Spark Connect, if the user has set Spark's limit of bytes for a batch, or
-    if a column is nested, whose width is unknown. A row whose texts have more than
-    ``WIDEST_BYTES`` fails the job. ``in_tasks`` passes the columns ``decimals`` as 64-bit decimals
-    if they have at most 18 digits.
+    if a column is nested, because its width is expensive to compute. A row whose texts have more
+    than ``WIDEST_BYTES`` fails the job. ``in_tasks`` passes the columns ``decimals`` as 64-bit
+    decimals if they have at most 18 digits.
     """
     session = frame.sparkSession
     context = classic_context(session)

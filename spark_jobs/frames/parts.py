@@ -93,11 +93,10 @@ def classic_context(spark: SparkSession) -> SparkContext | None:
 def pack(
     pieces: Sequence[tuple[T, int]], *, at_once: int, target_bytes: int, least_bytes: int
 ) -> list[list[T]]:
-    """Group ``pieces``, each with its size in bytes, into parts, one for each task, the largest
-    part first.
+    """Group ``pieces`` into parts, one part for each task; the largest part is the first.
 
-    A part has about ``target_bytes``, or less if there would otherwise be fewer than ``at_once``
-    parts. A piece counts as at least ``least_bytes``.
+    Each piece is given with its size in bytes, and counts as at least ``least_bytes``. A part has
+    about ``target_bytes``, or less if there would otherwise be fewer than ``at_once`` parts.
     """
     weighed = sorted(
         ((piece, max(size, least_bytes)) for piece, size in pieces), key=lambda each: -each[1]
@@ -116,10 +115,9 @@ def pack(
 def pack_in_order(
     pieces: Sequence[tuple[T, int]], *, at_once: int, target_bytes: int, least_bytes: int
 ) -> list[list[T]]:
-    """Group ``pieces``, each with its size in bytes, into parts, one for each task, without
-    changing their order.
+    """Group ``pieces`` into parts, one part for each task, in the order of the pieces.
 
-    Parts have the sizes that ``pack`` describes.
+    Each piece is given with its size in bytes. Parts have the sizes that ``pack`` describes.
     """
     weights = [max(size, least_bytes) for _, size in pieces]
     room = _room(sum(weights), at_once, target_bytes, least_bytes)

@@ -74,10 +74,10 @@ class PieceWriter:
         self._path = ""
 
     def pack(self, rows: pa.Table) -> Packed:
-        """Return the rows as bytes, or write them to a file and return their place in it.
+        """Return the rows as bytes; if the writer has a directory, write them to a file and return
+        their place in the file.
 
-        They are written if the writer has a directory. Raise ``UnavailableError`` if the file
-        cannot be written.
+        Raise ``UnavailableError`` if the file cannot be written.
         """
         if self._directory is None:
             sink = pa.BufferOutputStream()

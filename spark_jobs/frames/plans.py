@@ -62,8 +62,10 @@ def has_splits(rows: Results) -> TypeGuard[AnyScan]:
 def plan_splits(
     scan: AnyScan, splits: Sequence[Any], at_once: int, *, with_kind: bool = False
 ) -> ReadPlan:
-    """Return a plan for the splits of a scan. With ``with_kind`` each row gets the kind ``+I`` in
-    the first column. Raise ``UnsupportedError`` for a column type that is not passed to Spark.
+    """Return a plan for the splits of a scan.
+
+    With ``with_kind`` each row gets the kind ``+I`` in the first column. Raise
+    ``UnsupportedError`` for a column type that is not passed to Spark.
     """
     kind = (ROW_KIND,) if with_kind else ()
     if isinstance(scan, lake.Scan):

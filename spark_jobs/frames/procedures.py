@@ -33,7 +33,7 @@ class Procedure:
 
     @property
     def arguments(self) -> list[str]:
-        """The names of all arguments: ``table`` first, then those without a default."""
+        """The names of all arguments: ``table`` if needed, then the required, then the optional."""
         parameters = inspect.signature(self.does).parameters.values()
         own = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
         own.sort(key=lambda p: p.default is not p.empty)
@@ -41,7 +41,7 @@ class Procedure:
 
     @property
     def needed(self) -> list[str]:
-        """The names of the arguments without a default."""
+        """The names of the arguments that the caller must give."""
         known = inspect.signature(self.does).parameters
         return [n for n in self.arguments if n not in known or known[n].default is known[n].empty]
 

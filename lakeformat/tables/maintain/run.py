@@ -121,7 +121,7 @@ def not_needed(step: str, reason: str) -> StepReport:
 
 
 def outcome_of(has_work: bool, request: MaintainRequest) -> StepOutcome:
-    """Return the outcome of a step: not needed, planned in a dry run, else done."""
+    """Return the outcome of a step: not needed without work; else planned in a dry run, or done."""
     if not has_work:
         return StepOutcome.NOT_NEEDED
     return StepOutcome.PLANNED if request.dry_run else StepOutcome.DONE

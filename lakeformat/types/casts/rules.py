@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for changes of a column's type: which types may become which."""
+"""Rules for changes of a column's type: the allowed casts, and those that keep the order."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _MICROS_DIGITS = 6
 def can_cast(stored: DataType, wanted: DataType, *, explicit: bool = True) -> bool:
     """Return True if a schema change may change a column from ``stored`` to ``wanted``.
 
-    ``explicit=False`` allows only the casts that Java makes implicitly; some of them lose digits or
-    a time of day. Java allows a few casts that it cannot compute. They are allowed here, too, but
-    ``cast_array`` raises ``UnsupportedError`` for them.
+    ``explicit=False`` allows only the casts that Java makes implicitly, and no change to NOT NULL.
+    Some implicit casts lose digits or a time of day. Java allows a few casts that it cannot
+    compute: they are allowed here as well, but ``cast_array`` raises ``UnsupportedError`` for them.
     """
     if stored.nullable and not wanted.nullable and not explicit:
         return False

@@ -44,6 +44,7 @@ _PER_MILLI = {0: 1, 3: 1, 6: 1_000, 9: 1_000_000}
 def parse_dates(array: pa.Array, *, integers: Integers) -> pa.Array:
     """Parse year, month and day; text after a space is ignored, so a timestamp is accepted.
 
+    A missing month or day becomes 1.
     ``integers`` parses texts that are only a number: days since 1970. Raise ``InvalidRequestError``
     for any other text.
     """
@@ -116,7 +117,7 @@ def parse_timestamps(array: pa.Array, wanted: AtomicType, *, integers: Integers)
 
 
 def _assemble(array: pa.Array, seconds: Longs, fraction: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Return timestamps of seconds since 1970 and the digits of their fractions.
+    """Return timestamps from seconds since 1970 and the digits of their fractions.
 
     Digits beyond the precision of ``wanted`` are cut off.
     """
@@ -130,7 +131,7 @@ def _assemble(array: pa.Array, seconds: Longs, fraction: pa.Array, wanted: Atomi
 
 
 def _from_epoch(counts: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Return timestamps of numbers that count the time since 1970 in the unit of the type.
+    """Return timestamps from numbers that count the time since 1970 in the unit of the type.
 
     Raise ``InvalidRequestError`` for a precision other than 0, 3, 6 and 9, because Java has no unit
     for it.

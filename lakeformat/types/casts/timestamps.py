@@ -55,7 +55,7 @@ def from_units(counts: pa.Array, per_milli_from: int, wanted: pa.DataType) -> pa
 
 def to_units(precision: int, unit: str) -> int:
     """Return the number of Arrow units (``ms``, ``us`` or ``ns``) in the smallest step of a
-    precision.
+    precision, such as 100 for precision 4 in ``us``.
     """
     digits = {"ms": 3, "us": 6, "ns": 9}[unit]
     return int(10 ** max(digits - precision, 0))
@@ -87,7 +87,7 @@ def _timestamp_to_timestamp(
 
 
 def _truncate(counts: pa.Array, per_milli: int, precision: int, unit: str) -> tuple[pa.Array, int]:
-    """Return ``counts`` truncated to a precision, and how many of their units a millisecond has.
+    """Return ``counts`` truncated to a precision, and the number of their units in a millisecond.
 
     As in Java, counts are rounded down. For a precision below 3 they are rounded down to
     milliseconds, and from there towards 1970.
