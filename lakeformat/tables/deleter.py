@@ -116,8 +116,8 @@ class Deleter:
         """Delete files in parallel; return False if a file could not be deleted. Failures are
         logged.
 
-        All deletions have ended when this returns. So a file that must be deleted before another
-        belongs in an earlier call.
+        All deletions have ended when this returns. If a file must be deleted before another file,
+        pass it in an earlier call.
         """
         before, waiting = self.deleted.failures, iter(removals)
         while batch := list(islice(waiting, _BATCH)):

@@ -93,8 +93,8 @@ class Steps(Generic[U, R]):
 
 
 class Ended(Enum):
-    """The reason why ``carry_out`` returned: no unit needs work, too many conflicts, or enough
-    rounds.
+    """The reason why ``carry_out`` returned: no unit needs work, there were too many conflicts, or
+    ``Steps.rounds`` was reached.
     """
 
     DONE = auto()

@@ -64,7 +64,7 @@ _STANDARD_YEAR = 2030
 
 @dataclass(frozen=True, slots=True)
 class ZoneOffsets:
-    """The UTC offsets of a time zone, and the instants from which each applies; both in
+    """The UTC offsets of a time zone, and the instant from which each offset applies; both in
     nanoseconds.
     """
 

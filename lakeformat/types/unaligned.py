@@ -101,7 +101,10 @@ class _Pieces:
     start: Positions
 
     def move(self, rows: Positions, skip: Positions | np.int64, width: int) -> None:
-        """Copy ``width`` bytes of the ranges numbered ``rows``, ``skip`` bytes after each start."""
+        """Copy ``width`` bytes of each range whose number is in ``rows``.
+
+        The copy begins ``skip`` bytes after the start of the range.
+        """
         if len(rows):
             content = at_every_byte(self.source, f"V{width}")[self.start[rows] + skip]
             at_every_byte(self.target, f"V{width}")[self.to[rows] + skip] = content

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lake tables as DataFrames, which Spark's tasks read, write, count and compact."""
+"""Lake tables in Spark: tasks read and write them as DataFrames, count rows and merge files."""

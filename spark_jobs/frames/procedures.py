@@ -81,10 +81,10 @@ def _compact(
     order_by: str | None = None,
     partition_idle_time: str | None = None,
 ) -> Any:
-    """Merge files into fewer and larger ones: every bucket of a primary-key table completely, the
-    small files of an append table, or with ``compact_strategy='minor'`` the files that the table's
-    options select. With ``order_strategy`` (``order``, ``zorder`` or ``hilbert``) and ``order_by``,
-    sort the rows of an append table.
+    """Merge files: by default all files of each bucket of a primary-key table, and the small files
+    of an append table; with ``compact_strategy='minor'`` the files that the table's options select.
+    With ``order_strategy`` (``order``, ``zorder`` or ``hilbert``) and ``order_by``, sort the rows
+    of an append table.
     """
     is_sorted = order_strategy.lower() != "none"
     if order_by and not is_sorted:

@@ -33,7 +33,10 @@ MARKS = (DROPPED, RENAMED_FROM)
 
 
 def fits(key: str, value: str) -> bool:
-    """Return True if the columns can store a property; PostgreSQL stores no null characters."""
+    """Return True if the columns can store a property.
+
+    Key and value must not be too long, nor contain a null character: PostgreSQL stores none.
+    """
     if "\0" in key + value:
         return False
     return len(key) <= NAME_LENGTH and len(value) <= VALUE_LENGTH
@@ -51,7 +54,7 @@ class CatalogRows:
         return {*connection.scalars(union(*questions))}
 
     def databases(self, connection: Connection) -> list[str]:
-        """Return every database that has a property, a table or a view."""
+        """Return the name of every database that has a property, a table or a view, sorted."""
         names: set[str] = set()
         for table in (TABLES, DATABASE_PROPERTIES, VIEWS):
             question = select(table.c.database_name).where(table.c.catalog_key == self._key)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A lock that is a row; Java's JDBC catalog and this library respect each other's rows.
 
-Java deletes a row that is older than its ``expire_time_seconds`` and inserts its own. It stores no
-owner, never renews, and treats every SQL error as contention. This library differs:
+Java deletes a row that is older than ``expire_time_seconds`` of the row, and inserts a new one. It
+stores no owner, never renews, and treats every SQL error as contention. This library differs:
 
 - A row's ``acquired_at``, in UTC by the database's clock, has a random part: it is the token of
   its owner, and only the owner of a token renews or releases it.
@@ -356,7 +356,7 @@ class LeasedRow:
 def _lock_errors() -> Iterator[None]:
     """Translate ``UnavailableError`` into ``LockUnavailableError``.
 
-    The message adds that nothing was published, because that needs the lock.
+    The message adds that nothing was published, because a publication needs the lock.
     """
     try:
         yield

@@ -206,7 +206,10 @@ class Lookup:
                 )
 
     def _matching(self, batches: Iterator[pa.RecordBatch], wanted: pa.Array) -> Iterator[pa.Table]:
-        """Yield the rows of each batch whose key is in ``wanted``, with the id of the key added."""
+        """Yield the rows that have a key in ``wanted``, as one table for each batch with such rows.
+
+        The column ``ID`` with the id of the key is added.
+        """
         for batch in batches:
             keys = [_as(batch.column(name), self._types[name], name) for name in self._keys]
             ids, _ = _identities(keys)

@@ -108,7 +108,10 @@ def rescale(array: pa.Array, wanted: AtomicType) -> pa.Array:
 
 
 def decimal_from_text(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Parse texts of numbers as decimals, like Java's ``new BigDecimal``, and ``rescale`` them."""
+    """Parse texts of numbers as decimals, like Java's ``new BigDecimal``.
+
+    The decimals are rounded as in ``rescale``.
+    """
     try:
         return rescale(array.cast(pa.decimal256(_WIDE_DIGITS, _WIDE_SCALE)), wanted)
     except pa.ArrowInvalid:
