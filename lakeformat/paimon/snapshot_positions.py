@@ -13,7 +13,9 @@ __all__ = ["position_at", "require_number", "snapshot_number"]
 def position_at(handle: TableHandle, number: int, identity: str | None = None) -> Position:
     """Return the position after snapshot ``number``; 0 is the position before the first snapshot.
 
-    ``identity`` detects that another snapshot has taken the number; ``identity=None`` accepts any.
+    ``identity`` is the identity of this snapshot. With it, a reader of the position notices that a
+    rollback has given the number to another snapshot. With ``identity=None``, any snapshot of this
+    number is accepted.
     """
     return Position((number,), handle.layout.branch, identity, handle.uri)
 

@@ -169,8 +169,8 @@ class IcebergPublication:
             return NoWithdrawal(f"the Iceberg metadata of {handle.uri} is not removed: {reason}")
 
     def files(self, handle: TableHandle) -> ObservedFiles | None:
-        """Return the directory of the Iceberg metadata, and the names of its files that readers
-        need.
+        """Return the directory of the Iceberg metadata, and the names of the files in it that
+        readers need.
         """
         from lakeformat.publish.needed_files import needed_files
 

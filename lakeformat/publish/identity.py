@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The key in the summary of a published snapshot that identifies its Paimon snapshot."""
+"""The summary key under which a published snapshot stores the identity of its Paimon snapshot."""
 
 from __future__ import annotations
 

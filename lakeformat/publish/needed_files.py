@@ -19,7 +19,7 @@ __all__ = ["needed_files"]
 
 
 def needed_files(handle: TableHandle) -> ObservedFiles:
-    """Return the metadata directory with the names of its files that Iceberg readers need.
+    """Return the metadata directory and the names of the files in it that Iceberg readers need.
 
     All other files in the directory are orphan files. Earlier metadata files are needed as long as
     the newest metadata log names them, for slow readers.

@@ -83,7 +83,7 @@ class NextState:
         expired.
 
         The arguments are those of ``after_base``. As after any expiry, the new snapshot has no
-        parent, and time travel to a time before it finds no state. The new snapshot keeps the
+        parent, and time travel to an earlier time finds no state. The new snapshot keeps the
         manifests and row ids of ``base``.
         """
         metadata = self.base.metadata

@@ -147,7 +147,7 @@ class _Publication:
     def _follow(self, newest: LoadedMetadata) -> None:
         """Point the catalogs to the newest metadata, then delete metadata files older than its log.
 
-        Do nothing without catalogs: such files are kept only for them.
+        Do nothing without catalogs, because then ``point_to`` has already deleted such files.
         """
         if self._followers:
             self._followers.show()

@@ -34,7 +34,9 @@ _NOT_READABLE = (CorruptTableError, NotFoundError, UnsupportedError)
 
 
 class Rebuild:
-    """Writes the manifests of all snapshots; ``discard`` deletes them if they are not published."""
+    """Writes the manifests of all snapshots; call ``discard`` to delete them if they are not
+    published.
+    """
 
     def __init__(
         self, first: LoadedMetadata, state: Callable[[LoadedMetadata, Snapshot], NextState]

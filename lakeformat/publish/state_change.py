@@ -27,7 +27,10 @@ _FILES_OF_MANIFEST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """Adds and removes files; the deletes of a removed data file are removed, too."""
+    """The files that one snapshot adds and removes.
+
+    The deletes of a removed data file are removed, too.
+    """
 
     added: pa.Table
     """The manifest entries of new data files."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the deletion vectors of a Paimon snapshot that are not published yet.
 
-Index files never change. So an index file that is in the published snapshot, too, is read only if
+Index files never change. So an index file that the published snapshot already has is read only if
 it may have the vector of a data file that was added since.
 """
 

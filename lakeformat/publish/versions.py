@@ -3,8 +3,8 @@
 
 Each change of the metadata is a new file with the next number, and no file changes afterwards. So
 readers never find a half-written file, and readers that remember a file notice each change. The
-numbers are above those of all snapshots: Paimon's own publication names its files by snapshots. The
-file ``version-hint.text`` names the current file for readers.
+numbers are above those of all snapshots, because Paimon's own publication uses the snapshot numbers
+in the names of its files. The file ``version-hint.text`` names the current file for readers.
 """
 
 from __future__ import annotations

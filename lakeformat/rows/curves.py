@@ -91,7 +91,7 @@ def _spread(number: int, count: int) -> Words:
     """Return the bits of all 256 byte values, with gaps for the bits of the other columns.
 
     ``number`` is the position of the column among ``count`` columns. The result has one row for
-    each word of 8 bytes that the spread bits need, and one element of it for each byte value.
+    each word of 8 bytes that the spread bits need. Each row has one element for each byte value.
     """
     bits = np.zeros((256, -(-count // _WORD_BYTES) * _WORD_BYTES * 8), np.uint8)
     all_bytes = np.arange(256, dtype=np.uint8)[:, None]

@@ -34,7 +34,7 @@ class KeyGroups:
 
     @cached_property
     def ends(self) -> Positions:
-        """For each key, the position in ``order`` after its last row, which is its newest."""
+        """For each key, the exclusive end of its rows in ``order``; its last row is its newest."""
         return np.append(self.starts, len(self.order))[1:]
 
     @cached_property

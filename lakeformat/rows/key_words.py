@@ -34,8 +34,8 @@ LARGEST = 2**63 - 1
 def column_words(column: pa.ChunkedArray | pa.Array) -> Iterator[KeyWord]:
     """Yield the words of a column, the most significant first.
 
-    Nulls come first, numbers by size, -0.0 before 0.0 and NaN last, texts and binaries by their
-    unsigned bytes. Equal values have equal words.
+    Nulls come first. Numbers are ordered by size, with -0.0 before 0.0, and NaN last. Texts and
+    binaries are ordered by their unsigned bytes. Equal values have equal words.
     """
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_fixed_size_binary(array.type):

@@ -113,7 +113,7 @@ class _Sorter:
         self._spill.add(table.schema, self._parts(table, self._bounds))
 
     def _sampled(self, ranges: int) -> pa.Table:
-        """Return the bounds of ``ranges`` ranges that have about the same number of rows.
+        """Return bounds that divide the rows into ``ranges`` ranges of about the same size.
 
         The bounds are sampled rows, one fewer than there are ranges.
         """

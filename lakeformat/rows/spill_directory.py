@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A directory for temporary files, locked while its process runs.
 
-A killed process leaves its directory behind. The next process that spills deletes each directory
-that no process has locked.
+A killed process leaves its directory behind. The next process that needs temporary files deletes
+every directory that no process has locked.
 """
 
 from __future__ import annotations

@@ -66,9 +66,10 @@ def sort_by_words(words: Iterator[KeyWord], rows: int) -> KeyGroups:
 
 
 def sort_roughly(words: Iterator[KeyWord], rows: int) -> Positions:
-    """Return the positions of rows sorted by the first bits of their words that fit in one number.
+    """Return the positions of rows sorted by the first bits of their words.
 
-    Rows that are equal in these bits keep their order.
+    As many bits are compared as fit in one number with the position. Rows that are equal in these
+    bits keep their order.
     """
     position_bits = max(rows - 1, 0).bit_length()
     head, _ = _pack(words, _WORD_BITS - position_bits)
@@ -81,7 +82,7 @@ def sort_roughly(words: Iterator[KeyWord], rows: int) -> Positions:
 def _pack(words: Iterator[KeyWord], room: int) -> tuple[Words | None, Iterator[KeyWord]]:
     """Return one word of at most ``room`` bits for each row, and the words left to sort by.
 
-    It has the first bits of ``words``, and is None if all rows are equal.
+    The word has the first bits of ``words``. It is None if all rows are equal.
     """
     head: Words | None = None
     for word in words:
@@ -144,9 +145,9 @@ def _pick_bits(values: Words, differing: int) -> tuple[Words, int]:
 def _pick_digits(values: Words, differing: int) -> tuple[Words, int]:
     """Return smaller values in the same order, and the number of bits of the largest one.
 
-    They are made from the lower half of each byte. The halves are moved together in steps of two,
-    four and eight bytes. Halves at the end that are equal in all values are dropped, and the
-    smallest value is subtracted.
+    The smaller values are made from the lower half of each byte. The halves are moved together in
+    steps of two, four and eight bytes. Halves at the end that are equal in all values are dropped,
+    and the smallest value is subtracted.
     """
     picked = values & np.uint64(_DIGIT_BITS)
     for shift, mask in ((4, 0x00FF00FF00FF00FF), (8, 0x0000FFFF0000FFFF), (16, 0xFFFFFFFF)):
@@ -188,7 +189,7 @@ def _differs_from_before(values: Words) -> Mask:
 
 
 def _refine(order: Positions, is_first: Mask, word: KeyWord) -> None:
-    """Sort rows whose earlier words are all equal by one more word, in place.
+    """Sort, by one more word and in place, the rows whose earlier words are all equal.
 
     ``is_first`` marks the first row of each group of equal rows; this mask is updated, too.
     """

@@ -107,9 +107,10 @@ class Storage(Protocol):
         """Publish ``content`` as ``path``: whole, durable, and only if the path is free.
 
         Returns False, and changes nothing, if the path is taken. Any number of processes may race:
-        at most one gets True. After ``UnavailableError`` the outcome is unknown: the caller reads
-        the path to find out. Only if the error's ``nothing_was_written`` is True, nothing was
-        published. A crash may leave the temporary file ``temporary_sibling``.
+        at most one gets True. If ``UnavailableError`` has ``nothing_was_written`` set to True,
+        nothing was published. After any other ``UnavailableError`` the outcome is unknown: the
+        caller reads the path to find out. A crash may leave the temporary file
+        ``temporary_sibling``.
 
         A storage with real directories creates only the parent directory of the file, such as
         ``snapshot`` in a new table. If a directory above the parent is missing, it raises

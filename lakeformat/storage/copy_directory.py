@@ -69,8 +69,9 @@ class _Copying:
         """Raise ``AlreadyExistsError`` unless the new directory has an equal copy of every old
         file.
 
-        The message names ``strange``, a file that only the new directory has. It is allowed if all
-        copies exist: then an earlier attempt copied it and deleted its original.
+        The message names ``strange``, a file that only the new directory has. Such a file is
+        allowed if all copies exist: then an earlier attempt copied the file and deleted its
+        original.
         """
         if not all(name in there and self._is_same(name) for name in files):
             raise self._taken(strange, "but not in the old directory")

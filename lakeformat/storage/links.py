@@ -42,7 +42,7 @@ class FollowsNoLinks(ABC):
 
     @abstractmethod
     def is_link(self, path: str) -> bool:
-        """Return True if a path is a link, also a link without a target."""
+        """Return True if a path is a link, even if the target of the link is missing."""
 
     @abstractmethod
     def require_no_link(self, path: str) -> None:

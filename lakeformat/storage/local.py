@@ -209,7 +209,7 @@ class LocalStorage(FollowsNoLinks):
                     sync_directory(os.path.dirname(path))
 
     def remove_empty_directory(self, path: str) -> bool:
-        """Delete a directory if it is empty; return False only if it has content."""
+        """Delete an empty directory and return True; return False if the directory has content."""
         refuse_root(path, self.uri(path))
         self._check(path, whole=True)
         with translated("delete directory", path):

@@ -150,7 +150,7 @@ class MemoryStorage:
             self._made = {key for key in self._made if not f"{key}/".startswith(inside)}
 
     def remove_empty_directory(self, path: str) -> bool:
-        """Delete a directory if it is empty; return False only if it has content."""
+        """Delete an empty directory and return True; return False if the directory has content."""
         with self._lock:
             if self.list(path):
                 return False

@@ -33,7 +33,7 @@ class MovesDirectories(Protocol):
 
 
 def mover(storage: Storage) -> MovesDirectories | None:
-    """Return the storage inside of its locks if it can rename directories; else None."""
+    """Return the storage without its locks if it can rename directories; else None."""
     while isinstance(storage, LockedCreation):
         storage = storage.inner
     return storage if isinstance(storage, MovesDirectories) else None

@@ -124,7 +124,10 @@ def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) ->
 
 
 def _first_part(of: DataType) -> str | None:
-    """Return the name of the first part of a nested type, for a path; None for any other type."""
+    """Return the name of a nested type's first part, as the next step of a column path.
+
+    Return None for a type without parts.
+    """
     match of:
         case RowType(fields=(first, *_)):
             return first.name

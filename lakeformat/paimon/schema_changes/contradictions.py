@@ -17,8 +17,8 @@ _KEY_OPTIONS = {"primary-key": "primary_key", "partition": "partition_by"}
 def contradictions(schema: TableSchema, wanted: WantedTable) -> list[str]:
     """Return a text for each difference between a table and the description of a new one.
 
-    The primary key, the partition columns and the options are compared, if ``wanted`` sets them.
-    Other columns are not compared.
+    The primary key, the partition columns and the options are compared if the description
+    ``wanted`` sets them. Other columns are not compared.
     """
     options = dict(wanted.options)
     keys = {

@@ -32,8 +32,8 @@ _REMOVE_BY_GROUP = TableOptions.remove_record_on_sequence_group.key
 
 
 def check_partial_update(schema: TableSchema) -> None:
-    """Raise InvalidRequestError if sequence groups, functions or delete options do not fit
-    together.
+    """Raise InvalidRequestError if sequence groups, aggregate functions or delete options do not
+    fit together.
     """
     groups = sequence_groups(schema)
     for group in groups:

@@ -137,7 +137,11 @@ def _check_row_numbers(schema: TableSchema) -> None:
 
 
 def check_bucket_key(schema: TableSchema, keys: tuple[str, ...]) -> None:
-    """Raise InvalidRequestError if a column of the bucket key cannot determine a bucket."""
+    """Raise InvalidRequestError if a column cannot be in the bucket key.
+
+    A column of the bucket key must exist, and must be neither nested nor a partition column. In a
+    table with a primary key, it must be in the primary key, too.
+    """
     by_name = {field.name: field for field in schema.fields}
     allowed = [
         field.name
@@ -177,7 +181,8 @@ def _check_mod(schema: TableSchema, keys: tuple[str, ...]) -> None:
 def _check_files(schema: TableSchema) -> None:
     """Raise UnsupportedError if a format of the table's files cannot store a column.
 
-    Raise InvalidRequestError if a table without a primary key has options for levels.
+    Raise InvalidRequestError if a table without a primary key has options for levels or changelog
+    files.
     """
     options = schema.table_options
     if schema.primary_keys:

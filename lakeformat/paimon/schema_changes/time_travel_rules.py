@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the table option that chooses the snapshot for scans; refuses options that choose two."""
+"""Finds the table option that chooses the snapshot for scans; refuses options that contradict each
+other.
+"""
 
 from __future__ import annotations
 

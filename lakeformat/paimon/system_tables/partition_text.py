@@ -24,7 +24,7 @@ class PartitionTexts:
     def __init__(
         self, schema: TableSchema, partitions: pa.Array, name: Callable[[int], str]
     ) -> None:
-        """Decode each distinct partition once.
+        """Find the distinct partitions; each is decoded once, when its text is first needed.
 
         ``name`` returns, for an error message, a description of the partition at a position.
         """

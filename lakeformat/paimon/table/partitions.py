@@ -70,11 +70,12 @@ class TablePartitions(TableReads):
         """Delete the rows of partitions older than ``expiration_time``: ``"7 d"``, or a time.
 
         Missing arguments default to the options of the table, such as
-        ``partition.expiration-time``. With the strategy ``values-time`` the age of a partition
-        comes from its values, with ``update-time`` from the time of its newest file, which may also
-        be of a compaction. Partitions of unknown age are kept. Earlier snapshots keep the rows
-        until these snapshots expire. If a run is interrupted, the next run finishes it. Raise
-        InvalidRequestError if the table has no partition columns, or if no expiration time is set.
+        ``partition.expiration-time``. With the strategy ``values-time``, the age of a partition
+        comes from its values. With ``update-time``, it comes from the time of its newest file, even
+        if a compaction wrote this file. Partitions of unknown age are kept. Earlier snapshots keep
+        the rows until these snapshots expire. If a run is interrupted, the next run finishes it.
+        Raise InvalidRequestError if the table has no partition columns, or if no expiration time is
+        set.
         """
         from lakeformat.paimon.partitions.expire import ExpireRequest, expire_partitions
 
@@ -152,11 +153,11 @@ class TablePartitions(TableReads):
     ) -> AnalyzeReport:
         """Count the rows, and compute statistics of columns for query planners.
 
-        ``columns`` names the columns, or is ``"all"``. Without ``columns``, only rows are counted,
-        as by ``count``. The result is published in a snapshot of kind ANALYZE. ``$statistics``
-        shows the statistics, and later snapshots inherit them until the schema changes.
-        ``on_progress`` is called with the number of rows read so far. Raise InvalidRequestError for
-        an unknown column, and UnsupportedError for a type without statistics.
+        ``columns`` names the columns, or is ``"all"``. Without ``columns``, the rows are only
+        counted. The result is published in a snapshot of kind ANALYZE. ``$statistics`` shows the
+        statistics, and later snapshots inherit them until the schema changes. ``on_progress`` is
+        called with the number of rows read so far. Raise InvalidRequestError for an unknown column,
+        and UnsupportedError for a type without statistics.
         """
         from lakeformat.paimon.analyze.analyze import analyze
 

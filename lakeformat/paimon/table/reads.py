@@ -70,10 +70,10 @@ class TableReads:
         return "has a primary key" if self.schema.primary_keys else None
 
     def contradictions(self, wanted: WantedTable) -> list[str]:
-        """Return a text for each key or option that differs between this table and ``wanted``.
+        """Return a text for each difference between this table and the description of a new one.
 
-        ``wanted`` is the description of a new table. Only the keys and options that this
-        description sets are compared, not the columns.
+        The primary key, the partition columns and the options are compared if the description
+        ``wanted`` sets them. Other columns are not compared.
         """
         from lakeformat.paimon.schema_changes.contradictions import contradictions
 
@@ -103,8 +103,8 @@ class TableReads:
     def position(self, named: AnyPosition | str | Mapping[str, Any] | None = None) -> Position:
         """Return the position of the newest snapshot; for a table without commits, the start.
 
-        ``named`` is a stored position or a snapshot number: return it as a position of this table.
-        Raise InvalidRequestError for a position of another branch or table.
+        If ``named`` is a stored position or a snapshot number, return this as a position of the
+        table. Raise InvalidRequestError for a position of another branch or table.
         """
         if named is None:
             head = self.latest_snapshot()
@@ -197,12 +197,12 @@ class TableReads:
 
         ``where`` is a SQL condition or one made with ``lake.col``. ``partitions`` chooses
         partitions by their values, ``{"dt": "2024-01-01"}`` or a list of such dicts. ``as_of``
-        chooses the newest snapshot at that time (UTC unless it has a zone), ``watermark`` the
-        oldest snapshot that has reached it. A chosen snapshot is read with the columns the table
-        had then. If no argument chooses a snapshot, the table options ``scan.*`` may choose one;
-        ``newest`` ignores these options. ``limit`` is the largest number of rows. Raise
-        NotFoundError if the chosen snapshot does not exist, and InvalidRequestError if several
-        arguments choose one.
+        chooses the newest snapshot at that time (UTC unless it has a zone). ``watermark`` chooses
+        the oldest snapshot with this watermark or a later one. A chosen snapshot is read with the
+        columns the table had then. If no argument chooses a snapshot, the table options ``scan.*``
+        may choose one; ``newest`` ignores these options. ``limit`` is the largest number of rows.
+        Raise NotFoundError if the chosen snapshot does not exist, and InvalidRequestError if
+        several arguments choose one.
         """
         from lakeformat.paimon.read.scan import Scan
         from lakeformat.paimon.read.where import row_filter
@@ -238,8 +238,8 @@ class TableReads:
         yet, and InvalidRequestError if the table has no changes of this ``mode``, or if ``upto`` is
         before ``after``.
 
-        ``mode="delta"`` returns the rows as they were written, ``"changelog"`` the rows of
-        changelog files, ``"diff"`` compares two snapshots by key. ``"auto"`` means ``"diff"``
+        ``mode="delta"`` returns the rows as they were written, ``"changelog"`` returns the rows of
+        changelog files, and ``"diff"`` compares two snapshots by key. ``"auto"`` means ``"diff"``
         between two tags. Between other ends, it means ``"changelog"`` if the table has one, else
         ``"delta"``. The first column, ``rowkind``, is the kind of each row; ``where`` may use it,
         too.

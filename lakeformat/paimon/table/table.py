@@ -216,8 +216,8 @@ class SystemTable(ReadOnlyTable):
         If the system table shows one snapshot, such as ``$files``, the arguments choose the
         snapshot. Without them, the table options ``scan.*`` may choose it; by default it is the
         newest. ``newest`` ignores these options. Raise NotFoundError if the chosen snapshot does
-        not exist, and InvalidRequestError if an argument chooses one besides ``newest=True``. Other
-        system tables raise InvalidRequestError if a snapshot is chosen.
+        not exist, and InvalidRequestError if several arguments, ``newest`` included, choose a
+        snapshot. Other system tables raise InvalidRequestError if a snapshot is chosen.
         """
         from lakeformat.paimon.read.shown_state import find_shown_state
         from lakeformat.paimon.read.time_travel import find_snapshot

@@ -129,11 +129,11 @@ class TableUpkeep(TableReads):
         """Rewrite partitions with another bucket count, each in a separate overwrite.
 
         Without ``bucket`` the table option ``bucket`` is used: set the option, then rescale. If the
-        option is -2, pass the argument. The argument does not change the option: unless the option
-        is -2, writers are refused in the rescaled partitions until you set it, too. ``where`` and
-        ``partitions`` choose partitions; ``dry_run`` only reports the plan. Rows added meanwhile
-        are not lost: their partition is written again. Older snapshots remain readable.
-        ``executor`` is ``"serial"`` (the default), ``"threads"``, or an object such as
+        option is -2, pass the argument. The argument does not change the option. Unless the option
+        is -2, writers are refused in the rescaled partitions until you set the option, too.
+        ``where`` and ``partitions`` choose partitions; ``dry_run`` only reports the plan. Rows
+        added meanwhile are not lost: their partition is written again. Older snapshots remain
+        readable. ``executor`` is ``"serial"`` (the default), ``"threads"``, or an object such as
         ``spark_jobs.SparkExecutor``; independent buckets are written in parallel. Raise
         UnsupportedError for a table with ``'bucket' = '-1'`` or with row ids, and
         InvalidRequestError for a partition that must be compacted first.

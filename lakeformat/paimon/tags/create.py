@@ -206,7 +206,7 @@ def publish_tag(handle: TableHandle, tag: Tag, origin: Origin) -> bool:
 def retention(handle: TableHandle, retain: Retain | None) -> timedelta | None:
     """Return how long a tag is kept; None means for ever.
 
-    ``retain`` is the duration from the call. If it is None, the option
+    ``retain`` is the duration that the caller passed. If it is None, the option
     ``tag.default-time-retained`` decides.
     """
     if retain is None:

@@ -56,7 +56,8 @@ class Period:
 def period_of(options: TableOptions) -> Period:
     """Return the period that the options ``tag.creation-period*`` and ``tag.period-formatter`` set.
 
-    Raise InvalidRequestError if ``tag.creation-delay`` is not shorter than the period.
+    Raise InvalidRequestError for a period of 0 ms, or if ``tag.creation-delay`` is not shorter than
+    the period.
     """
     millis, formatter = options.tag_creation_period_duration_millis, options.tag_period_formatter
     if millis is not None:

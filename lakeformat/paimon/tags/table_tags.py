@@ -84,14 +84,14 @@ class TableTags:
         exist_ok: bool = False,
         dry_run: bool = False,
     ) -> TagReport:
-        """Create a tag of the newest snapshot, or of another one.
+        """Create a tag of the newest snapshot, or of a chosen snapshot.
 
         The rows remain readable by the tag's name after the snapshot expires. ``snapshot`` may be
         one that only a tag keeps; ``tag`` is an existing tag of the snapshot. ``at_or_after``
-        chooses the first snapshot committed at that time or later, ``watermark`` (epoch
-        milliseconds) the first that reached it. ``expire`` deletes the tag after the time
-        ``retain`` (``"7 d"``). Raise NotFoundError if there is no such snapshot, and
-        AlreadyExistsError if the tag exists, unless ``exist_ok`` is set.
+        chooses the first snapshot committed at that time or later. ``watermark`` (epoch
+        milliseconds) chooses the first snapshot with this watermark or a later one. ``expire``
+        deletes the tag after the time ``retain`` (``"7 d"``). Raise NotFoundError if there is no
+        such snapshot, and AlreadyExistsError if the tag exists, unless ``exist_ok`` is set.
         """
         origin = find_origin(
             self._handle, snapshot=snapshot, tag=tag, at_or_after=at_or_after, watermark=watermark

@@ -66,7 +66,9 @@ class ChangesSince:
         return WrittenAsOf(self.base, ChangedKeys(self).among)
 
     def within(self, touches: Touches) -> ChangesSince:
-        """Return the changes of the partitions that ``touches`` selects, without batches."""
+        """Return only the appends to partitions that ``touches`` selects; ``batches`` is then
+        empty.
+        """
         chosen = (files.filter(touches(files.partition.to_arrow())) for files in self.added)
         return replace(self, added=tuple(files for files in chosen if len(files)), batches=())
 
@@ -77,7 +79,7 @@ class ChangesSince:
         selects.
 
         With ``replaces``, an earlier batch of the same user is allowed if it was computed from the
-        same snapshot: this batch replaces its rows.
+        same snapshot, because the new batch replaces the rows of the earlier one.
         """
         for snapshot, files in self.batches:
             touched = files.filter(touches(files.partition.to_arrow()))

@@ -47,8 +47,8 @@ class NewerFiles:
     def rows(self, changes: ChangesSince) -> Iterator[pa.RecordBatch]:
         """Stream the newest row of each key in the files to write again, unless it is deleted.
 
-        The newest row is that of the latest commit. Sequence numbers do not show it, because they
-        start again after a compaction has dropped deleted rows.
+        The newest row is that of the latest commit. Sequence numbers do not show which commit is
+        the latest, because they start again after a compaction has dropped deleted rows.
         """
         handle = changes.handle
         files = DataFiles(handle, changes.head, DeletedRows(handle, ()))

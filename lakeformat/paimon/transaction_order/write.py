@@ -107,9 +107,10 @@ class _Prepared:
 
 @dataclass(slots=True)
 class BatchInOrder:
-    """A batch, with ``transaction-order``, that is added to a table or that replaces partitions.
+    """One batch with ``conflict="transaction-order"``: it is added to a table, or replaces
+    partitions.
 
-    Rows that newer commits have changed are kept.
+    Rows that other commits have changed since the batch's snapshot are kept.
     """
 
     handle: TableHandle
@@ -224,8 +225,8 @@ class BatchInOrder:
     def _replaced_by(self, writer: TableWriter) -> Replacement:
         """Return the partitions to replace.
 
-        A partition is replaced even if no row is written to it, because other commits have changed
-        the keys of all rows of the batch in this partition.
+        A partition is replaced even if no row is written to it. This happens if other commits have
+        changed the keys of all rows that the batch has in this partition.
         """
         if isinstance(self.replaced, Dynamic) and writer.partitions:
             rows = pa.array(writer.partitions, pa.large_binary())

@@ -56,7 +56,7 @@ def group_runs(
 
     A table can also have rows that are in none of its groups; a later table has them again.
 
-    Each run must be in merge order, and all its rows newer than the rows of earlier runs.
+    Each run must be in merge order, and all its rows must be newer than the rows of earlier runs.
     """
     runs = [_UngroupedRun(source) for source in sources]
     while True:

@@ -124,11 +124,10 @@ class KeyValueBuckets:
         self._sequences.end_run()
 
     def _ready_to_move(self, rows: pa.Table) -> pa.Table:
-        """Return the rows with dictionary-encoded texts outside of the key, which are copied
-        faster.
+        """Encode repeating texts outside of the key as dictionaries, which are copied faster.
 
-        With another engine than ``deduplicate``, or another format than Parquet, return the rows
-        unchanged.
+        For a merge engine other than ``deduplicate``, or a file format other than Parquet, return
+        the rows unchanged.
         """
         options = self._handle.options
         formats = [options.of_level(0).file_format]

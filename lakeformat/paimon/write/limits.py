@@ -35,8 +35,8 @@ _UNIT_DIGITS = {"ms": 3, "us": 6, "ns": 9}
 def check_limits(values: pa.Array, data_type: DataType, name: str, counted: str = "rows") -> None:
     """Raise InvalidRequestError for a null in a NOT NULL column, or a value that exceeds its type.
 
-    A type limits the length of texts and bytes, the fractional digits of timestamps, and a TIME to
-    one day. ``counted`` is the word for values in messages.
+    A type limits the length of texts and bytes, and the fractional digits of timestamps. A TIME
+    must be within one day. ``counted`` is the word for values in messages.
     """
     if not data_type.nullable and values.null_count:
         raise InvalidRequestError(

@@ -32,8 +32,8 @@ class RowKinds:
         """Read kinds from ``given``: a column name, one kind per row, or None if all rows are
         inserts.
 
-        The option ``rowkind.field`` names the column of kinds instead. Raise InvalidRequestError if
-        both are set, or if the option names no column of the table.
+        If the table option ``rowkind.field`` is set, kinds are read from the column that it names.
+        Raise InvalidRequestError if ``given`` is set, too, or if the table has no such column.
         """
         columns = set(schema.column_names)
         self._field = schema.table_options.row_kind_field

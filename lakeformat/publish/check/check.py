@@ -164,7 +164,7 @@ def _report(
 
 
 def publishable_rows(handle: TableHandle, snapshot: Snapshot) -> Scan:
-    """Return a scan of the files of a snapshot whose rows need no merge.
+    """Return a scan of those files of a snapshot whose rows need no merge.
 
     The scan has the columns of the snapshot that are published.
     """

@@ -75,7 +75,7 @@ def _named(newest: LoadedMetadata) -> tuple[pa.Array, list[str]]:
 
 
 def _published(handle: TableHandle, newest: LoadedMetadata, snapshot: Snapshot) -> pa.Array:
-    """Return the URIs of the files of a snapshot whose rows need no merge."""
+    """Return the URIs of those files of a snapshot whose rows need no merge."""
     metadata = newest.metadata
     partition = partition_type(metadata, metadata.partition_specs[0])
     schemas = PublishedSchemas(handle, metadata.format_version)

@@ -85,7 +85,7 @@ def entries_of(handle: TableHandle, targets: Targets | None) -> tuple[CatalogEnt
 
 @dataclass(frozen=True, slots=True)
 class ReadersLag:
-    """The difference between the state that readers of Iceberg see and the newest one."""
+    """The difference between the state that readers of Iceberg see and the newest state."""
 
     finding: str
     """The difference as a clause."""

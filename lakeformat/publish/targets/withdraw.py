@@ -94,11 +94,12 @@ class NoWithdrawal:
 
 
 def withdrawal_of(handle: TableHandle, targets: Targets | None) -> Withdrawal | None:
-    """Return the entries and the directory to remove with a table; None if there is neither.
+    """Return the catalog entries and the directory to remove when a table is dropped or renamed.
 
-    Raise ``UnsupportedError`` if the options name a warehouse directory or database that cannot be
-    used. Raise ``InvalidRequestError`` for metadata of another program, and if the options name
-    catalogs, but ``targets`` is None.
+    Return None if there is neither, or if no metadata is published. Raise ``UnsupportedError`` if
+    the options name a warehouse directory or database that cannot be used. Raise
+    ``InvalidRequestError`` for metadata of another program, and if the options name catalogs, but
+    ``targets`` is None.
     """
     versions = versions_of(handle)
     newest = versions.newest()
