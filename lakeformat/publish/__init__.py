@@ -94,9 +94,9 @@ class IcebergPublication:
     def before_commit(self, handle: TableHandle) -> None:
         """Raise ``UnsupportedError``, before a commit, if the table cannot be published.
 
-        The directory and the catalogs that the options name are checked before each commit, columns
-        and other options only before the first commit. If another engine adds an unpublishable
-        column later, commits continue, and the publication fails with a warning.
+        The directory and the catalogs that the options name are checked before each commit. Columns
+        and other options are checked only before the first commit. If another engine adds an
+        unpublishable column later, commits continue, and the publication fails with a warning.
         """
         from lakeformat.publish.place import require_place
         from lakeformat.publish.requirements import require_publishable_at_first

@@ -114,7 +114,7 @@ class DeletedRows:
 
 
 class _Addresses:
-    """Finds the URIs of data files without reading manifests for the files in ``known``."""
+    """Finds the URIs of data files; for the files in ``known``, no manifest is read."""
 
     def __init__(
         self, handle: TableHandle, snapshot: Snapshot, entries: FileEntries, known: ManifestColumns
@@ -141,8 +141,8 @@ class _Addresses:
 
     @cached_property
     def _planned(self) -> dict[tuple[Place, str], str]:
-        """The URIs of all live files by place and name; only manifests have the external path of a
-        file.
+        """The URIs of all live files, by place (partition and bucket) and name, read from the
+        manifests.
         """
         live = plan_columns(self._handle, self._snapshot).columns
         paths = self._entries.paths(live).to_pylist()

@@ -327,8 +327,8 @@ class _Publication:
     def _first_row_id(self) -> int | None:
         """Return the lowest row id that no row has had; None before format version 3.
 
-        All metadata files are read, because a power cut may restore a deleted file with a lower
-        number.
+        All metadata files are read: if a power cut has restored a deleted file, the newest one may
+        not have the highest ``next-row-id``.
         """
         if self._version < HAS_ROW_IDS:
             return None

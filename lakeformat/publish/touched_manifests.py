@@ -33,9 +33,10 @@ def touched_manifests(
 
 
 def _may_hold(manifests: pa.Table, place: int, values: pa.Array, kind: PrimitiveType) -> pa.Array:
-    """Return a mask of the manifests in which partition field ``place`` may have one of ``values``.
+    """Return a mask of the manifests that may have one of ``values`` in a partition field.
 
-    In these manifests the range of the field overlaps the range of ``values``, or is unknown.
+    ``place`` is the position of the field. In these manifests the range of the field overlaps the
+    range of ``values``, or is unknown.
     """
     if pa.types.is_floating(values.type):  # NaN is in no range
         return pa.repeat(pa.scalar(True), len(manifests))

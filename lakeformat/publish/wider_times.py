@@ -35,8 +35,8 @@ _MICROS = 6
 def with_wider_times(schema: TableSchema, before: TableSchema | None) -> TableSchema:
     """Return the schema with 6 digits for each new time column that has at most 3 digits.
 
-    ``before`` is the schema before a change; its columns keep their types, because files may have
-    them. ``before=None`` is for a new table.
+    ``before`` is the schema before a change; its columns keep their types, because files may store
+    these types. ``before=None`` is for a new table.
     """
     known = frozenset[int]() if before is None else frozenset(_ids(before.fields))
     fields = tuple(_field(each, known) for each in schema.fields)

@@ -76,7 +76,7 @@ class LocalStorage(FollowsNoLinks):
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Return a context manager that waits for this writer's turn; see ``TakesTurns``."""
+        """Return a context manager that waits for writers on this machine; see ``TakesTurns``."""
         return directory_turn(directory, sleep_seconds)
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:

@@ -103,9 +103,9 @@ class LockedCreation:
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Return a context manager that waits for this writer's turn; see ``turns.py``.
+        """Return a context manager that waits until this writer may commit; see ``turns.py``.
 
-        So fewer writers request the lock at once.
+        The writers of one machine wait for each other, so that fewer request the lock at once.
         """
         return turn(self.inner, directory, sleep_seconds)
 

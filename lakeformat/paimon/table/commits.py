@@ -73,11 +73,11 @@ class TableCommits(TableReads):
         The snapshot stores ``properties``, and the larger one of ``watermark`` (an event time in
         epoch milliseconds) and the table's watermark.
 
-        If ``commit`` was published before, nothing is written, even if the rows differ. An
-        append table raises InvalidRequestError for a different number of rows, if ``data`` shows
-        the number without being read. Rows of a primary-key table are added to level 0, as with
-        ``write-only``. Where reads skip level 0 (``first-row``, deletion vectors), a compaction
-        makes the rows visible.
+        If ``commit`` was published before, nothing is written, even if the rows differ. But an
+        append table raises InvalidRequestError if ``data``, without being read, shows another
+        number of rows than the published commit has. Rows of a primary-key table are added to level
+        0, as with ``write-only``. Where reads skip level 0 (``first-row``, deletion vectors), a
+        compaction makes the rows visible.
 
         After a ``LakeError`` nothing was published and no file is left behind, except after
         ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
@@ -188,8 +188,9 @@ class TableCommits(TableReads):
 
         ``with table.stream_batch(CommitId("my-stream", 7)) as commit``: ``commit`` is None if the
         batch is already published; otherwise pass ``commit`` to the write. Leaving the block
-        without an exception marks the batch as published. Batches follow each other with ascending
-        identifiers. While the block runs, a consumer with the stream's name keeps the snapshots.
+        without an exception marks the batch as published. Each batch needs a greater identifier
+        than the batch before it. While the block runs, a consumer with the stream's name keeps the
+        snapshots.
         """
         from lakeformat.paimon.table.batches import stream_table
         from lakeformat.tables.batch_log import stream_batch

@@ -33,12 +33,12 @@ class TableExpiry(TableReads):
     ) -> ExpireReport:
         """Remove old snapshots with the files that only they need; the newest is always kept.
 
-        At least ``retain_min`` and at most ``retain_max`` of the newest are kept. Between those, a
-        snapshot expires if the next snapshot was committed before ``older_than``: a time, or an age
-        such as ``"2 d"``. Missing arguments default to the table options. Snapshots that a consumer
-        needs are kept, and so are the files that a tag or a branch needs. At most ``limit``
-        snapshots and ``limit`` changelogs expire. Raise InvalidRequestError for a number below 1,
-        or if ``retain_min`` exceeds ``retain_max``.
+        At least ``retain_min`` and at most ``retain_max`` of the newest are kept. Between these two
+        limits, a snapshot expires if the next snapshot was committed before ``older_than``: a time,
+        or an age such as ``"2 d"``. Missing arguments default to the table options. Snapshots that
+        a consumer needs are kept, and so are the files that a tag or a branch needs. At most
+        ``limit`` snapshots and ``limit`` changelogs expire. Raise InvalidRequestError for a number
+        below 1, or if ``retain_min`` exceeds ``retain_max``.
 
         A ``dry_run`` deletes nothing, and its report has each file with the reason. If you pass
         ``on_progress``, the report has no files: the function is called with each file, deleted or

@@ -264,11 +264,12 @@ class TableReads:
     ) -> ChangeStream:
         """Stream changes, one snapshot after another; the stream never waits for the next.
 
-        ``mode`` chooses the start. All rows and then the changes: ``latest-full``,
-        ``compacted-full`` or ``from-snapshot-full``. Changes alone: ``latest``, ``from-snapshot``
-        with ``snapshot=``, or ``from-timestamp`` with ``as_of=``. With a ``consumer`` the stream
-        resumes after the last acknowledged snapshot, and unacknowledged snapshots do not expire.
-        Raise InvalidRequestError if the other arguments do not fit ``mode``. The stream raises
+        ``mode`` chooses the start. ``latest-full``, ``compacted-full`` and ``from-snapshot-full``
+        begin with all rows, and continue with the changes. ``latest``, ``from-snapshot`` and
+        ``from-timestamp`` stream the changes alone. The ``from-snapshot`` modes need ``snapshot``,
+        and ``from-timestamp`` needs ``as_of``. With a ``consumer`` the stream resumes after the
+        last acknowledged snapshot, and unacknowledged snapshots do not expire. Raise
+        InvalidRequestError if the other arguments do not fit ``mode``. The stream raises
         NotFoundError if its next snapshot has expired.
         """
         from lakeformat.paimon.read.changes.rows import changed_rows

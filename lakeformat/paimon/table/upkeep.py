@@ -167,13 +167,13 @@ class TableUpkeep(TableReads):
         """Merge files into fewer and larger ones; the rows of the table do not change.
 
         ``full`` compacts every bucket of a primary-key table completely; in an append table it
-        merges small files, even a few, but may keep large files. ``minor`` does what is due,
-        repeatedly. ``where`` and ``partitions`` choose partitions. ``idle``, such as ``"1 h"``,
-        chooses partitions without writes for that time and compacts them in full. ``buckets``
-        chooses buckets. Writers are not blocked. A unit of work is a bucket of a primary-key table,
-        or some files of an append table; units that conflict with a commit are planned again.
-        ``executor`` is ``"threads"`` (the default), ``"serial"``, or an object such as
-        ``spark_jobs.SparkExecutor``. ``on_progress`` is called after each unit. Raise
+        merges small files, even a few, but may keep large files. ``minor`` merges only what is due,
+        in several rounds if needed. ``where`` and ``partitions`` choose partitions. ``idle``, such
+        as ``"1 h"``, chooses partitions without writes for that time and compacts them in full.
+        ``buckets`` chooses buckets. Writers are not blocked. A unit of work is a bucket of a
+        primary-key table, or some files of an append table; units that conflict with a commit are
+        planned again. ``executor`` is ``"threads"`` (the default), ``"serial"``, or an object such
+        as ``spark_jobs.SparkExecutor``. ``on_progress`` is called after each unit. Raise
         InvalidRequestError for an unknown strategy or for arguments that contradict each other, and
         UnsupportedError for a table that cannot be compacted.
 

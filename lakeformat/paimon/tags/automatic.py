@@ -53,10 +53,10 @@ def create_due(
 ) -> AutomaticTagsReport:
     """Create or move the tags that are due, then delete the oldest beyond ``tag.num-retained-max``.
 
-    In the mode ``batch``, all tags count and may be deleted, except those that protect a rollback.
-    Tags at which a branch began are kept. A repeated call creates no tag twice, so a schedule may
-    call it as often as you like. Raise InvalidRequestError if ``tag.automatic-creation`` is
-    ``none``.
+    In the mode ``batch``, all tags of the table are counted and may be deleted, except those that
+    protect a rollback. Tags at which a branch began are kept. A repeated call creates no tag twice,
+    so a schedule may call it as often as you like. Raise InvalidRequestError if
+    ``tag.automatic-creation`` is ``none``.
     """
     mode = handle.options.tag_automatic_creation
     if mode == "none":
@@ -149,8 +149,8 @@ def _automatic(handle: TableHandle, period: Period) -> list[tuple[datetime, Tag]
 def _surplus(handle: TableHandle, mode: str, coming: Sequence[DueTag]) -> list[str]:
     """Return the names of the oldest tags beyond ``tag.num-retained-max``.
 
-    The tags ``coming``, which a dry run would create, count, too. Tags at which a branch began are
-    left out.
+    The tags ``coming``, which a dry run would create, are counted, too. Tags at which a branch
+    began are left out.
     """
     most = handle.options.tag_num_retained_max
     if most is None:

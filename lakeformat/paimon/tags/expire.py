@@ -30,7 +30,7 @@ def expire(
 ) -> DeletionReport:
     """Delete tags whose retention time has passed, and tags created before ``older_than``.
 
-    If ``tag.time-expire-enabled`` is ``false``, the retention time does not count. Tags at which a
+    If ``tag.time-expire-enabled`` is ``false``, the retention time is ignored. Tags at which a
     branch began are kept. Tags that protect a rollback are deleted once they are no longer needed,
     regardless of ``older_than``.
     """

@@ -162,8 +162,8 @@ class TableTags:
         """Delete tags whose retention time has passed, and tags created before ``older_than``.
 
         ``older_than`` is a time, or an age such as ``"30 d"``. If ``tag.time-expire-enabled`` is
-        ``false``, the retention time does not count. Tags at which a branch began are kept. A tag
-        that protects a rollback is deleted once no rollback needs it, regardless of its age.
+        ``false``, the retention time is ignored. Tags at which a branch began are kept. A tag that
+        protects a rollback is deleted once no rollback needs it, regardless of its age.
         """
         return expire(self._handle, older_than=older_than, dry_run=dry_run, on_progress=on_progress)
 
@@ -174,8 +174,9 @@ class TableTags:
         """Create or move the automatic tags that are due by ``tag.automatic-creation``.
 
         Then delete the oldest of these tags beyond ``tag.num-retained-max``, except tags at which a
-        branch began. In the mode ``batch``, all tags count and may be deleted, except those that
-        protect a rollback. Raise InvalidRequestError if ``tag.automatic-creation`` is ``none``.
+        branch began. In the mode ``batch``, all tags of the table are counted and may be deleted,
+        except those that protect a rollback. Raise InvalidRequestError if
+        ``tag.automatic-creation`` is ``none``.
         """
         return create_due(self._handle, dry_run=dry_run, on_progress=on_progress)
 

@@ -114,7 +114,7 @@ class ChangesSince:
 
 
 def touched_by(messages: Sequence[CommitMessage]) -> Touches:
-    """Return a function from partitions to a mask of the partitions that have files of
+    """Return a function that takes partitions, and returns a mask of those with files of
     ``messages``.
     """
     partitions = sorted({message.partition for message in messages})

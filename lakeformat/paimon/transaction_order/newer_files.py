@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows that an overwrite in transaction order keeps: rows committed after the snapshot that it
-read.
+"""The rows that an overwrite in transaction order keeps: those committed after the snapshot that
+the overwrite read.
 
 A file that has only such rows is kept. Rows that a compaction has merged with older rows are
 written again.

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a table can be written with ``conflict="transaction-order"``: the newest row of a key
-wins.
-"""
+"""Checks that a table can be written with ``conflict="transaction-order"``."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class _Prepared:
 
     @property
     def touches(self) -> Touches:
-        """A function that returns a mask of those given partitions that the batch changes."""
+        """A function that takes partitions, and returns a mask of those that the batch changes."""
         if isinstance(self.replaced, PartitionFilter):
             return self.replaced.mask
         return touched_by(self.messages)

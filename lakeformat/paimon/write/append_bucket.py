@@ -76,7 +76,10 @@ class AppendBuckets:
             self._empty_buffer()
 
     def finish(self) -> list[NewFiles]:
-        """Write the remaining rows; return the files of each bucket, ordered by place number."""
+        """Write the remaining rows, and return the new files of each bucket.
+
+        The buckets are ordered by place number.
+        """
         if self._is_buffered:
             self._flush()
         return [

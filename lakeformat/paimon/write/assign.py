@@ -166,7 +166,10 @@ class Assigner:
         self._only_bucket = POSTPONE_BUCKET if is_postponed else 0
 
     def __call__(self, rows: pa.RecordBatch, numbers: Sequence[int] | Positions) -> Places:
-        """Return the place number of each row; errors name a row by its number in ``numbers``."""
+        """Return the place number of each row's bucket.
+
+        Errors name a row by its number in ``numbers``.
+        """
         partitions = self._partitions(rows, numbers)
         if self._buckets is None:
             return partitions
@@ -183,7 +186,7 @@ class Assigner:
 
 @dataclass(frozen=True, slots=True)
 class RowsByPlace:
-    """Positions of rows, place by place; rows of one place keep their order."""
+    """Positions of rows, grouped by place number; rows with the same number keep their order."""
 
     order: Positions
     places: Places

@@ -39,7 +39,8 @@ class _Piece:
 
 
 class CrossPartitionRows:
-    """Holds the rows of one write until their keys are looked up, then finds the place of each row.
+    """Holds the rows of one write until their keys are looked up, then finds the bucket of each
+    row.
 
     Memory holds the distinct keys of each batch, and four bytes per row; the rows themselves may be
     on disk.
@@ -69,7 +70,7 @@ class CrossPartitionRows:
         self._held.add(held.append_column("partition", pa.array(partitions)))
 
     def settle(self) -> Iterator[tuple[pa.RecordBatch, Kinds, Places]]:
-        """Yield all rows with their kinds and place numbers.
+        """Yield all rows with their kinds and the place numbers of their buckets.
 
         Rows of kind DELETE are added for keys that move to another partition. ``first-row`` drops
         rows whose key is in another partition.
@@ -150,7 +151,8 @@ class CrossPartitionRows:
 
 @dataclass(frozen=True, slots=True)
 class _Moves:
-    """The place of each row, and the partition that its key left; ``NOWHERE`` if it left none.
+    """The place (partition and bucket) of each row, and the partition that its key left;
+    ``NOWHERE`` if it left none.
 
     ``left_place`` has a meaning only for a key that left a partition.
     """

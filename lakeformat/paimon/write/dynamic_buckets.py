@@ -67,7 +67,10 @@ class DynamicAssigner:
         self._places = PlaceNumbers()
 
     def __call__(self, rows: pa.RecordBatch, numbers: Sequence[int] | Positions) -> Places:
-        """Return the place number of each row; errors name a row by its number in ``numbers``."""
+        """Return the place number of each row's bucket.
+
+        Errors name a row by its number in ``numbers``.
+        """
         partitions = self._partitions(rows, numbers)
         hashes = row_hashes([rows.column(position) for position in self._columns], self._types)
         places = np.empty(len(hashes), np.int64)

@@ -73,7 +73,7 @@ class KeyValueBuckets:
         self._buckets: dict[int, _KeyedFiles] = {}
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
-        """Add rows; ``places`` has the place number of each row.
+        """Add rows; ``places`` has the place number of each row's bucket.
 
         The batch is kept without a copy until the buffer is full.
         """
@@ -82,7 +82,10 @@ class KeyValueBuckets:
             self._empty_buffer()
 
     def finish(self) -> list[NewFiles]:
-        """Write the remaining rows; return the files of each bucket, ordered by place number."""
+        """Write the remaining rows, and return the new files of each bucket.
+
+        The buckets are ordered by place number.
+        """
         self._flush()
         return [
             NewFiles(self._place_of(number), tuple(bucket.new), tuple(bucket.changelog))

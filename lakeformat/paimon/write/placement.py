@@ -38,14 +38,14 @@ class Placement(Protocol):
     def take(
         self, rows: pa.RecordBatch, kinds: Kinds, numbers: Sequence[int] | Positions
     ) -> Iterable[Placed]:
-        """Yield those rows whose place is known now.
+        """Yield those rows whose bucket is known now.
 
         Errors name a row by its number in ``numbers``.
         """
         ...
 
     def rest(self) -> Iterable[Placed]:
-        """Yield the rows whose place is only known after all rows have arrived."""
+        """Yield the rows whose bucket is known only after all rows have arrived."""
         ...
 
     def place(self, number: int) -> Place:
@@ -73,7 +73,7 @@ def placement_of(
     sequences: SequenceNumbers,
     find_keys: FindExistingKeys,
 ) -> Placement:
-    """Return the placement of rows that the bucket mode of the table needs.
+    """Return the ``Placement`` that the bucket mode of the table needs.
 
     ``base`` is the snapshot whose keys are known; without one, as in an overwrite, no key is known.
     """

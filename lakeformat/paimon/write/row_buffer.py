@@ -17,7 +17,7 @@ __all__ = ["BufferedRows", "RowBuffer"]
 
 @dataclass(frozen=True, slots=True)
 class BufferedRows:
-    """Rows with their kinds and place numbers, in the order in which they arrived."""
+    """Rows in the order of arrival, each with its kind and the place number of its bucket."""
 
     rows: pa.Table
     kinds: Kinds
