@@ -35,7 +35,7 @@ class IcebergPublication:
     """
 
     def __init__(self, open_targets: Callable[[], Targets] | None = None) -> None:
-        """Publish also in the Iceberg catalogs that ``open_targets`` opens.
+        """Publish in the Iceberg catalogs that ``open_targets`` opens, too.
 
         These catalogs are named in the options of the tables' own catalog. ``open_targets=None`` is
         for tables that are opened without a catalog.

@@ -44,7 +44,8 @@ def _system_columns(
 ) -> list[dict[str, Any]]:
     """Return the mapping of the system columns in the files of primary-key tables.
 
-    Readers do not return these columns, but PyIceberg refuses files with a name that is not mapped.
+    Readers do not return these columns, but PyIceberg refuses files with a column whose name is not
+    mapped.
     """
     ids = {field.id: key_field(field).id for field in keys}
     found = [

@@ -107,10 +107,9 @@ class PublishedVersions:
     def look(self) -> Newest:
         """Find the newest published metadata and the number of the next file.
 
-        A file of another program with a higher number is skipped if its snapshots are numbered as
-        those of this table, and if there is published metadata below it. Raise
-        ``InvalidRequestError`` for a file with snapshots of another Iceberg table, and if the
-        numbers are used up.
+        A file of another program with a higher number is skipped if each of its snapshots has equal
+        id and sequence number, as in this table, and if there is published metadata below it. Raise
+        ``InvalidRequestError`` for a file with other snapshots, and if the numbers are used up.
         """
         files = self._files()
         highest = files[0][0] if files else 0
@@ -157,10 +156,10 @@ class PublishedVersions:
     ) -> None:
         """Write the number of ``current`` to the version hint, unless a newer file exists.
 
-        Then delete the metadata files that ``before``, if given, lists in its log and ``current``
-        does not. If the hint cannot be written, only log a warning. With ``must`` raise the error
-        of the storage instead, because the caller then deletes files that readers of an older hint
-        need.
+        Then delete the metadata files in the log of ``before``, if given, that are not in the log
+        of ``current``. If the hint cannot be written, only log a warning. With ``must`` raise the
+        error of the storage instead, because the caller then deletes files that readers of an older
+        hint need.
         """
         number = version_of(current.path)
         assert number is not None

@@ -28,8 +28,7 @@ def marks_of(schema: TableSchema) -> dict[str, str]:
 
 
 def shows_such_files(summary: Mapping[str, str], schema: TableSchema) -> bool:
-    """Return True if the table had the same setting of deletion vectors when the snapshot was
-    published.
+    """Return True if the setting of deletion vectors is unchanged since a snapshot was published.
 
     Then the snapshot with this ``summary`` has files of the same levels as the next published
     snapshot.

@@ -45,7 +45,8 @@ class LocalStorage(FollowsNoLinks):
     """A storage whose paths are absolute local paths; any number of processes may share it.
 
     ``ids`` gives the unique part of temporary names. With a ``root``, the storage uses only paths
-    below that directory and refuses symbolic links there; links in and above the root are followed.
+    below that directory and refuses symbolic links there. The root itself and the directories above
+    it may be links.
     """
 
     def __init__(self, *, ids: Callable[[], str] = SYSTEM.new_id, root: str | None = None) -> None:

@@ -27,7 +27,7 @@ class _StoredFile:
 
 
 class MemoryStorage:
-    """A thread-safe storage in a dict; a directory exists while it has a file or was created."""
+    """A thread-safe storage in a dict; a directory exists if created, or while it has a file."""
 
     def __init__(
         self, name: str = "default", *, clock: Callable[[], int] = SYSTEM.now_millis

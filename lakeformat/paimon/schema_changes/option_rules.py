@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of changes of table options: rules of the format, and of this library."""
+"""Checks changes of table options, by the rules of the format and of this library."""
 
 from __future__ import annotations
 

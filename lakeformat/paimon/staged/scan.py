@@ -29,8 +29,8 @@ def scan_staged(
 ) -> Scan:
     """Return a scan of staged rows: alone, or merged with the rows of the snapshot ``after``.
 
-    ``after=None`` means alone. Files of the snapshot whose names are in ``without`` are skipped.
-    Raise UnsupportedError if a staged result replaces files of the table.
+    With ``after=None``, the staged rows are alone. Files of the snapshot whose names are in
+    ``without`` are skipped. Raise UnsupportedError if a staged result replaces files of the table.
     """
     files = [entry for result in results for entry in _added_files(handle, result)]
     asked = row_filter(handle.schema, where, None)

@@ -156,8 +156,8 @@ class TableCommits(TableReads):
         """Remove the files of messages that will not be committed.
 
         Return the URIs of files that could not be removed. Raise InvalidRequestError if the table
-        refers to one of the files, or none of them exists. Call this method only when no commit of
-        the messages is in progress: not right after ``CommitOutcomeUnknownError``.
+        refers to one of the files, or if none of the files exists. Call this method only when no
+        commit of the messages is in progress: not right after ``CommitOutcomeUnknownError``.
         """
         from lakeformat.paimon.commit.abort import abort_messages
         from lakeformat.paimon.metadata.commit_message import check_messages
@@ -227,7 +227,7 @@ class TableCommits(TableReads):
         return bool(self.schema.primary_keys)
 
     def find_run(self, user: str) -> RunRecord | None:
-        """Return the record of the last success of the run with user ``user``; None without one.
+        """Return the record of the last success of the run with this commit user; None without one.
 
         Records are kept for 90 days.
         """

@@ -96,7 +96,7 @@ class TablePartitions(TableReads):
         value.
 
         The snapshots are those after ``after`` up to and including ``upto``; expired ones are
-        skipped. A compaction counts for the partitions that it rewrote. A null value is None.
+        skipped. A partition that only a compaction rewrote is returned, too. A null value is None.
         """
         from lakeformat.paimon.partitions.touched import touched_partitions
 

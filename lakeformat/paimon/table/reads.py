@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods of ``Table`` that read: rows of a snapshot, changes between two, a stream of
-changes.
+"""The methods of ``Table`` that read: rows of a snapshot, changes between two snapshots, a stream
+of changes.
 """
 
 from __future__ import annotations

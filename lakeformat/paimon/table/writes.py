@@ -198,8 +198,8 @@ class RowsWrite:
         """Write and publish the rows, and return the report of the commit.
 
         If ``options.commit`` was published before, only return the report of that commit. After a
-        ``LakeError`` no new file remains, except after ``CommitOutcomeUnknownError``: a snapshot
-        may use the files.
+        ``LakeError`` no new file remains, except after ``CommitOutcomeUnknownError``: then a
+        snapshot may use the files.
         """
         handle, commit = self.handle, self.options.commit
         replaced = self.replaced

@@ -90,7 +90,7 @@ class ExpectedRows:
         return len(self._hashes)
 
     def differences(self, batches: Iterable[pa.RecordBatch]) -> tuple[int, int, int]:
-        """Return the number of rows in ``batches``, of missing rows and of unexpected rows.
+        """Return three counts: of the rows in ``batches``, of missing rows, and of unexpected rows.
 
         A missing row is expected, but not in ``batches``.
         """

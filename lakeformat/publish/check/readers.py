@@ -95,7 +95,8 @@ def _with_duckdb(loaded: LoadedMetadata) -> Iterable[pa.RecordBatch]:
 def _duckdb_extension(version: str, name: str) -> str:
     """Return the path of a DuckDB extension in an installed package.
 
-    Without such a package, return the name, with which DuckDB finds an extension that it installed.
+    Without such a package, return ``name``: DuckDB then looks for the extension where it installs
+    extensions itself.
     """
     package = f"duckdb_extension_{name}"
     if find_spec(package) is None:

@@ -45,7 +45,7 @@ class CatalogEntry(Protocol):
         ...
 
     def create(self, newest: LoadedMetadata) -> bool:
-        """Add the table to the catalog; return False if another program added one in the meantime.
+        """Add the table to the catalog; return False if another program added it in the meantime.
 
         After ``CommitOutcomeUnknownError`` the table may have been added.
         """
