@@ -35,7 +35,7 @@ class LakePlugin(AirflowPlugin):
     """The plugin class that Airflow finds by the entry point ``airflow.plugins``. Its macro is
     ``macros.lake.commit_user``.
 
-    The addresses are relative, because Airflow may be served below a path.
+    The addresses of the pages are relative, because Airflow may be served below a path.
     """
 
     name = "lake"

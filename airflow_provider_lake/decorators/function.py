@@ -226,8 +226,9 @@ def _by_name(
     *,
     ours: Collection[str],
 ) -> tuple[Collection[Any], dict[str, Any]]:
-    """Return the positional and the named arguments of a call, with all positional ones by name.
-    The arguments in ``ours``, which the task passes, take no position.
+    """Return the positional and the named arguments of a call. Each positional argument is moved to
+    the named ones, so that no positional argument remains. The arguments in ``ours``, which the task
+    passes, take no position.
 
     The call of a function with ``*args`` is returned unchanged. So is a call that does not fit the
     function: Airflow's error then names the wrong argument.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a connection is really absent: Airflow also reports a connection that it cannot read
-as absent.
+"""Checks that a connection is really absent. Airflow reports a connection as absent even if it
+exists and cannot be read.
 """
 
 from __future__ import annotations

@@ -124,11 +124,11 @@ def without_suffix(user: str) -> str:
 
 
 def first_try_millis(dag_run: RunOfDag) -> int | None:
-    """Return a time before the first attempt of any task of a run, in epoch milliseconds; None if
-    Airflow does not keep it.
+    """Return the start of a run, a time before the first attempt of any of its tasks, in epoch
+    milliseconds. Return None if the run has no start, or was cleared: it may then have a new start.
 
-    A cleared run may have a new start, so None is returned for it. ``logical_date`` and
-    ``run_after`` do not help: a backfill runs years later.
+    ``logical_date`` and ``run_after`` cannot replace the start: in a backfill they are years
+    earlier, so that expired snapshots would make every retry fail.
     """
     if dag_run.start_date is None or dag_run.clear_number != 0:
         return None

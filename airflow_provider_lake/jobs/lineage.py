@@ -26,8 +26,8 @@ class LakeLineageMixin:
 
     A task on several tables has ``table=None``, and reports no lineage.
 
-    Only Airflow's OpenLineage provider calls these methods. It may not be installed, so they import
-    it in their bodies, not at the top of this module. A table that does not exist yet is reported
+    Only Airflow's OpenLineage provider calls these methods. The provider may not be installed, so
+    the methods import it, and this module does not. A table that does not exist yet is reported
     without facets.
     """
 

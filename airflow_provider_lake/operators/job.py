@@ -54,7 +54,7 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
 
     With engine ``spark`` every argument of Airflow's ``SparkSubmitOperator`` may be given, too:
     ``conf``, ``packages``, ``driver_memory``, ``deploy_mode`` and so on; each may be a template.
-    ``application`` is another location of the same script.
+    ``application`` replaces the path of the job's script, for example on a cluster.
     """
 
     template_fields: Sequence[str] = (

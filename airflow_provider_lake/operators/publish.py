@@ -22,8 +22,9 @@ class LakePublishOperator(LakeJobOperator):
     each snapshot is published once.
 
     :param check: publish nothing, but read the published table with each installed reader of
-        Iceberg. The task fails at once if a reader fails or has other rows than the published
-        files, except for its known limits, or if the metadata is behind or names wrong files
+        Iceberg. The task fails at once if the metadata is behind or names wrong files, or if a
+        reader fails or returns other rows than the published files. Known limits of a reader do not
+        count
     """
 
     job = "publish"

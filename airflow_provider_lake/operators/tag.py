@@ -34,9 +34,9 @@ class LakeTagOperator(LakeJobOperator):
     :param exist_ok: ``create``: do nothing if the tag exists, even if it names another snapshot
     :param new_name: ``rename``: the new name
     :param missing_ok: ``delete``: ignore a tag that does not exist
-    :param force: ``delete``, ``replace``: also accept a tag at which a branch began, or one that
-        keeps files which a rollback restored (the latter only in a table of at most 100 snapshots
-        and changelogs). For an Iceberg table the argument has no effect
+    :param force: ``delete``, ``replace``: also accept a tag at which a branch began. In a table of
+        at most 100 snapshots and changelogs, also accept a tag that keeps files which a rollback
+        restored. For an Iceberg table the argument has no effect
     :param dry_run: ``delete``: only report what would be deleted
     """
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The work of a task: its result, and the snapshots that it published, read from their tables.
 
-The XComs of a task name its table and its snapshots, but users can change them. So only those
-snapshots are shown that have the commit user of this task. Only the task itself can send asset
-events in its name, so if no snapshot of a Paimon table has this commit user, those in
-the events are shown.
+The XComs of a task name its table and its snapshots, but users can change them. So the page shows
+only snapshots that have the commit user of this task. If a Paimon table has no such snapshot, the
+page shows the snapshots that the task's asset events name, because only the task itself can send
+events in its name.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ class TaskChanges:
 
 
 def changes_of_task(task: OneTask) -> TaskChanges:
-    """Return the result of a task, and the snapshots that its XComs and asset events name."""
+    """Return the result of a task, and its snapshots in the tables that its XComs or asset events
+    name.
+    """
     subject = xcom_of(task, TABLE_KEY)
     result = xcom_of(task, _RESULT_KEY)
     connection_id = str(subject.get("lake_conn_id") or LakeHook.default_conn_name)

@@ -42,8 +42,9 @@ class Condition(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotAdvanced:
-    """The table has a commit after a snapshot, at or after a time. The kind of the commit is in
-    ``kinds``; with ``changelog``, a commit of any kind counts if it has changelog rows.
+    """The table has a commit after ``after_snapshot``, not earlier than ``since_millis``. The kind
+    of the commit is in ``kinds``; with ``changelog``, a commit of any kind counts if it has
+    changelog rows.
     """
 
     after_snapshot: int | str = 0

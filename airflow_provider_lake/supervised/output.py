@@ -19,8 +19,8 @@ _log = logging.getLogger(__name__)
 class OutputLog:
     """The output of a process, read while it grows.
 
-    The folder stores the number of bytes that are in the log. So another process continues after
-    these bytes: a restarted triggerer, or the task after the end of the process.
+    The folder stores the number of bytes that are in the log already. A restarted triggerer, or the
+    task after the end of the process, continues after these bytes.
     """
 
     def __init__(self, folder: RunFolder, output: JobOutput) -> None:

@@ -54,11 +54,12 @@ def at_no_snapshot(cursor: Position | None) -> Position:
 def advance(
     table: Table, head: TableSnapshot | None, cursor: Position | None, wanted: WatchedCommits
 ) -> tuple[dict[str, Any] | None, Position]:
-    """Return the event to send, None if no watched commit is new, and the watcher's new position.
+    """Return the event to send and the new position of the watcher. The event is None if no watched
+    commit is new.
 
     If the position ``cursor`` is None, the watcher starts at the newest snapshot, ``head``, and
-    reports no older snapshot. If ``wanted.changelog`` is set, raise ``UnsupportedError`` for a
-    table without changelogs.
+    reports no older snapshot. After a rollback, the event is about all rows. If
+    ``wanted.changelog`` is set, raise ``UnsupportedError`` for a table without changelogs.
     """
     if wanted.changelog:
         table.require("changelog")

@@ -76,8 +76,8 @@ class LakeProcessTrigger(BaseTrigger):
         yield TriggerEvent({"status": status})  # type: ignore[no-untyped-call]
 
     async def on_kill(self) -> None:
-        """End the process after a user has cleared or marked the task. Airflow calls this method
-        from version 3.3 on.
+        """End the process after a user has cleared the task, or marked it as success or failed.
+        Airflow calls this method from version 3.3 on.
         """
         # Airflow cancels a call that takes more than a second; a thread continues.
         await asyncio.to_thread(self._end)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One loop that checks all tables that are watched through a connection at the same interval.
+"""One loop for all watched tables with the same connection and the same interval.
 
-The watchers of a triggerer join a ``Watch``. One loop checks all of their tables together, and
+The watchers in a triggerer join a ``Watch``. The loop checks all of their tables together, and
 passes the result to every watcher.
 """
 

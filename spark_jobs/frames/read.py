@@ -122,9 +122,9 @@ def frame_of_scan(spark: SparkSession, scan: lake.Scan, *, native: bool | None =
     """Return the rows of ``scan`` as a DataFrame.
 
     Spark itself reads the files that need no merge, if it can read all of them and check all
-    conditions; otherwise Python tasks read everything. ``native=True`` allows this on every
-    storage, None on local disks and HDFS, False nowhere. Raises ``UnsupportedError`` for a column
-    type that is not passed to Spark, such as VARIANT.
+    conditions. Otherwise Python tasks read everything. ``native=True`` lets Spark read from every
+    storage, None only from local disks and HDFS. With False, only Python tasks read. Raises
+    ``UnsupportedError`` for a column type that is not passed to Spark, such as VARIANT.
     """
     splits = scan.splits()
     files: Sequence[PlainFile] = ()

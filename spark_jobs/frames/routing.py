@@ -133,10 +133,10 @@ def keyed_rows(table: lake.Table, columns: Collection[str], key: Sequence[str]) 
 def writers_of(schema: TableSchema, at_once: int) -> int:
     """Return the number of tasks that write a table whose rows have an order.
 
-    A table with partitions or postponed buckets has the most tasks: twice as many as run at the
-    same time. Any other table has one task for each bucket, up to this limit. One task writes all
-    rows if keys move between partitions, or if an index assigns the buckets of a table without
-    partitions.
+    ``at_once`` is the number of tasks that run at the same time. A table with partitions or
+    postponed buckets has twice as many tasks. Any other table has one task for each bucket, up to
+    this number. One task writes all rows if keys move between partitions, or if an index assigns
+    the buckets of a table without partitions.
     """
     several, bucket = _TASKS_PER_CORE * at_once, schema.table_options.bucket
     if crosses_partitions(schema):
@@ -150,8 +150,8 @@ def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
     """Return the schema for the routing of rows: in it the key of a row always determines the
     bucket, so that one task gets all rows of a key.
 
-    A partition whose buckets an index assigns gets one bucket. A partition with postponed buckets
-    gets one bucket for each task.
+    If an index assigns the buckets, each partition gets one bucket. If the buckets are postponed,
+    each partition gets one bucket for each task.
     """
     routed_as = {UNAWARE_BUCKET: 1, POSTPONE_BUCKET: tasks}.get(schema.table_options.bucket)
     if routed_as is None:

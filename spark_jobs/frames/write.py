@@ -134,10 +134,10 @@ def write_stream_batch(
     """Return a function for ``foreachBatch`` that writes each batch of a stream once.
 
     The function calls ``write_table`` with ``kinds``, ``upsert_by`` and ``sequence_by``. The commit
-    identity of each batch is ``query`` and the number of the batch. ``query`` is a name of the
-    stream, the same in all of its runs. Default: the id of the query, which the checkpoint of the
-    stream has. The returned function raises ``NotFoundError`` for a missing table, and the errors
-    of ``write_table``.
+    identity of a batch is the user ``spark-<query>`` and the number of the batch. ``query`` is a
+    name of the stream, the same in all of its runs. Default: the id of the query, which the
+    checkpoint of the stream has. The returned function raises ``NotFoundError`` for a missing
+    table, and the errors of ``write_table``.
     """
 
     def write(frame: DataFrame, batch: int) -> None:

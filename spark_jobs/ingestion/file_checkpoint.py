@@ -3,8 +3,10 @@
 
 Each batch has a file with the names and states of its source files (``0.json``, ``1.json``, …),
 written before the batch starts, and a mark that the batch is committed (``0.done``). An interrupted
-batch that is resumed gets another mark (``0.again``), because its source files may have changed
-before they were ingested. The commit identity of a batch is the name of the checkpoint and the
+batch that is resumed gets another mark (``0.again``). The recorded states of its source files are
+then ignored, because the files may have changed before they were ingested.
+
+The commit identity of a batch is the name of the checkpoint and the
 number of the batch, and the table records the newest batch (``Table.stream_batch``). So a batch
 that was committed but not marked is not published twice.
 
@@ -141,8 +143,8 @@ class Checkpoint:
             self.begun = None if f"{self.number}.done" in names else batch
 
     def _clean(self) -> None:
-        """Delete the files of all batches that the newest ``upto`` file includes, and older
-        ``upto`` files. Also delete those that an earlier call left because of a crash.
+        """Delete the records of all batches that the newest ``upto`` file includes, and older
+        ``upto`` files. This includes files that an earlier call left because of a crash.
         """
         names = self._names()
         upto = _upto(names)

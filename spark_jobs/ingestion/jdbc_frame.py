@@ -67,7 +67,7 @@ class JdbcFrame:
 
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
         """Return the schema changes that the table needs before it can take the rows. Raise
-        ``InvalidRequestError`` if the table cannot take them.
+        ``InvalidRequestError`` for a new column that the table cannot get.
         """
         if self._source is not None and not self._has_custom_types:
             return changes_for_types(table, self._source.types_for(table), self._on_change)

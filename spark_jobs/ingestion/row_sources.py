@@ -42,7 +42,7 @@ class Columns(Protocol):
 
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
         """Return the schema changes that the table needs before it can take the rows. Raise
-        ``InvalidRequestError`` or ``UnsupportedError`` if the table cannot take them.
+        ``InvalidRequestError`` or ``UnsupportedError`` if no change makes the rows fit.
         """
         ...
 
@@ -91,9 +91,10 @@ class FileRows:
 
     @contextmanager
     def naming_file(self) -> Iterator[None]:
-        """Make an error about a row name the file, and count the row within this file.
+        """Add the path of the file to an error about a row that the block raises, and replace the
+        number of the row by its number within this file.
 
-        The writer counts rows over all files. The block must write ``batches``.
+        The writer itself numbers the rows of all files together. The block must write ``batches``.
         """
         try:
             yield

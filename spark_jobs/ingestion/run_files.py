@@ -4,7 +4,8 @@
 The records are in the directory of the table, beside the files ``run-<user>`` of
 ``lakeformat/tables/run_record.py``. ``files-<digest>-<id>`` lists the source files of one commit,
 and is written before the commit. ``files-<digest>-<id>.done`` marks that the commit is published.
-``<digest>`` is that of the task's name, which all map indexes of the task share. A record without a
+``<digest>`` is a digest of the task's name, which all map indexes of the task share; ``<id>`` is
+new in each attempt. A record without a
 mark counts if its commit is in the table, because its process may have been killed after the
 commit.
 """
@@ -178,9 +179,10 @@ class RunFiles:
         return result
 
     def mark_others(self) -> None:
-        """Mark the records of killed attempts of other runs whose commits ``new_files`` has found.
+        """Mark a record of another run as published if its process was killed before it could do
+        so, and ``new_files`` has found the commit.
 
-        Without a mark, a later run could not find these commits once their snapshots have expired.
+        Without the mark, a later run could not find the commit once its snapshot has expired.
         """
         for id in self._unmarked:
             self._create(id + _DONE, {})

@@ -31,8 +31,8 @@ _TASKS_PER_CORE = 4
 
 
 def files_frame(spark: SparkSession, source: SourceFiles) -> tuple[DataFrame, RowReader]:
-    """Return a DataFrame of file numbers, for tasks to run on, and the function that reads the
-    files of a task.
+    """Return a DataFrame with the numbers of the files, and the function with which each task
+    reads the files whose numbers it has.
 
     Spark does not read the files, because their rows would then be converted twice.
     """
@@ -44,8 +44,8 @@ def parts_frame(
     parts: Sequence[_Part],
     read: Callable[[lake.Table, _Part], Iterator[pa.RecordBatch]],
 ) -> tuple[DataFrame, RowReader]:
-    """Return a DataFrame of part numbers, for tasks to run on, and the function that reads the
-    parts of a task.
+    """Return a DataFrame with the numbers of the parts, and the function with which each task
+    reads the parts whose numbers it has.
 
     That function calls ``read`` with the table and each part, and yields the rows. Each task has
     consecutive parts, and the tasks are in the order of the parts.

@@ -43,7 +43,7 @@ class SqlRows:
 
     def changes_for(self, table: lake.Table) -> list[lake.SchemaChange]:
         """Return the schema changes that the table needs before it can take the rows. Raise
-        ``InvalidRequestError`` if the table cannot take them.
+        ``InvalidRequestError`` for a new column that the table cannot get.
         """
         found = self._source.types_for(table)
         return changes_for_types(table, found, self._on_change)

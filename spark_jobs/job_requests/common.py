@@ -149,7 +149,7 @@ class CommitRequest(TableRequest, CommitKeys):
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class BatchRequest(CommitRequest):
-    """Keys of jobs that write rows into a table, from which the rows may have been computed."""
+    """Keys of jobs that write rows, which may have been computed from rows of the same table."""
 
     read_snapshot: TablePosition | None = None
     """For rows that were computed from the target table: the position at which the table was read,

@@ -308,7 +308,7 @@ class IngestRequest(BatchRequest):
         self._require_plain_rows()
 
     def _require_plain_rows(self) -> None:
-        """Raise ``InvalidRequestError`` for keys about columns that this source excludes."""
+        """Refuse ``on_schema_change``, ``columns`` and ``casts`` if the source excludes them."""
         if self.on_schema_change != "fail" and self.holds_messages:
             raise refusal(
                 f"key 'on_schema_change' cannot be used with format {self.format!r}: change "
@@ -327,7 +327,7 @@ class IngestRequest(BatchRequest):
             )
 
     def _require_all_rows(self) -> None:
-        """Raise ``InvalidRequestError`` for keys that exclude an overwrite with all rows."""
+        """Raise ``InvalidRequestError`` for keys that cannot be used with ``overwrite``."""
         if self.checkpoint is not None:
             raise refusal(
                 "keys 'overwrite' and 'checkpoint' exclude each other: only new files are read, so "

@@ -24,9 +24,8 @@ _DISK_ADVICE = (
 def failure_text(error: BaseException) -> str:
     """Return the cause of an error in one line.
 
-    After the cause of a Python trace, the line of code that raised the error follows. After the
-    cause of a Java trace, the first error of the trace follows. Advice is added if a trace shows
-    that the disk is full.
+    In parentheses follows, for a Python trace, the line of code that raised the error; for a Java
+    trace, its first error. Advice is added if a trace shows that the disk is full.
     """
     text = str(error)
     if _OF_PYTHON not in text and "\n\tat " not in text:

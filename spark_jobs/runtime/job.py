@@ -138,10 +138,10 @@ class PartlyFailedError(LakeError):
 
 
 def attach_outcome(error: LakeError, outcome: Outcome) -> None:
-    """Attach the outcome of finished work to an error, whose class is kept.
+    """Attach the outcome of finished work to an error.
 
-    ``Job.answer`` turns the outcome into the ``result`` of the error, which is reported like that
-    of a success.
+    ``Job.answer`` turns the outcome into the ``result`` of the error. It is reported like the
+    result of a job that succeeded.
     """
     known: Any = error
     known.outcome = outcome

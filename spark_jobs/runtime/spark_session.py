@@ -123,8 +123,8 @@ def _java_options(given: Mapping[str, Any]) -> _Settings:
 
 
 def _quiet_log() -> list[str]:
-    """Return the Java option that logs only errors; empty inside an archive, from which a JVM
-    cannot read the settings.
+    """Return the Java option for a log of errors only. The list is empty if this package is in an
+    archive, because a JVM cannot read the settings of the log from an archive.
     """
     settings = Path(__file__).parent.with_name("log4j2.properties")
     return [f"-Dlog4j2.configurationFile={settings.as_uri()}"] if settings.is_file() else []

@@ -86,8 +86,8 @@ class LakeDataSource(DataSource):
         return self._asked
 
     def _opened_as(self, schema: StructType) -> ReadRequest:
-        """Return the request of a read. Raise ``InvalidRequestError`` if the user has given another
-        schema, whose columns Spark would match by position.
+        """Return the request of a read. Raise ``InvalidRequestError`` if the user has given a
+        schema with other names of columns, because Spark would match the columns by position.
         """
         asked = self._opened()
         there, given = (", ".join(s.fieldNames()) for s in (asked.schema, schema))
@@ -123,7 +123,7 @@ class LakeDataSource(DataSource):
 
 def source_in(place: Warehouse, *, at_once: int) -> type[LakeDataSource]:
     """Return a source class for one warehouse, to be registered in a session. No plan shows the
-    options inside the class.
+    options inside the class. ``at_once`` is the number of tasks that run at the same time.
     """
 
     class RegisteredSource(LakeDataSource):
