@@ -48,8 +48,8 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
 
     :param table: the table, ``database.table``; a table in the call of the function, such as
         ``count(table=...)``, overrides it. The function gets the open table as its argument
-        ``table``. If ``table`` is given here, positional arguments of the call skip that argument
-        of the function
+        ``table``. If ``table`` is given here, positional arguments of the call are never taken for
+        the argument ``table``
     :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the
         warehouse is ``./warehouse``
     :param spark_conn_id: for a function with the argument ``spark``: connection of type ``spark``.
@@ -227,11 +227,12 @@ def _by_name(
     ours: Collection[str],
 ) -> tuple[Collection[Any], dict[str, Any]]:
     """Return the positional and the named arguments of a call. Each positional argument is moved to
-    the named ones, so that no positional argument remains. The arguments in ``ours``, which the task
-    passes, take no position.
+    the named ones, so that no positional argument remains. The arguments in ``ours``, which the
+    task passes, take no position.
 
-    The call of a function with ``*args`` is returned unchanged. So is a call that does not fit the
-    function: Airflow's error then names the wrong argument.
+    The call of a function with ``*args`` or positional-only arguments is returned unchanged. A call
+    that does not fit the function is not changed either: Airflow's error then names the wrong
+    argument.
     """
     parameters = inspect.signature(function).parameters.values()
     if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL) for each in parameters):

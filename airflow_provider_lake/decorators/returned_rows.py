@@ -107,8 +107,8 @@ def begun_batch(
 ) -> AbstractContextManager[Any]:
     """Begin the batch of a Mixed table, and return the batch as a context manager.
 
-    Call it before the function computes its rows. The context yields None for a table of another
-    format, for ``table=None``, and if neither ``overwrite`` nor ``conflict`` is given.
+    Call this before the function of the task computes its rows. The context yields None for a table
+    of another format, for ``table=None``, and if neither ``overwrite`` nor ``conflict`` is given.
     """
     is_batch = overwrite is not None or conflict is not None
     if table is None or not is_batch or "end_batch" not in table.operations:

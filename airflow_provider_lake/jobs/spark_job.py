@@ -159,8 +159,8 @@ class SparkJob(DeferringJob):
             return self._result_on_spark(work.result(), failed, JobOutput(), request)
 
     def _run_post_submit_commands(self) -> None:
-        """Run the task's ``post_submit_commands``, which SparkSubmitOperator runs after its driver
-        has ended.
+        """Run the task's ``post_submit_commands`` after the driver has ended. SparkSubmitOperator
+        runs them only if it waits for the driver itself.
         """
         if not self.post_submit_commands:
             return

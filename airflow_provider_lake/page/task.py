@@ -155,7 +155,9 @@ def _with_previous(table: Table, payload: Mapping[str, Any]) -> Mapping[str, Any
 
 
 def _in_iceberg(table: IcebergTable, connection_id: str, name: str, user: str) -> TableChanges:
-    """Return the snapshots with the commit user of the task in an Iceberg or Mixed table."""
+    """Return the snapshots of an Iceberg or Mixed table that have the commit user of the task. Only
+    the newest ``_LOOKED_BACK`` snapshots are searched.
+    """
     newest = table.snapshots()[-_LOOKED_BACK:]
     mine = [each for each in newest if without_suffix(each.commit_user or "") == user]
     return TableChanges(

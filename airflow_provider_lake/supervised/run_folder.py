@@ -108,8 +108,8 @@ class RunFolder:
 
     @property
     def process(self) -> ProcessId | None:
-        """The supervisor; None if none is recorded, or if it was started on another host or before
-        the last boot.
+        """The supervisor; None if none is recorded, or if it was started on another host, in
+        another container, or before the last boot.
         """
         found = self._read("process")
         if found is None or found["host"] != this_host():

@@ -38,10 +38,10 @@ def publish(
     """Commit the files that tasks have written, and return the report of the commit.
 
     Files that are certainly not published are deleted: after a failed commit, or if an earlier
-    attempt has published the rows. ``batch`` is a begun batch of a Mixed table, whose one commit
-    publishes the files. ``upsert_by`` is the key by which rows replace stored rows; ``executor``
-    runs the search for the stored rows. A table with unique keys needs no search. Only a batch
-    takes ``where``, a condition on the rows to overwrite, in place of ``overwrite``.
+    attempt has published the rows. If ``batch``, a begun batch of a Mixed table, is given, its
+    commit publishes the files. ``upsert_by`` is the key by which rows replace stored rows;
+    ``executor`` runs the search for the stored rows. A table with unique keys needs no search. Only
+    a batch takes ``where``, a condition on the rows to overwrite, in place of ``overwrite``.
     """
     more: dict[str, Any] = {}
     if upsert_by is not None and not table.has_unique_keys:

@@ -47,8 +47,8 @@ def read_table(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return the rows of the newest snapshot as a DataFrame; with ``snapshot``, ``tag``, ``as_of``
-    or ``watermark`` those of an earlier one, as in ``Table.scan``.
+    """Return the rows of a table as a DataFrame: those of the newest snapshot, or of the snapshot
+    that ``snapshot``, ``tag``, ``as_of`` or ``watermark`` selects, as in ``Table.scan``.
 
     ``table`` is ``database.table``, the directory of a table, or an open table; ``warehouse`` and
     ``catalog_options`` replace those of ``register``. If Spark can check all conditions and
@@ -94,8 +94,8 @@ def read_changes(
     warehouse: str | None = None,
     catalog_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return the changes after one snapshot, up to and including another, as in ``Table.changes``;
-    ``upto=None`` ends at the newest.
+    """Return the changes after the snapshot ``after``, up to and including ``upto``, as in
+    ``Table.changes``. ``upto=None`` means the newest snapshot.
 
     For a Paimon table, each task reads files in the order of snapshots or, if two states are
     compared, whole buckets. The table's options ``source.split.*`` set how much each task reads.
@@ -153,7 +153,8 @@ def _frame(spark: SparkSession, plan: ReadPlan) -> DataFrame:
 def _native_condition(scan: lake.Scan) -> tuple[Column, ...] | None:
     """Return the conditions of a scan as Spark columns.
 
-    Return None if Spark cannot check one of the conditions, or cannot read a column.
+    Return None if Spark cannot check one of the conditions, or cannot read a column, or if the
+    names of two columns differ only by case.
     """
     by_name = {field.name: field for field in scan.table_schema.fields}
     if len({name.lower() for name in by_name}) < len(by_name):

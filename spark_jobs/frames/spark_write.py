@@ -85,9 +85,10 @@ def in_order(
 ) -> Order | None:
     """Return further arguments for the writers of a table; None if there are none.
 
-    The writers of a ``batch`` get its transaction. The writers of a table with unique keys get
-    ``upsert_by``, because their files replace the stored rows of each key. ``read_snapshot`` is
-    left out for a format without this argument: the commit then raises ``UnsupportedError``.
+    The writers of a ``batch`` get its transaction number. The writers of a table with unique keys
+    get ``upsert_by``, because their files replace the stored rows of each key. All other writers
+    get ``read_snapshot``, if it is given, and ``conflict``. For a format without ``read_snapshot``
+    the result is None, and the commit raises ``UnsupportedError``.
     """
     given: dict[str, Any] = {} if batch is None else {"transaction": batch.transaction}
     if upsert_by is not None and table.has_unique_keys:

@@ -206,10 +206,7 @@ class _Splitter:
         return sort_roughly(chain([lambda _: rank[places]], by_key), rows.num_rows)
 
     def _task_of(self, number: int) -> int:
-        """Return the writing task for the bucket with this number.
-
-        Each task that divides rows chooses the same one.
-        """
+        """Return the writing task for a bucket number; it is the same in every packing task."""
         place: Place = self._assign.place(number)
         return (zlib.crc32(place.partition) + place.bucket) % self._tasks
 

@@ -23,7 +23,8 @@ __all__ = ["prepare_worker"]
 
 
 def prepare_worker() -> None:
-    """Shorten the pauses before the next tasks of this Python worker, and return free memory.
+    """Shorten the pauses before the next tasks of this Python worker, and give free memory back to
+    the system.
 
     Each task calls this function at its start.
     """

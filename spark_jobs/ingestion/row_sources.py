@@ -150,9 +150,9 @@ def rows_of(
 ) -> RowSource:
     """Return the source of a request; with ``paths`` only these files of it.
 
-    Files of change messages are read once for their columns: in the tasks of ``executor``; without
-    one in this process. Raise ``NotFoundError`` if no file matches, and ``InvalidRequestError`` for
-    files of several formats, or messages without a key.
+    To find the columns of change messages, their files are read once: in the tasks of ``executor``,
+    or in this process if it is None. Raise ``NotFoundError`` if no file matches, and
+    ``InvalidRequestError`` for files of several formats, or messages without a key.
     """
     if wanted.jdbc_url is not None:
         from spark_jobs.ingestion.sql_rows import SqlRows

@@ -124,12 +124,13 @@ def _commit(
     run: str | None,
     messages: list[lake.CommitMessage],
 ) -> lake.CommitReport:
-    """Commit the files in ``messages``, and store the position at which the reading ended in the
-    snapshot.
+    """Commit the files in ``messages``. The snapshot stores the position at which the reading
+    ended.
 
-    ``noted`` is None if another run has already committed changes from the same position. Return
-    the report of that commit, which may end at another position. Raise ``CommitConflictError`` if
-    that commit is not found, for example because its snapshot has expired.
+    ``noted`` is the identity for this commit; None if another run has already committed changes
+    from the same position. Then return the report of the other run's commit, which may end at
+    another position. Raise ``CommitConflictError`` if that commit is not found, for example because
+    its snapshot has expired.
     """
     properties = {_NEXT: str(stream.next_snapshot), **({} if run is None else {_RUN: run})}
     if noted is None:

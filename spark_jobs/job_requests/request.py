@@ -90,8 +90,8 @@ def read_request(kind: type[_Request], given: _Request | JsonObject) -> _Request
 
 
 def given_keys(request: Any) -> dict[str, Any]:
-    """Return the keys of a request whose value is not None, as a dict for JSON, from which
-    ``read_request`` makes an equal request.
+    """Return the keys of a request with their values as a dict for JSON, without values of None.
+    ``read_request`` makes an equal request from the dict.
     """
     values = {field.name: getattr(request, field.name) for field in fields(request)}
     return {name: value for name, value in values.items() if value is not None}
@@ -140,9 +140,10 @@ def wanted_text(hint: Any) -> str:
 
 
 def shown(hint: Any, value: Any) -> str:
-    """Format a wrong value for a message, without possible secrets; ``hint`` is its key's type.
+    """Format a wrong value for a message; ``hint`` is the type of the key.
 
-    The values of a dict, a text in place of a dict, and a list of dicts may be secrets.
+    Values that may be secrets are not shown: those of a dict, a text in place of a dict, and a list
+    of dicts.
     """
     if isinstance(value, dict):
         return f"a dict with {', '.join(map(repr, value)) or 'nothing in it'}"

@@ -54,8 +54,9 @@ def watch_parent(
 
 @contextmanager
 def ending_cleanly() -> Iterator[None]:
-    """Raise ``SystemExit`` in the block on SIGTERM, so that the job deletes its uncommitted
-    files.
+    """Raise ``SystemExit`` in the block on SIGTERM, so that the job deletes its uncommitted files.
+
+    In any other thread than the main thread this has no effect.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread can handle signals
