@@ -81,10 +81,10 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
     """Commits to a table the rows that a function returns, once per DAG run.
 
     The function returns a pyarrow Table, RecordBatch or RecordBatchReader, a pandas, polars or
-    Spark DataFrame, a list of dicts, or yields such batches. It may have the arguments ``table``
-    and ``spark``; ``table`` is None if the table does not exist yet. A retry finds the snapshot of
-    its run and does not call the function again. A task that is cleared after a success calls the
-    function again: see ``on_clear``. The result and the asset events are like those of
+    Spark DataFrame, a list of dicts, or yields such batches. The function may have the arguments
+    ``table`` and ``spark``; ``table`` is None if the table does not exist yet. A retry finds the
+    snapshot of its run and does not call the function again. A task that is cleared after a success
+    calls the function again: see ``on_clear``. The result and the asset events are like those of
     ``LakeIngestOperator``.
 
     :param kinds: the column with the kind of each row: ``+I``, ``-U``, ``+U`` or ``-D``. Not for

@@ -39,8 +39,9 @@ def ending_with_the_supervisor() -> Iterator[None]:
 def _has_supervisor() -> bool:
     """Return True if the task has a supervisor; a task of ``dag.test()`` has none.
 
-    Only the process of a task has loaded Airflow's task runner. It is not imported here, because
-    since Airflow 3.4 it loads a hundred modules, which would slow down the parsing of DAG files.
+    Only the process of a task has loaded Airflow's task runner. The task runner is not imported
+    here, because since Airflow 3.4 it loads a hundred modules, which would slow down the parsing of
+    DAG files.
     """
     runner = sys.modules.get("airflow.sdk.execution_time.task_runner")
     if runner is None:

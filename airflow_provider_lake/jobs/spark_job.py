@@ -120,7 +120,8 @@ class SparkJob(DeferringJob):
 
     def _made(self, defaults: Mapping[str, Any], **arguments: Any) -> LakeSparkSubmission:
         """Return the operator that submits the Spark application; arguments of the task replace
-        ``defaults``. Its class is imported here, so that a task without Spark never imports it.
+        ``defaults``. The class of the operator is imported here, so that a task without Spark never
+        imports it.
         """
         from airflow_provider_lake.spark.submission import LakeSparkSubmission
 

@@ -120,9 +120,8 @@ def look_at_paimon_table(table: Table, *, history: bool) -> TableFacts:
 def counts_rows(table: Table) -> bool:
     """Return True if each record that a commit counts is one row of a scan.
 
-    Return False for a table with a primary key, because a record may replace an older one; with
-    deletion vectors, because these hide records; and with data evolution, because several files
-    have a record for the same row.
+    Return False for a table with a primary key, deletion vectors or data evolution. There, a record
+    may replace an older one, be hidden by a deletion vector, or be one of several for the same row.
     """
     options = table.options
     return not (

@@ -58,7 +58,7 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         ``ANALYZE``. Default: those that change rows, ``APPEND`` and ``OVERWRITE``
     :param changelog: count commits of any kind, but only if they published changelog rows
     :param after_snapshot: a snapshot number, or a position such as ``"main/7"``: report the commits
-        after it. It has no effect once a position is stored
+        after it. The argument has no effect once a position is stored
     :param poll_interval: the seconds between two checks
     :param asset: the URI of the asset, which ``lake_asset`` sets, because Airflow cannot store the
         position if two assets have an equal trigger

@@ -64,10 +64,10 @@ def write_table(
     of a key, oldest first, and the last change wins. Nulls come first; changes with equal values
     have no order.
 
-    The rows of a table with buckets are shuffled so that each bucket has one writer, and sorted
-    there; in a Mixed table each node (a hash bucket) has one writer. A DataFrame has no order: if
-    it has two rows with the same key, the table's option ``sequence.field`` must decide which is
-    newer; for an Iceberg or Mixed table give ``kinds`` and ``sequence_by``.
+    For a table with buckets the rows are shuffled and sorted, so that each bucket has one writer.
+    In a Mixed table each node (a hash bucket) has one writer. A DataFrame has no order. If it has
+    two rows with the same key, the table's option ``sequence.field`` must decide which is newer.
+    For an Iceberg or Mixed table give ``kinds`` and ``sequence_by`` instead.
 
     ``watermark``, ``properties``, ``read_snapshot`` and ``conflict`` are those of ``Table.write``.
     With ``conflict="transaction-order"``, the driver reads the keys of the written files before the

@@ -2,9 +2,9 @@
 """The checkpoint of a stream of files: a directory that records which files were ingested.
 
 Each batch has a file with the names and states of its source files (``0.json``, ``1.json``, …),
-written before the batch starts, and a mark that the batch is committed (``0.done``). An interrupted
-batch that is resumed gets another mark (``0.again``). The recorded states of its source files are
-then ignored, because the files may have changed before they were ingested.
+which is written before the batch starts. After its commit it gets a mark (``0.done``). An
+interrupted batch that is resumed gets another mark (``0.again``). The recorded states of its source
+files are then ignored, because the files may have changed before they were ingested.
 
 The commit identity of a batch is the name of the checkpoint and the
 number of the batch, and the table records the newest batch (``Table.stream_batch``). So a batch

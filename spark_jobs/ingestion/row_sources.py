@@ -91,10 +91,10 @@ class FileRows:
 
     @contextmanager
     def naming_file(self) -> Iterator[None]:
-        """Add the path of the file to an error about a row that the block raises, and replace the
-        number of the row by its number within this file.
+        """Correct an error of the block about a row: add the path of the row's file, and count the
+        row within this file.
 
-        The writer itself numbers the rows of all files together. The block must write ``batches``.
+        The writer counts the rows of all files together. The block must write ``batches``.
         """
         try:
             yield

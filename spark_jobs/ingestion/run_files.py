@@ -141,9 +141,9 @@ class RunFiles:
     def _require_files(
         self, own: Iterable[str], found: Collection[str], new: Collection[str]
     ) -> None:
-        """Warn if a file in ``own``, which this run has ingested before, is not in ``found`` any
-        more, because a repeated run removes the rows of such a file. Raise ``InvalidRequestError``
-        instead if ``new`` has no file to ingest.
+        """Warn if a file in ``own`` is missing in ``found``. ``own`` are the files that this run
+        has ingested before; a repeated run removes the rows of a missing file. If ``new`` has no
+        file to ingest, raise ``InvalidRequestError`` instead.
         """
         missing = sorted(set(own).difference(found))
         if not missing or self._commit.replaces is None:

@@ -49,8 +49,8 @@ def changes_for_types(
     """Return the changes that add the new columns in ``found`` and, if ``on_change`` is ``widen``,
     widen the types of existing columns. ``fail`` returns no changes.
 
-    A column keeps its type if no type holds all values of its own type and of the type in
-    ``found``: then the writer checks the values. Raise ``InvalidRequestError`` for a new column
+    A column keeps its type if no type holds all values of both its own type and the type in
+    ``found``. The writer then checks the values. Raise ``InvalidRequestError`` for a new column
     whose name differs from an old one only by case.
     """
     if on_change == "fail":
