@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The snapshots that a run must read: all that no earlier run has read, even if Airflow batches
-events.
+"""The snapshots that a run must read: all that no earlier run has read.
 
 Several events may start one run, and Airflow decides which. So a run reads from the position of its
 consumer, which the table stores, up to the newest snapshot of its events.

@@ -192,7 +192,7 @@ def lake_decorator(
     given: Mapping[str, Any],
 ) -> LakeDecorator:
     """Return a decorator, or the decorated function if the decorator is written without
-    parentheses.
+    parentheses. ``given`` are the arguments of the decorator.
 
     Raise ``LakeArgumentError`` for a wrong argument or function when the DAG is parsed.
     """

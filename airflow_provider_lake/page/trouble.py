@@ -125,7 +125,7 @@ def _of_lake(error: Exception) -> Trouble:
 
 def of_access(status: int, detail: str) -> Trouble:
     """Return the error page for a request that Airflow or FastAPI refuses with the HTTP status
-    ``status``.
+    ``status`` and the message ``detail``.
     """
     title, next_step = _OF_ACCESS.get(
         status, ("The request is wrong", "check the address of the page")

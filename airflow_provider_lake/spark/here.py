@@ -23,7 +23,7 @@ def spark_here(
     name: str, hook: LakeHook, conn_id: str | None, conf: Mapping[str, Any] | None
 ) -> Iterator[SparkSession]:
     """Yield a Spark session in which the lake is registered, and stop it after the block. This
-    process is the driver.
+    process is the driver. ``name`` is the name of the Spark application.
 
     Raises ``AirflowFailException`` for a connection that cannot be used.
     """

@@ -21,7 +21,9 @@ _log = logging.getLogger("spark_jobs.runtime.progress")
 
 
 def report_progress(done: int, total: int, unit: str, **more: Any) -> None:
-    """Report that ``done`` of ``total`` units are done; ``unit`` is a plural such as ``files``."""
+    """Report that ``done`` of ``total`` units are done. ``unit`` is a plural such as ``files``;
+    ``more`` are further members of the report.
+    """
     _log.info(json.dumps({"done": done, "total": total, "unit": unit, **more}))
 
 

@@ -21,7 +21,7 @@ def change_rows(
     wanted: RowChangeRequest, operation: str, change: Callable[..., RowChangeReport]
 ) -> Outcome:
     """Call ``change`` with the table and the arguments that ``delete`` and ``update`` share; return
-    the outcome.
+    the outcome. ``operation`` is ``delete`` or ``update``.
 
     The outcome is skipped if no row meets the condition. A job with a commit identity publishes a
     snapshot even then, by which a retry finds that the work is done. Raise ``NotFoundError`` for a

@@ -79,7 +79,7 @@ class ReadRequest:
         return plan_results(self.rows)
 
     def plan_changes(self, after: WindowEnd, upto: WindowEnd, mode: str, at_once: int) -> ReadPlan:
-        """Return the plan for the changes after one snapshot, up to and including another."""
+        """Return the plan for the changes after ``after``, up to and including ``upto``."""
         return plan_changes(
             self.table,
             after,
