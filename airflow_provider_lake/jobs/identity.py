@@ -125,10 +125,11 @@ def without_suffix(user: str) -> str:
 
 def first_try_millis(dag_run: RunOfDag) -> int | None:
     """Return the start of a run, a time before the first attempt of any of its tasks, in epoch
-    milliseconds. Return None if the run has no start, or was cleared: it may then have a new start.
+    milliseconds. Return None if the run has no start, or if it was cleared, because a cleared run
+    may have a new start.
 
     ``logical_date`` and ``run_after`` cannot replace the start: in a backfill they are years
-    earlier, so that expired snapshots would make every retry fail.
+    earlier, so that a retry would fail because of snapshots that have expired since.
     """
     if dag_run.start_date is None or dag_run.clear_number != 0:
         return None

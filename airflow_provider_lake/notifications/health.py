@@ -94,8 +94,8 @@ class LakeHealthNotifier(BaseNotifier):
         return known | {_VARIABLE: found}  # type: ignore[no-any-return]
 
     def _behind(self) -> BaseNotifier:
-        """Return the notifier that sends the message: a copy of ``notifier``, or a new instance of
-        the class at the path ``notifier``. Rendering changes the templates of the copy.
+        """Return the notifier that sends the message: a copy of ``notifier`` or, if ``notifier`` is
+        the path of a class, a new instance. Rendering changes the templates only in the copy.
         """
         if isinstance(self.notifier, BaseNotifier):
             return copy(self.notifier)

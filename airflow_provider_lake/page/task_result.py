@@ -40,8 +40,8 @@ class CheckLine:
 
 
 def report_facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the members of a task's report as pairs of label and text. The whole number 0,
-    False and empty values are left out.
+    """Return the members of a task's report as pairs of label and text. The whole number 0, False
+    and empty values are left out.
     """
     report = _mapping(result.get("report"))
     cut = _mapping(report.get("left_out"))

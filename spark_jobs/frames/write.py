@@ -52,8 +52,8 @@ def write_table(
     ``mode``: ``append`` adds rows, as upserts if the table has a primary key. ``overwrite``
     replaces all rows; with ``partitions`` only the rows of these partitions. For a Mixed table,
     ``where`` may select the rows to replace: a SQL condition on partition columns, which each new
-    row must meet, too. The modes ``table``, ``partitions`` and ``dynamic`` have the meaning
-    that ``Table.write`` describes for ``overwrite``.
+    row must meet, too. The modes ``table``, ``partitions`` and ``dynamic`` have the meaning that
+    ``Table.write`` describes for ``overwrite``.
 
     ``kinds`` is the column with the kind of each row ('+I', '-U', '+U' or '-D').
 

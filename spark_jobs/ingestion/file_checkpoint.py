@@ -6,9 +6,9 @@ which is written before the batch starts. After its commit it gets a mark (``0.d
 interrupted batch that is resumed gets another mark (``0.again``). The recorded states of its source
 files are then ignored, because the files may have changed before they were ingested.
 
-The commit identity of a batch is the name of the checkpoint and the
-number of the batch, and the table records the newest batch (``Table.stream_batch``). So a batch
-that was committed but not marked is not published twice.
+The commit identity of a batch is the name of the checkpoint and the number of the batch, and the
+table records the newest batch (``Table.stream_batch``). So a batch that was committed but not
+marked is not published twice.
 
 After each ``BATCHES_APART`` batches, one file (such as ``upto-99.json``) lists all source files
 ingested so far.
@@ -144,7 +144,7 @@ class Checkpoint:
 
     def _clean(self) -> None:
         """Delete the records of all batches that the newest ``upto`` file includes, and older
-        ``upto`` files. This includes files that an earlier call left because of a crash.
+        ``upto`` files. Files that an earlier call left because of a crash are deleted, too.
         """
         names = self._names()
         upto = _upto(names)

@@ -151,7 +151,7 @@ def rows_of(
     """Return the source of a request; with ``paths`` only these files of it.
 
     To find the columns of change messages, their files are read once: in the tasks of ``executor``,
-    or in this process if it is None. Raise ``NotFoundError`` if no file matches, and
+    or in this process if ``executor`` is None. Raise ``NotFoundError`` if no file matches, and
     ``InvalidRequestError`` for files of several formats, or messages without a key.
     """
     if wanted.jdbc_url is not None:

@@ -5,9 +5,8 @@ The records are in the directory of the table, beside the files ``run-<user>`` o
 ``lakeformat/tables/run_record.py``. ``files-<digest>-<id>`` lists the source files of one commit,
 and is written before the commit. ``files-<digest>-<id>.done`` marks that the commit is published.
 ``<digest>`` is a digest of the task's name, which all map indexes of the task share; ``<id>`` is
-new in each attempt. A record without a
-mark counts if its commit is in the table, because its process may have been killed after the
-commit.
+new in each attempt. A record without a mark counts if its commit is in the table, because its
+process may have been killed after the commit.
 """
 
 from __future__ import annotations
@@ -179,8 +178,8 @@ class RunFiles:
         return result
 
     def mark_others(self) -> None:
-        """Mark a record of another run as published if its process was killed before it could do
-        so, and ``new_files`` has found the commit.
+        """Mark as published each record of a killed attempt of another run, if ``new_files`` has
+        found the commit of the attempt.
 
         Without the mark, a later run could not find the commit once its snapshot has expired.
         """

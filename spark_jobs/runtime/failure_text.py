@@ -24,8 +24,8 @@ _DISK_ADVICE = (
 def failure_text(error: BaseException) -> str:
     """Return the cause of an error in one line.
 
-    In parentheses follows, for a Python trace, the line of code that raised the error; for a Java
-    trace, its first error. Advice is added if a trace shows that the disk is full.
+    For a Python trace, the line of code that raised the error is added in parentheses; for a Java
+    trace, the first error of the trace. Advice is added if a trace shows that the disk is full.
     """
     text = str(error)
     if _OF_PYTHON not in text and "\n\tat " not in text:

@@ -140,8 +140,8 @@ class PartlyFailedError(LakeError):
 def attach_outcome(error: LakeError, outcome: Outcome) -> None:
     """Attach the outcome of finished work to an error.
 
-    ``Job.answer`` turns the outcome into the ``result`` of the error. This result is
-    reported like that of a job that succeeded.
+    ``Job.answer`` turns the outcome into the ``result`` of the error. This result is reported like
+    that of a job that succeeded.
     """
     known: Any = error
     known.outcome = outcome
