@@ -27,9 +27,10 @@ from lakeformat.mixed.expire.expire import (
 )
 from lakeformat.mixed.expire.merged_changes import MergedChanges
 from lakeformat.mixed.health.files import LiveFiles
-from lakeformat.mixed.optimizing.evaluate import PendingFiles
+from lakeformat.mixed.optimizing.evaluate import LastRuns, PendingFiles
 from lakeformat.mixed.optimizing.settings import OptimizingSettings
-from lakeformat.mixed.stores.store_pair import StorePair
+from lakeformat.mixed.read.state import MixedState
+from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
 from lakeformat.tables.health.numbers import StorageNumbers
 from lakeformat.tables.health.score import Pending, Score, score
 from lakeformat.tables.health.verdict import Reason, in_order, judge
@@ -72,36 +73,18 @@ def check_mixed_health(
     name = loaded.base.places.catalog_name or table
     settings = OptimizingSettings.of(state.base.metadata.properties)
     live = LiveFiles.of(state, settings)
-    plan: MixedCompactPlan | None = None
-    obstacles: list[Reason] = []
-    try:
-        plan = plan_merge(lambda: (loaded, state, last), "minor", now_millis)
-    except UnsupportedError as error:
-        finding, _, advice = str(error).rpartition(": ")
-        obstacles.append(Reason(f"it cannot be optimized: {finding or error}", advice, True))
-    collected = settings_of(loaded.base.metadata.properties)
-    may_expire = collected.may_expire and settings_of(loaded.change.metadata.properties).may_expire
-    merged, expired = MergedChanges(), list[int]()
-    if may_expire:
-        expiry = plan_expiry(
-            loaded,
-            state,
-            MixedExpiryRequest(),
-            now_millis,
-            newest=lambda: without_changes(state, expired),
-        )
-        merged = expiry.merged
-        for request, store in ((expiry.change, loaded.change), (expiry.base, loaded.base)):
-            expired += request.select(store, now_millis).snapshots
+    plan, obstacles = _planned(loaded, state, last, now_millis)
+    merged, expired = _expired(loaded, state, now_millis)
     stores = [
         check_health(
             each, each.metadata.current_snapshot, Cures(name), now_millis, time_travel=time_travel
         )
         for each in (loaded.change, loaded.base)
     ]
-    history = _history(stores, len(expired))
+    history = _history(stores, expired)
     partitions = () if plan is None else plan.optimizing.partitions
     parts = score_of_partitions([each.decision.pending for each in partitions], settings)
+    collected = settings_of(loaded.base.metadata.properties)
     parts = parts.with_history(overdue_share(collected, history))
     is_overdue = parts.history < 0
     reasons = in_order(*obstacles, *_reasons(name, plan, history, merged, is_overdue=is_overdue))
@@ -127,6 +110,38 @@ def check_mixed_health(
         merged_files=len(merged.paths),
         merged_bytes=merged.bytes,
     )
+
+
+def _planned(
+    loaded: LoadedPair, state: MixedState, last: LastRuns, now_millis: int
+) -> tuple[MixedCompactPlan | None, list[Reason]]:
+    """Return the plan of the next optimizing; if there can be none, None with the reason."""
+    try:
+        return plan_merge(lambda: (loaded, state, last), "minor", now_millis), []
+    except UnsupportedError as error:
+        finding, _, advice = str(error).rpartition(": ")
+        return None, [Reason(f"it cannot be optimized: {finding or error}", advice, True)]
+
+
+def _expired(loaded: LoadedPair, state: MixedState, now_millis: int) -> tuple[MergedChanges, int]:
+    """Return the merged changes and the number of snapshots that an expiry would delete now.
+
+    Both are empty if a table property forbids expiry.
+    """
+    stores = (loaded.change, loaded.base)
+    if not all(settings_of(each.metadata.properties).may_expire for each in stores):
+        return MergedChanges(), 0
+    expired = list[int]()
+    expiry = plan_expiry(
+        loaded,
+        state,
+        MixedExpiryRequest(),
+        now_millis,
+        newest=lambda: without_changes(state, expired),
+    )
+    for request, store in ((expiry.change, loaded.change), (expiry.base, loaded.base)):
+        expired += request.select(store, now_millis).snapshots
+    return expiry.merged, len(expired)
 
 
 def score_of_partitions(pending: Sequence[PendingFiles], settings: OptimizingSettings) -> Score:

@@ -19,6 +19,7 @@ from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.paimon.metadata.tag import read_tags
 from lakeformat.paimon.tags.exclusive_files import Lost, remove_exclusive_files
+from lakeformat.tables.deleter import Deleted
 from lakeformat.tables.reference_reports import DeletionReport
 from lakeformat.types.count_text import counted
 
@@ -70,7 +71,10 @@ def delete(
     done = _remove_files(handle, name, lost, deleter, dry_run)
     if done and not dry_run:
         clear(handle, name)
-    deleted = deleter.deleted
+    return _report(handle, name, deleter.deleted, dry_run=dry_run)
+
+
+def _report(handle: TableHandle, name: str, deleted: Deleted, *, dry_run: bool) -> DeletionReport:
     verb = "would be deleted" if dry_run else "deleted"
     files = (
         f"{counted(deleted.total, 'file')} that only it needed"
