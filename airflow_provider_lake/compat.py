@@ -115,8 +115,8 @@ def is_resolved_later(value: object) -> bool:
     """Return True for a value that Airflow replaces when the task runs.
 
     Examples are the result of a task, an argument of a mapped group, a parameter of the DAG, and a
-    literal. Their common class is internal to Airflow, so the value is recognised by two of its
-    methods.
+    value in Airflow's ``literal()``. Their common class is internal to Airflow, so the value is
+    recognised by two of its methods.
     """
     kind = type(value)
     return callable(getattr(kind, "iter_references", None)) and callable(

@@ -109,8 +109,8 @@ table that the next run reads first |
 | 20 | conflicts with other writers: run the job again; with `read_snapshot`, first compute the \
 rows again |
 | 30 | wrong request: a retry cannot help |
-| 1 | any other error, failed checks, a [verdict](health.md) about the table that the key \
-`fail_when` names, or a result that cannot be written to `--result-uri`; if a part of the work \
+| 1 | any other error, failed checks, a [verdict](health.md) as bad as the key `fail_when` \
+or worse, or a result that cannot be written to `--result-uri`; if a part of the work \
 was done, the result describes that part |
 | 143 | stopped by SIGTERM, or because the parent process died; no result is written |
 

@@ -245,8 +245,8 @@ class LakeIngestOperator(LakeJobOperator):
         """Raise ``LakeArgumentError`` for ``ingest_again`` where it would have no effect."""
         if self.source is None:
             raise LakeArgumentError(
-                f"task {self.task_id!r}: argument 'ingest_again' needs argument 'source', the path "
-                "of files: leave out 'ingest_again'"
+                f"task {self.task_id!r}: argument 'ingest_again' has an effect only with argument "
+                "'source', the path of files, which this task lacks: leave out 'ingest_again'"
             )
         if self.checkpoint is not None:
             raise LakeArgumentError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake tables``, and a command for each system table, such as ``lake files``.
+"""``lake tables``, and a command for most system tables, such as ``lake files``.
 
 ``lake files`` prints ``catalog.table("shop.orders$files")``. A terminal shows the columns that
 ``metadata_commands.py`` declares; with --json all columns are printed.

@@ -88,7 +88,7 @@ class PartitionFilter:
 
 
 def these_partitions(schema: TableSchema, rows: pa.Array) -> PartitionFilter:
-    """Return the filter for exactly these partitions, which are framed binary rows."""
+    """Return the filter for exactly the partitions ``rows``, in the form of ``FramedRows``."""
     return PartitionFilter(schema, rows=rows.unique())
 
 

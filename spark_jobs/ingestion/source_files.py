@@ -210,7 +210,9 @@ def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[s
 
 
 def find_states(pattern: str, options: Mapping[str, str] | None = None) -> dict[str, FileState]:
-    """Return the size and version of each file that matches a path or glob, by path or URI.
+    """Return the size and version of each file that matches a path or glob.
+
+    The keys of the result are the paths or URIs of the files.
 
     The version is an ETag or the time of the last change. A local file that is deleted during the
     call is left out. Raise the errors of ``find_paths``.

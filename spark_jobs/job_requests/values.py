@@ -176,7 +176,9 @@ def _encoding(value: str) -> None:
 
 
 def _dialect_character(value: str) -> None:
-    r"""Raise ``ValueError`` if the text has more than one character and is not ``\t``.
+    r"""Raise ``ValueError`` if the text has more than one character.
+
+    The two characters ``\t``, a backslash and a t, stand for a tab and are accepted.
     ``TextDialect`` checks which characters are allowed.
     """
     if len(value) > 1 and value != r"\t":

@@ -362,7 +362,7 @@ MISTAKES = [
         "all files in every run, of a table",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.copy", source_table="shop.orders", consumer="copy", ingest_again=True)',
-        "task 't': argument 'ingest_again' needs argument 'source', the path of files: leave out 'ingest_again'",
+        "task 't': argument 'ingest_again' has an effect only with argument 'source', the path of files, which this task lacks: leave out 'ingest_again'",
     ),
     Mistake(
         "a cron expression as the pause of a stream",

@@ -62,8 +62,9 @@ class RestEntry:
     def move(self, named: Named, newest: LoadedMetadata) -> bool:
         """Send the changes from ``named`` to ``newest``.
 
-        Return False if the service no longer has the state ``named``. If no changes lead to
-        ``newest``, its metadata file is registered in place of the table.
+        Return False if the service no longer has the state ``named``. If no updates of the REST
+        protocol lead from ``named`` to ``newest``, the metadata file of ``newest`` is registered
+        under the name of the table instead.
         """
         assert named.metadata is not None
         if _follows(named.metadata, newest.metadata):

@@ -238,18 +238,16 @@ def _split(content: bytes, at: int) -> tuple[list[int], list[bytes], list[int]]:
     packed: list[bytes] = []
     offsets: list[int] = []
     while at < len(content):
-        start = at
+        start, number = at, len(counts)
         try:
             count, at = _read_number(content, at)
             size, at = _read_number(content, at)
         except IndexError:
-            raise NotPlainError(f"it ends inside block {len(counts)} at byte {start}") from None
+            raise NotPlainError(f"block {number}, from byte {start} on, is incomplete") from None
         end = at + size
         if count < 0 or size < 0 or content[end : end + SYNC_SIZE] != sync:
             what = "ends early" if end + SYNC_SIZE > len(content) else "is incomplete"
-            raise NotPlainError(
-                f"block {len(counts)} at byte {start} {what}: its sync marker is missing"
-            )
+            raise NotPlainError(f"block {number} at byte {start} {what}: no sync marker follows")
         counts.append(count)
         packed.append(content[at:end])
         offsets.append(start)

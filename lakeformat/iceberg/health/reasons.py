@@ -95,7 +95,7 @@ def has_many_dangling(deletes: DeleteFacts) -> bool:
 
 
 def has_many_small(settings: HealthSettings, manifests: ManifestFacts) -> bool:
-    """Return True if there are as many small manifests as Java's append would merge."""
+    """Return True if there are so many small manifests that an append by Java would merge them."""
     return manifests.small_manifests >= settings.manifests_to_merge
 
 

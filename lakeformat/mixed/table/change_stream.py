@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of a Mixed table after a position: commit by commit, at once or as a stream.
 
-Only commits of the change store have changes. An optimizing and a removal of merged changes change
-no row. Any other commit of the base store changes rows, but no store has these changes. Reading the
-changes of such a commit raises ``UnsupportedError``.
+Only commits of the change store have changes. Commits that optimize the table, or remove merged
+changes, change no row. Any other commit of the base store changes rows, but no store has these
+changes. Reading the changes of such a commit raises ``UnsupportedError``.
 """
 
 from __future__ import annotations

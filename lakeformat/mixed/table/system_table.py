@@ -92,10 +92,10 @@ class MixedSystemTable:
     ) -> Rows:
         """Return the rows. Only ``files`` takes a position (``snapshot``) or a time (``as_of``).
 
-        ``newest`` has no effect, because no table property chooses a state.
-        Raise ``InvalidRequestError`` for an unknown column, and for an argument that the system
-        table does not take. Raise ``NotFoundError`` if the chosen state has expired or never
-        existed.
+        ``newest`` has no effect: in Paimon tables it ignores options that choose a snapshot, and
+        Mixed tables have no such properties. Raise ``InvalidRequestError`` for an unknown column,
+        and for an argument that the system table does not take. Raise ``NotFoundError`` if the
+        chosen state has expired or never existed.
         """
         if tag is not None or (self.name == _SNAPSHOTS and (snapshot, as_of) != (None, None)):
             raise InvalidRequestError(

@@ -78,7 +78,8 @@ def analyze(
     found = replace(nothing, statistics=statistics, skipped=skipped)
     rows = counted(statistics.merged_record_count or 0, "row")
     columns_text = counted(len(statistics.columns), "column")
-    what = f"counted {rows} and {columns_text} of snapshot {statistics.snapshot_id}"
+    of_columns = f" and computed statistics of {columns_text}" if statistics.columns else ""
+    what = f"counted {rows}{of_columns} in snapshot {statistics.snapshot_id}"
     if dry_run:
         return replace(found, reason=f"{what}; nothing was published")
     published = commit_statistics(handle, statistics, CommitOptions(commit=commit))

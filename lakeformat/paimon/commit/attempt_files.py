@@ -166,10 +166,11 @@ class BaseManifests:
         return manifests_of(storage, layout, head)
 
     def _merge(self, manifests: list[ManifestMeta], *, keep_merged: bool) -> list[ManifestMeta]:
-        """Return ``manifests`` after merges, which later attempts reuse.
+        """Return ``manifests`` with merged manifests in place of their sources.
 
-        If ``manifests`` no longer contain the manifests that were merged, delete the new ones
-        unless ``keep_merged``.
+        The first attempt merges, and later attempts reuse its result. If the ``manifests`` of a
+        later attempt lack the sources, delete the merged manifests unless ``keep_merged``, and
+        merge again only if ``pick`` is set.
         """
         if self._merged is None:
             return self._merge_now(manifests)

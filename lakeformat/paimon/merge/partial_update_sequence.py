@@ -38,7 +38,7 @@ def read_sequences(rows: pa.Table, names: Sequence[str]) -> Sequences:
     """Return the sequence of each row in the group with the sequence columns ``names``.
 
     The columns are compared from left to right, and null is smallest. If ``rows`` lacks one of
-    them, no row has a sequence: then no column of the group was read.
+    them, no row has a sequence. This happens only if no column of the group is read.
     """
     if not set(names) <= set(rows.column_names):
         return Sequences(np.full(rows.num_rows, NEVER), np.zeros(rows.num_rows, dtype=bool))

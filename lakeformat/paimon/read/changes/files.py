@@ -100,8 +100,8 @@ class ChangeFiles:
 
         In a primary-key table, these are only the files of level 0. Rows are read as stored: they
         are not merged with rows of other commits. A COMPACT snapshot has no changes. An OVERWRITE
-        snapshot has changes only if ``streaming-read-overwrite`` is set; in an append table,
-        ``streaming-read-append-overwrite``.
+        snapshot is read as by ``overwrite`` if ``streaming-read-overwrite`` is set (in an append
+        table, ``streaming-read-append-overwrite``); otherwise it has no changes.
         """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)

@@ -224,8 +224,8 @@ class _Pruner:
         ]
 
     def _stored_position(self, column: str, covered: Sequence[DataField]) -> int:
-        """Return the position in ``covered`` of the field that is the table's column ``column``
-        now.
+        """Return the position in ``covered`` of the field with the id of the table's column
+        ``column``; the field may have an earlier name of the column.
         """
         [wanted] = [field.id for field in self.schema.fields if field.name == column]
         return [field.id for field in covered].index(wanted)
