@@ -62,7 +62,8 @@ Each job is a function and a command:
 same keys, or the typed request, such as
 `spark_jobs.job_requests.compact.CompactRequest(warehouse="warehouse", table="shop.orders")`. One
 error lists the unknown, missing and wrong keys of a request. A key or a job that the format of the
-table does not have is refused, too, and the error names what to use instead.
+table does not have is refused, too, and the error names what to use instead. If the default of a
+key is a table option, [Table options](reference/options.md) has the default of that option.
 
 The commands have these options:
 
@@ -83,7 +84,7 @@ result has these members:
 
 | member | meaning |
 |---|---|
-| `job`, `table` or `database` | the operation and its target |
+| `job`, and `table` or `database` | the operation and its target |
 | `skipped` | true if there was nothing to do |
 | `reason` | one sentence for the log: the result, or why there was nothing to do |
 | `snapshot_id` | the last snapshot that the job published, or to which `rollback` set the branch \

@@ -67,7 +67,8 @@ class CatalogOptions:
         "case-sensitive",
         BOOLEAN,
         "true with filesystem, false with jdbc",
-        "Allows upper-case letters in new names; engines that ignore case cannot read such names.",
+        "Allows upper-case letters in names of new databases and tables; engines that ignore case "
+        "cannot read such names.",
     )
     lock_enabled = CatalogOption(
         "lock.enabled",
@@ -80,7 +81,7 @@ class CatalogOptions:
         "lock-key-max-length",
         whole_number(1, 2**31 - 1),
         "255",
-        "Longest key of a lock, and the width of its column in a new lock table.",
+        "Longest key of a lock, in characters, and the width of its column in a new lock table.",
     )
     lock_check_max_sleep_millis = CatalogOption(
         "lock-check-max-sleep", DURATION, "8 s", "Longest pause between two checks of a lock."
@@ -95,7 +96,7 @@ class CatalogOptions:
         "client-pool-size",
         whole_number(1, 1000),
         "2",
-        "Connections to the SQL database that are kept open.",
+        "Number of connections to the SQL database that are kept open.",
     )
     sync_all_properties = CatalogOption(
         "sync-all-properties",

@@ -27,9 +27,7 @@ class Procedure:
     does: _Does
     of_table: bool = True
     in_tasks: bool = False
-    """True if Spark's tasks can do the work; ``does`` then gets an executor as its second
-    argument.
-    """
+    """True if Spark's tasks can do the work. ``does`` then gets an executor as 2nd argument."""
 
     @property
     def arguments(self) -> list[str]:
@@ -52,9 +50,7 @@ class Procedure:
 
 
 def _partitions(text: str) -> list[dict[str, str]]:
-    """Return the partitions of ``"dt=1,h=2;dt=3"`` as dicts; raise ``InvalidRequestError`` for
-    text of another form.
-    """
+    """Return the partitions of ``"dt=1,h=2;dt=3"``; raise ``InvalidRequestError`` for bad text."""
     found = []
     for one in text.split(";"):
         pairs = [pair.partition("=") for pair in one.split(",")]
@@ -83,8 +79,9 @@ def _compact(
 ) -> Any:
     """Merge files: by default all files of each bucket of a primary-key table, and the small files
     of an append table; with ``compact_strategy='minor'`` the files that the table's options select.
-    With ``order_strategy`` (``order``, ``zorder`` or ``hilbert``) and ``order_by``, sort the rows
-    of an append table.
+    With ``order_strategy`` (``order``, ``zorder`` or ``hilbert``) and ``order_by``, such as
+    ``'id,ts'``, sort the rows of an append table. With ``partition_idle_time``, compact only
+    partitions whose newest file is older than this, and compact these completely.
     """
     is_sorted = order_strategy.lower() != "none"
     if order_by and not is_sorted:
@@ -124,7 +121,7 @@ def _rescale(
 
 
 def _rewrite_file_index(table: lake.Table, *, where: str | None = None) -> Any:
-    """Add file indexes to existing files, as the table options ``file-index.*`` declare them."""
+    """Give existing files exactly the indexes that the table options ``file-index.*`` declare."""
     return table.rewrite_file_indexes(where=where)
 
 
@@ -136,8 +133,8 @@ def _expire_snapshots(
     older_than: str | int | None = None,
     max_deletes: int | None = None,
 ) -> Any:
-    """Delete old snapshots and the files that only these need. Default: the table options
-    ``snapshot.*`` decide.
+    """Delete old snapshots, at most ``max_deletes``, and the files that only these need. For an
+    argument that you leave out, a table option ``snapshot.*`` decides.
     """
     return table.expire_snapshots(
         retain_max=retain_max, retain_min=retain_min, older_than=older_than, limit=max_deletes
@@ -153,8 +150,9 @@ def _expire_partitions(
     expire_strategy: str | None = None,
     max_expires: int | None = None,
 ) -> Any:
-    """Delete the rows of partitions that are older than ``expiration_time``, by default the option
-    ``partition.expiration-time``.
+    """Delete the rows of partitions that are older than ``expiration_time``, at most
+    ``max_expires`` partitions. For an argument that you leave out, a table option ``partition.*``
+    decides.
     """
     return table.expire_partitions(
         expiration_time=expiration_time,
@@ -166,8 +164,8 @@ def _expire_partitions(
 
 
 def _expire_tags(table: lake.Table, *, older_than: str | int | None = None) -> Any:
-    """Delete the tags whose lifetime has ended; with ``older_than`` also all tags created before
-    that time. Tags at which a branch began are kept.
+    """Delete the tags whose lifetime has ended; with ``older_than`` also tags created before that
+    time. Tags at which a branch began are kept, and tags that a rollback still needs.
     """
     return table.tags.expire(older_than=older_than)
 
@@ -186,8 +184,8 @@ def _remove_orphan_files(
 
 
 def _remove_unexisting_files(table: lake.Table, *, dry_run: bool = False) -> Any:
-    """Remove the references to missing and truncated data files; refused if these are more than
-    half of the files.
+    """Remove the references to missing and truncated data files, whose rows are lost; refused if
+    these are more than half of the files.
     """
     return table.remove_missing_files(dry_run)
 
@@ -239,7 +237,8 @@ def _delete_tag(table: lake.Table, *, tag: str) -> Any:
 
 def _trigger_tag_automatic_creation(table: lake.Table) -> Any:
     """Create the tags that the option ``tag.automatic-creation`` requires by now, and delete the
-    oldest such tags beyond ``tag.num-retained-max``.
+    oldest such tags beyond ``tag.num-retained-max``. If the option is ``batch``, all tags count and
+    may be deleted.
     """
     return table.tags.create_due()
 
@@ -294,7 +293,7 @@ def _rollback_to_as_latest(
 
 
 def _create_branch(table: lake.Table, *, branch: str, tag: str | None = None) -> Any:
-    """Create a branch at a tag; without a tag, an empty branch."""
+    """Create a branch at a tag; without a tag, a branch without rows."""
     return table.branches.create(branch, tag=tag)
 
 
@@ -318,7 +317,7 @@ def _fast_forward(table: lake.Table, *, branch: str) -> Any:
 def _reset_consumer(
     table: lake.Table, *, consumerId: str, nextSnapshotId: int | None = None
 ) -> Any:
-    """Set a consumer, new or existing, to ``nextSnapshotId``; without it, delete the consumer."""
+    """Create a consumer or move it to ``nextSnapshotId``; without this argument, delete it."""
     if nextSnapshotId is None:
         return table.consumers.reset(consumerId)
     return table.consumers.set(consumerId, next_snapshot=nextSnapshotId)

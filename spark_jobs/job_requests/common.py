@@ -159,9 +159,9 @@ class BatchRequest(CommitRequest):
     conflict: Conflict | None = None
     """With ``read_snapshot``: ``transaction-order`` keeps the rows that other commits have written
     since the table was read, even if this commit has a row with the same key; ``optimistic``
-    refuses the commit. Default: the table option ``write.conflict``. For a Mixed table,
-    ``transaction-order`` without ``read_snapshot`` makes the work of the job a
-    [batch](mixed-batches.md), which begins before the job reads the source.
+    refuses the commit if other commits have changed the same partitions. Default: the table option
+    ``write.conflict``. For a Mixed table, ``transaction-order`` without ``read_snapshot`` makes the
+    work of the job a [batch](mixed-batches.md), which begins before the job reads the source.
     """
 
     def __post_init__(self) -> None:

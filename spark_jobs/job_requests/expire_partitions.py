@@ -22,7 +22,7 @@ class ExpirePartitionsRequest(TableRequest):
     """
     strategy: Literal["values-time", "update-time"] | None = None
     """``values-time`` takes the age of a partition from its values, ``update-time`` from its
-    newest file, which may be of a compaction. Default: the table option
+    newest file, which a compaction may have written. Default: the table option
     ``partition.expiration-strategy``.
     """
     timestamp_pattern: TimePattern | None = None

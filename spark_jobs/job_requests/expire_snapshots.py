@@ -29,10 +29,11 @@ class ExpireSnapshotsRequest(TableRequest):
     a Mixed table ``snapshot.keep.min-count``.
     """
     older_than: PastTime | None = None
-    """Beyond the newest ``retain_min``, delete snapshots whose successor was committed before this;
-    in Iceberg and Mixed tables the time of the snapshot itself counts. Default: the table option
-    ``snapshot.time-retained``; of an Iceberg table ``history.expire.max-snapshot-age-ms``; of a
-    Mixed table ``snapshot.keep.duration``, and for its change store ``change.data.ttl.minutes``.
+    """Delete older snapshots, except the newest ``retain_min``. The age of a Paimon snapshot counts
+    from the commit of the next snapshot, in Iceberg and Mixed tables from its own commit. Default:
+    the table option ``snapshot.time-retained``; of an Iceberg table
+    ``history.expire.max-snapshot-age-ms``; of a Mixed table ``snapshot.keep.duration``, and for its
+    change store ``change.data.ttl.minutes``.
     """
     limit: Numbered | None = None
     """Delete at most this many snapshots. Default: the table option ``snapshot.expire.limit``.

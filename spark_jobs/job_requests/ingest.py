@@ -100,13 +100,13 @@ class IngestRequest(BatchRequest):
     """
 
     source: str | None = None
-    """Path, URI or glob of files. Files whose name begins with ``.`` or ``_`` are ignored. Files in
-    a bucket or on HDFS are opened with the storage options of the catalog.
+    """Path, URI or glob of files; not a directory. Files whose name begins with ``.`` or ``_`` are
+    ignored. Files in a bucket or on HDFS are opened with the storage options of the catalog.
     """
     format: SourceFormat | MessageFormat | None = None
-    """Format of the files. Default: by their suffix. JSON means one object per line. Change
-    messages, also one per line, need their format here: the job then upserts and deletes their
-    rows, adds new columns and widens types.
+    """Format of the files. Default: by their suffix. JSON means one object per line. Required for
+    change messages, also one per line: the job then upserts and deletes their rows, adds new
+    columns and widens types.
     """
     delimiter: DialectCharacter | None = None
     """For CSV files: the character between two values; ``\\t`` is a tab. Default: a comma."""
@@ -131,7 +131,9 @@ class IngestRequest(BatchRequest):
     compression: Compression | None = None
     """Compression of the files. Default: by their suffix, ``.gz``, ``.bz2`` or ``.zst``."""
     messages_of: MessageTable | None = None
-    """With change messages: ingest only those of this source table, ``database.table``."""
+    """Required if change messages are of several source tables: the one to ingest, such as
+    ``shop.orders``. The messages of the other tables are ignored.
+    """
     source_table: str | None = None
     """Another table of the warehouse, ``database.table``: ingest its changes since the last run.
     Both tables must be Paimon tables.
@@ -210,8 +212,8 @@ class IngestRequest(BatchRequest):
     ``on_schema_change`` allows. Values are not checked.
     """
     stage: bool = False
-    """Only write data files; the job ``commit`` takes their address, ``staged`` in the result. Not
-    for Mixed tables.
+    """Only write data files. The job ``commit`` publishes them: give it their address, ``staged``
+    in the result. Not for Mixed tables.
     """
 
     def __post_init__(self) -> None:
@@ -358,9 +360,7 @@ class IngestRequest(BatchRequest):
 
     @property
     def takes_new_files(self) -> bool:
-        """True if the job skips files that an earlier run has ingested, unless the table has a
-        primary key.
-        """
+        """True if the job skips files of earlier runs, unless the table has a primary key."""
         replaces = self.overwrite is not None or self.upsert_by is not None or self.holds_messages
         return self.ingested_by is not None and not (replaces or self.stage or self.checkpoint)
 

@@ -33,9 +33,9 @@ class MaintainRequest(JobRequest):
     excluding: RegularExpression | None = None
     """With ``database``: do not maintain tables whose whole name ``database.table`` matches."""
     expire_consumers: PastTime | None = None
-    """Delete consumers without progress since this time, or for this long. The table option
-    ``consumer.expiration-time`` of Paimon tables deletes consumers, too; by default only the table
-    option does.
+    """Delete [consumers](expiry.md#consumers) without progress since this time, or for this long.
+    In Paimon tables the table option ``consumer.expiration-time`` deletes consumers, too. Default:
+    only the table option deletes consumers.
     """
     fail_when: Literal["degraded", "unhealthy"] | None = None
     """``degraded``: fail, with the remaining problems, if the [verdict](health.md) after the work

@@ -13,9 +13,9 @@ __all__ = ["PublishRequest"]
 @dataclass(frozen=True, kw_only=True)
 class PublishRequest(TableRequest):
     """Publish the snapshots of a Paimon table, up to the newest, as Iceberg metadata. Use the job
-    after commits of other engines, with ``iceberg.publish-mode`` = ``async``, and after a failed
-    publication. The table needs the option ``metadata.iceberg.storage``, such as
-    ``table-location``.
+    after commits of other engines, after a failed publication, and if the table option
+    ``iceberg.publish-mode`` is ``async``. The table needs the option ``metadata.iceberg.storage``,
+    such as ``table-location``.
     """
 
     check: bool = False

@@ -18,8 +18,8 @@ class RescaleRequest(PartitionsRequest):
     """
 
     bucket: Numbered | None = None
-    """The number of buckets. Default: the table option ``bucket``. With another number, writes to
-    the rewritten partitions are refused until you change the option.
+    """The number of buckets. Default: the table option ``bucket``. With another number, the
+    rewritten partitions refuse added rows until you set the option to it; an overwrite is accepted.
     """
     dry_run: bool = False
     """Only report what would be done."""

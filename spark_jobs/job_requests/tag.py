@@ -61,9 +61,9 @@ class TagRequest(TableRequest):
     missing_ok: bool = False
     """``delete``: ignore a tag that does not exist."""
     force: bool = False
-    """``delete``, ``replace``: also accept a tag at which a branch began, or one that keeps files
-    which a rollback restored (the latter only in a table of at most 100 snapshots and changelogs).
-    For an Iceberg table the key has no effect.
+    """``delete``, ``replace``: also accept a tag at which a branch began. In a table of at most 100
+    snapshots and changelogs also accept a tag ``rollback-to-as-latest-…``, which keeps files that a
+    rollback restored. For an Iceberg table the key has no effect.
     """
     dry_run: bool = False
     """``delete``: only report what would be deleted."""

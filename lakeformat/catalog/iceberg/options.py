@@ -72,7 +72,7 @@ ICEBERG_OPTIONS = (
     ),
     _client(
         CATALOG_NAME,
-        "Name of the catalog in the SQL database, as Spark or Flink calls it. Default: `default`",
+        "Name of the catalog in the SQL database, as Spark or Flink calls it. Default: `default`.",
         SQL,
     ),
     _client(
@@ -88,29 +88,56 @@ ICEBERG_OPTIONS = (
         is_secret=True,
     ),
     _client(
-        "oauth2-server-uri", "Address of the server that gives a token for `credential`.", REST
+        "oauth2-server-uri",
+        "Address of the server that gives a token for `credential`. Default: `/v1/oauth/tokens` "
+        "below `uri`.",
+        REST,
     ),
-    _client("scope", "Scope of the token that the client gets for `credential`.", REST),
+    _client(
+        "scope",
+        "Scope of the token that the client gets for `credential`. Default: `catalog`.",
+        REST,
+    ),
     _client("audience", "Audience of the token that the client gets for `credential`.", REST),
     _client("resource", "Resource of the token that the client gets for `credential`.", REST),
     _client("rest.sigv4-enabled", "`true` signs each request as AWS does; needs boto3.", REST),
-    _client("rest.signing-region", "AWS region for `rest.sigv4-enabled`.", REST),
-    _client("rest.signing-name", "AWS service for `rest.sigv4-enabled`, such as `glue`.", REST),
+    _client(
+        "rest.signing-region",
+        "AWS region for `rest.sigv4-enabled`. Default: that of the AWS configuration.",
+        REST,
+    ),
+    _client(
+        "rest.signing-name",
+        "AWS service for `rest.sigv4-enabled`, such as `glue`. Default: `execute-api`.",
+        REST,
+    ),
     _client("ugi", "User of the requests and its groups: `user:group1,group2`.", HIVE),
     _client(
         HIVE_TIMEOUT,
         "The longest time, in seconds, that the metastore may take to connect or to answer. "
-        "Default: 60",
+        "Default: 60.",
         HIVE,
     ),
     _client("hive.hive2-compatible", "`true` for a Hive metastore of version 2.", HIVE),
     _client("hive.kerberos-authentication", "`true` authenticates with Kerberos.", HIVE),
-    _client("hive.kerberos-service-name", "Name of the metastore's service in Kerberos.", HIVE),
-    _client("glue.id", "AWS account of the Glue catalog.", GLUE),
-    _client("glue.region", "AWS region of the Glue catalog.", GLUE),
+    _client(
+        "hive.kerberos-service-name",
+        "Name of the metastore's service in Kerberos. Default: `hive`.",
+        HIVE,
+    ),
+    _client("glue.id", "AWS account of the Glue catalog. Default: that of the credentials.", GLUE),
+    _client(
+        "glue.region",
+        "AWS region of the Glue catalog. Default: that of the AWS configuration.",
+        GLUE,
+    ),
     _client("glue.endpoint", "Address of the Glue service.", GLUE),
     _client("glue.profile-name", "Profile of the AWS configuration.", GLUE),
-    _client("glue.access-key-id", "AWS access key.", GLUE),
+    _client(
+        "glue.access-key-id",
+        "AWS access key. Default: the credentials of the AWS configuration.",
+        GLUE,
+    ),
     _client("glue.secret-access-key", "Secret of `glue.access-key-id`.", GLUE, is_secret=True),
     _client(
         "glue.session-token", "Token of a temporary `glue.access-key-id`.", GLUE, is_secret=True
