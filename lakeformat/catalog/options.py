@@ -54,8 +54,8 @@ class CatalogOptions:
         "uri",
         _TEXT,
         "",
-        "Required with the jdbc metastore: the address of the SQL database, for SQLAlchemy or "
-        "Java, such as `sqlite:////data/catalog.db` or `jdbc:postgresql://host/db`.",
+        "Required with the jdbc metastore: the address of the SQL database (SQLite or PostgreSQL), "
+        "for SQLAlchemy or Java, such as `sqlite:////data/catalog.db` or `jdbc:postgresql://host/db`.",
     )
     catalog_key = CatalogOption(
         "catalog-key",

@@ -44,7 +44,10 @@ OPTIONS = (
     ),
     SourceOption("table", (*Use,), "The table, if `load`, `save` or `start` has no argument."),
     SourceOption(
-        "warehouse", (*Use,), "The warehouse. Default: that of `spark_jobs.session` or `register`."
+        "warehouse",
+        (*Use,),
+        "The warehouse. Default: that of `spark_jobs.session` or `register`. Any other warehouse "
+        "is opened without catalog options.",
     ),
     SourceOption(
         "columns",
@@ -99,8 +102,9 @@ OPTIONS = (
     SourceOption(
         "incremental-between-timestamp",
         (Use.READ,),
-        "The changes between two times, such as `2024-01-31 10:00:00,2024-01-31 11:00:00` in UTC, "
-        "or two numbers of milliseconds since 1970.",
+        "The changes committed after one time, up to another, such as "
+        "`2024-01-31 10:00:00,2024-01-31 11:00:00` in UTC, or two numbers of milliseconds since "
+        "1970.",
     ),
     SourceOption(
         "incremental-between-scan-mode",
