@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lakeformat.files.codecs import COMPRESSIONS
+from lakeformat.files.codecs import CODECS, COMPRESSIONS
+from lakeformat.paimon.aggregate_rules import FUNCTION_NAMES
 from lakeformat.paimon.options import declared_options
 from lakeformat.paimon.options.foreign import (
     FOREIGN_OPTIONS,
@@ -25,12 +26,12 @@ def options_page(generated: str) -> str:
     """Return the page of all table options, grouped by purpose."""
     lines = ["# Table options", "", generated, ""]
     lines += [
-        "This page has the options of Paimon tables. Give them as str to",
-        "`create_table(..., options={...})`; the table's schema stores them. `lake set-option`",
-        "changes them later, except those that are fixed after the first snapshot. A key that",
-        "differs from a known one by a few letters is refused, and the error names the known key.",
-        "Credentials and unknown keys that begin with `file-index.` are refused, too. For other",
-        "keys see [options of other engines](options-of-other-engines.md).",
+        "This page has the options of Paimon tables. Give them to",
+        '`create_table(..., options={"bucket": "4"})`; the table\'s schema stores them as text.',
+        "`lake set-option` changes them later, except those that are fixed after the first",
+        "snapshot. A key that differs from a known one by a few letters is refused, and the error",
+        "names the known key. Credentials and unknown keys that begin with `file-index.` are",
+        "refused, too. For other keys see [options of other engines](options-of-other-engines.md).",
         "",
         "- A row has a **kind**: `+I` (insert), `-U` and `+U` (an update: the row before and",
         "  after) or `-D` (delete).",
@@ -48,7 +49,11 @@ def options_page(generated: str) -> str:
         "  set of columns, see `fields.<column>.sequence-group`.",
         "- Options with `iceberg.` in their key are for [published tables](../publish.md).",
         "- A **duration** or a **size** is a number with a unit: `10 s`, `7 d`; `128 mb`, `1 gb`.",
-        f"- A **compression** is one of {', '.join(COMPRESSIONS)}.",
+        "- A list of **columns** has no space after a comma: `id,region`.",
+        "- If the cell *default* is empty, the option is not set.",
+        f"- A **compression** is, in {_compressions()}.",
+        f"- An **aggregate function** is one of {', '.join(FUNCTION_NAMES)}. Only older",
+        "  releases of Paimon know count.",
     ]
     for group in Group:
         lines += ["", f"## {group.capitalize()}", ""]
@@ -62,8 +67,8 @@ def other_engines_page(generated: str) -> str:
     lines = ["# Options of other engines", "", generated, ""]
     lines += [
         "Paimon's Java library, Flink and Spark know options of Paimon tables that this library",
-        "does not implement. This page has the effect of each in this library. Those of the last",
-        "section can prevent reads or writes of a table.",
+        "does not implement. This page has the effect of each in this library, which the tables",
+        "call *here*. Options of the last section can prevent reads or writes of a table.",
     ]
     return "\n".join([*lines, *_theirs(), *_layout(), *_meaning()]) + "\n"
 
@@ -100,13 +105,15 @@ def _meaning() -> list[str]:
         "",
         "- `read` reads the rows of a snapshot, and `changes` the changes between snapshots.",
         "- `write` also updates and deletes rows.",
+        "- `compact` also rescales, and builds file indexes.",
         "- `commit` commits without rows, such as to drop partitions, roll back or analyze.",
         "- `expire` deletes snapshots, also in a rollback.",
+        "- `tag` creates, replaces, renames or deletes tags.",
         "",
-        "With an allowed value, and without the option, no operation is refused. An empty cell: no",
-        "value is allowed. For `metadata.iceberg.storage` see [publishing](../publish.md).",
-        "`create_table` and `alter_table` refuse to set any other value. The last row is for",
-        f"unlisted keys that begin with {prefixes}.",
+        "With an allowed value, and without the option, no operation is refused. `create_table`",
+        "and `alter_table` refuse to set a value that is not allowed. An empty cell: no value is",
+        "allowed. For `metadata.iceberg.storage` see [publishing](../publish.md). The last row is",
+        f"for unlisted keys that begin with {prefixes}.",
         *("", "| option | meaning | allowed values | refused operations |", "|---|---|---|---|"),
         *(
             f"| `{key}` | {option.says} | {_values(option)} | {_refused(option)} |"
@@ -133,6 +140,11 @@ def _values(option: ForeignOption) -> str:
 def _refused(option: ForeignOption) -> str:
     where = f"; refused only for {option.only}" if option.only else ""
     return ", ".join(each for each in Operation if each in option.refuses) + where
+
+
+def _compressions() -> str:
+    names = {"parquet": "Parquet", "orc": "ORC", "avro": "Avro"}
+    return "; in ".join(f"{names[key]} files, {', '.join(CODECS[key])}" for key in CODECS)
 
 
 def _takes(name: str) -> str:

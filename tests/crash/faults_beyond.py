@@ -65,7 +65,7 @@ ROWS = (
     Row(
         "94",
         "a stream dies during its commit, and snapshots expire",
-        "each row arrives once, or the stream is refused",
+        "each row arrives once, or the next batch of the stream is refused",
         (
             "tests/spark/test_stream_faults.py::test_a_fault_at_any_storage_call_costs_no_row_and_makes_none_twice",
             "tests/crash/test_killed_file_streams.py::test_a_stream_of_files_that_dies_anywhere_takes_each_file_once",

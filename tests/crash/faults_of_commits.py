@@ -55,7 +55,7 @@ _WRITING = (
     Row(
         "4",
         "a write task succeeds twice",
-        "only the reported attempt is committed",
+        "only the attempt whose commit messages reach the commit is in the table",
         (
             f"{_RECOVERY}test_of_a_task_that_ran_twice_only_the_try_that_was_reported_is_in_the_table",
         ),
@@ -202,7 +202,8 @@ _OUTCOMES = (
     Row(
         "21",
         "the store ignores the condition of a PUT",
-        "without a lock or `unsafe.single-writer` the write is refused",
+        "the write is refused without a [lock](catalogs.md#the-lock) or the storage option "
+        "[`unsafe.single-writer`](storage.md#a-store-is-tested-before-it-is-trusted)",
         (
             f"{_ANSWERS}test_a_store_without_a_guarantee_is_refused_with_the_remedies",
             f"{_ANSWERS}test_under_a_lock_such_a_store_publishes",
@@ -404,7 +405,7 @@ _RECOVERIES = (
     Row(
         "46",
         "a retry after the snapshots of its commit user have expired",
-        "the commit is never added twice",
+        "the commit is never added twice; a retry that cannot decide fails",
         (
             f"{_RECOVERY}test_files_that_were_compacted_away_are_not_committed_again",
             f"{_MESSAGES}test_a_second_time_is_noticed_when_the_history_in_between_has_expired",
@@ -420,7 +421,7 @@ _RECOVERIES = (
     Row(
         "48",
         "a backfill of an older day after commits of newer days",
-        "it is committed, as a run of its own",
+        "it is committed under its own commit user",
         (
             f"{_RECOVERY}test_a_backfill_of_an_older_day_is_a_run_of_its_own_and_is_committed",
             "tests/unit/paimon/commit/test_commit.py::test_a_commit_out_of_order_is_refused_because_history_cannot_tell",

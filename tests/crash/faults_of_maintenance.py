@@ -74,7 +74,7 @@ ROWS = (
     Row(
         "56",
         "an expiry while a branch or consumer is created",
-        "the creation fails or is complete",
+        "the creation fails, or the branch or consumer is complete",
         (
             f"{_EXPIRY}test_a_consumer_set_while_its_snapshot_expires_is_refused_or_finds_all_it_has_not_read",
             f"{_MEETINGS}test_whoever_comes_second_is_refused_or_has_all_of_it",
@@ -157,7 +157,7 @@ ROWS = (
     ),
     Row(
         "66a",
-        "a rollback restores files that expire meanwhile",
+        "a rollback restores files, and the snapshots that deleted them expire",
         "referenced files are kept",
         (
             f"{_ROLLBACK}test_files_brought_back_stay_when_what_deleted_them_expires",
@@ -176,7 +176,7 @@ ROWS = (
     Row(
         "66",
         "clocks jump or differ",
-        "the minimum number of snapshots is kept",
+        "an expiry keeps at least `snapshot.num-retained.min` snapshots",
         (
             "tests/unit/paimon/expire/test_expire_retention.py::test_whatever_clocks_say_the_numbers_hold",
         ),
@@ -297,7 +297,7 @@ ROWS = (
     ),
     Row(
         "80",
-        "killed between the files of a table and its rows in the SQL database",
+        "killed between the files of a table and its entry in the SQL database of a catalog",
         "`lake repair` makes both agree",
         (
             f"{_SQL}test_after_a_power_cut_at_any_storage_call_repair_leaves_all_or_nothing",

@@ -91,7 +91,7 @@ class BucketOptions:
         "Number of buckets. -1: one for an append table, as many as needed for a primary-key "
         "table. -2: only for a primary-key table; new rows are postponed, and become visible when "
         "a compaction gives them a bucket. After the first snapshot, only a positive number can "
-        "change, to another positive number.",
+        "change, to another positive number; then run `lake rescale`.",
     )
     bucket_key = Option(
         "bucket-key",

@@ -42,7 +42,8 @@ class ChangelogOptions:
         BOOLEAN,
         "false",
         "Changes and streams of a primary-key table include overwrites: -D for each deleted row, "
-        "and each new row as +I, or as +U if it was written with this kind.",
+        "and each new row as +I, or as +U if it was written with this kind. Refused with the "
+        "changelog-producers lookup and full-compaction.",
     )
     streaming_read_append_overwrite = Option(
         "streaming-read-append-overwrite",

@@ -202,8 +202,9 @@ class PublicationOptions:
         "iceberg.publish-history",
         whole_number(0, 1_000_000),
         "100",
-        "A publication from scratch shows the newest snapshot, and at most this many older ones: "
-        "first those with a tag, then the newest without one. Other engines ignore it.",
+        "A publication from scratch, such as the first one, shows the newest snapshot, and at most "
+        "this many older ones: first those with a tag, then the newest without one. Other engines "
+        "ignore the option.",
     )
     iceberg_publish_mode = Option(
         "iceberg.publish-mode",

@@ -105,7 +105,8 @@ class CompactionOptions:
         "compaction.total-size-threshold",
         OPTIONAL_SIZE,
         "",
-        "Each compaction of a bucket smaller than this is a full one; empty: no such rule.",
+        "A bucket of two or more sorted runs that is smaller than this is compacted in full; "
+        "empty: never for this reason.",
         group=Group.PERFORMANCE,
     )
     compaction_incremental_size_threshold_bytes = Option(

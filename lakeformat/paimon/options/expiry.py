@@ -31,8 +31,9 @@ class ExpiryOptions:
         "snapshot.num-retained.max",
         whole_number(1, 2**31 - 1),
         str(2**31 - 1),
-        "The most snapshots that an expiry keeps, however young they are. If it is below "
-        "snapshot.num-retained.min, expiries fail: lower that option, too.",
+        "The most snapshots that an expiry keeps, however young they are; snapshots that a "
+        "consumer needs are kept, too. If the number is below snapshot.num-retained.min, expiries "
+        "fail: lower that option, too.",
     )
     snapshot_time_retained_millis = Option(
         "snapshot.time-retained",

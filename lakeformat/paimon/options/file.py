@@ -43,9 +43,9 @@ class FileOptions:
         "file.compression",
         _COMPRESSION,
         "zstd",
-        "Compression of new data files; lz4 if processor time is scarcer than storage. Parquet, "
-        "ORC and Avro each support their own set; engines on the JVM read brotli only with an "
-        "extra library.",
+        "Compression of new data files; lz4, which Avro lacks, if processor time is scarcer than "
+        "storage. A compression that the file format lacks is refused. Engines on the JVM read "
+        "brotli only with an extra library.",
         group=Group.PERFORMANCE,
     )
     file_format_per_level = Option(
@@ -193,9 +193,9 @@ class FileOptions:
         "data-file.external-paths",
         ADDRESSES,
         "",
-        "Directories outside the table for new data and changelog files, unless "
-        "data-file.external-paths.strategy is none. The catalog option external-roots must allow "
-        "them.",
+        "Directories outside the table for new data and changelog files. Set "
+        "data-file.external-paths.strategy, too: with its default, none, they are not used. The "
+        "catalog option external-roots must allow them.",
     )
     data_file_external_paths_strategy = Option(
         "data-file.external-paths.strategy",
@@ -224,7 +224,7 @@ class FileOptions:
         "index-file-in-data-file-dir",
         BOOLEAN,
         "false",
-        "Index files are stored beside the data files instead of in one directory.",
+        "Index files are stored beside the data files, not in the directory `index` of the table.",
         mutable=False,
     )
     partition_default_name = Option(

@@ -26,7 +26,7 @@ class AggregateOptions:
         TEXT,
         "",
         "The aggregate function of columns without a function of their own, with merge-engine = "
-        "aggregation and in the sequence groups of partial-update.",
+        "aggregation (unset: last_non_null_value) and in the sequence groups of partial-update.",
         mutable=False,
     )
     aggregate_function = ColumnOption(
@@ -34,14 +34,15 @@ class AggregateOptions:
         TEXT,
         "",
         "With merge-engine = aggregation, or in a sequence group of partial-update: the function "
-        "that aggregates the values of one key, such as sum, max or last_non_null_value.",
+        "that aggregates the values of one key. Unset: fields.default-aggregate-function.",
         mutable=False,
     )
     ignore_retract = ColumnOption(
         "fields.<column>.ignore-retract",
         BOOLEAN,
         "false",
-        "Rows of the kinds -D and -U do not change the column, which has an aggregate function.",
+        "Rows of the kinds -D and -U do not change the column; for aggregate functions that cannot "
+        "subtract a value, such as max.",
         mutable=False,
     )
     list_agg_delimiter = ColumnOption(
@@ -62,8 +63,8 @@ class AggregateOptions:
         "fields.<column>.nested-key",
         COLUMN_NAMES,
         "",
-        "The members that identify an element, for the aggregate functions nested_update and "
-        "nested_partial_update.",
+        "The fields of the ROW that identify an element of the ARRAY, for the aggregate functions "
+        "nested_update and nested_partial_update.",
         mutable=False,
     )
     nested_key_null_strategy = ColumnOption(
@@ -78,8 +79,8 @@ class AggregateOptions:
         "fields.<column>.nested-sequence-field",
         COLUMN_NAMES,
         "",
-        "For the aggregate function nested_update: the members that decide which of two elements "
-        "with one nested key is newer.",
+        "For the aggregate function nested_update: the fields of the ROW that decide which of two "
+        "elements with one nested key is newer.",
         mutable=False,
     )
     count_limit = ColumnOption(
@@ -166,17 +167,18 @@ class MergeOptions(AggregateOptions):
         "partial-update.remove-record-on-sequence-group",
         COLUMN_NAMES,
         "",
-        "With merge-engine = partial-update: columns from the keys "
-        "`fields.<column>.sequence-group`; if a delete is the newest row by such a column, it "
-        "removes the row of its key.",
+        "With merge-engine = partial-update: columns that a key `fields.<column>.sequence-group` "
+        "names as `<column>`; if a delete is the newest row by such a column, it removes the row "
+        "of its key.",
         mutable=False,
     )
     remove_record_on_delete_of_aggregation = Option(
         "aggregation.remove-record-on-delete",
         BOOLEAN,
         "false",
-        "With merge-engine = aggregation: a delete removes the row of its key. false: the values "
-        "of the delete are retracted column by column.",
+        "With merge-engine = aggregation: a delete removes the row of its key. false: the "
+        "aggregate function of each column subtracts the value of the delete, or fails if it "
+        "cannot, such as max.",
         mutable=False,
     )
     sequence_group = ColumnOption(

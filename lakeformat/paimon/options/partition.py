@@ -45,8 +45,8 @@ class PartitionOptions:
         "partition.expiration-strategy",
         one_of("values-time", "update-time"),
         "values-time",
-        "The age of a partition is given by its values, or by the time of its newest file, which "
-        "may be of a compaction.",
+        "The age of a partition is given by its values (values-time), or by the time of its newest "
+        "file, which may be of a compaction (update-time).",
     )
     partition_expiration_max_num = Option(
         "partition.expiration-max-num",

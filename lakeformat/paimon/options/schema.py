@@ -29,7 +29,8 @@ class SchemaOptions:
         "deletion-vectors.merge-on-read",
         BOOLEAN,
         "false",
-        "Reads of a table with deletion vectors include rows that are not compacted yet.",
+        "Reads of a primary-key table with deletion vectors include rows that are not compacted "
+        "yet, except with merge-engine = first-row.",
     )
     add_column_before_partition = Option(
         "add-column-before-partition",

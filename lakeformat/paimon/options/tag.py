@@ -75,13 +75,14 @@ class TagOptions:
         "tag.default-time-retained",
         OPTIONAL_DURATION,
         "",
-        "How long a tag is kept if the call does not set a time; empty: for ever.",
+        "How long a tag is kept if the call that creates it sets no time; then `lake tag expire` "
+        "deletes it. Empty: for ever.",
     )
     tag_time_expire_enabled = Option(
         "tag.time-expire-enabled",
         BOOLEAN,
         "true",
-        "`lake tag expire` deletes tags whose retention time has passed.",
+        "`lake tag expire` deletes tags whose retention time has passed; false: it keeps them.",
     )
     tag_batch_customized_name = Option(
         "tag.batch.customized-name",

@@ -34,8 +34,10 @@ class TimeTravelOptions:
             "incremental",
         ),
         "default",
-        "The state that a scan reads if its call names none: the newest, that of the newest "
-        "compaction, or the one that another option names. For streams, the call gives the start.",
+        "The state that a scan reads if its call names none. default: the one that another option "
+        "`scan.…` or `incremental-…` names, else the newest. latest-full, full and latest: the "
+        "newest. compacted-full: that of the newest compaction. All other modes need the option "
+        "with their state. For streams, the call gives the start.",
         older_keys=("log.scan",),
     )
     scan_snapshot_id = Option(

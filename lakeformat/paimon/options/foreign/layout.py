@@ -13,7 +13,7 @@ LAYOUT = by_key(
         "size of the blocks inside of data files; files written here have row groups instead": (
             "file.block-size",
         ),
-        "the highest number of rows of a data file; files written here end by size alone": (
+        "the highest number of rows of a data file; here only the size is limited": (
             "target-file-row-num",
         ),
         "encodings of columns; writers here choose them themselves": (

@@ -73,8 +73,6 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
     ),
     "where and when another engine's job begins to read; here the call decides": (
         "continuous.discovery-interval",
-        "scan.push-down",
-        "scan.remove-normalize",
         "scan.watermark.alignment.group",
         "scan.watermark.alignment.max-drift",
         "scan.watermark.alignment.update-interval",
@@ -188,6 +186,8 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "scan.max-splits-per-task",
         "scan.partitions",
         "scan.plan-auto-tag-for-read.time-retained",
+        "scan.push-down",
+        "scan.remove-normalize",
         "source.split.target-size-with-column-pruning",
         "streaming.read.snapshot.delay",
         "table-read.sequence-number.enabled",
