@@ -130,7 +130,7 @@ class MergeOptions(AggregateOptions):
         "rowkind.field",
         TEXT,
         "",
-        "Column with the kind of each row: +I, -U, +U or -D.",
+        "STRING column with the kind of each row: +I, -U, +U or -D.",
         mutable=False,
     )
     ignore_delete = Option(

@@ -55,7 +55,8 @@ class TagOptions:
         one_of("with_dashes", "without_dashes", "without_dashes_and_spaces"),
         "with_dashes",
         "Format of the period in a tag's name; an hour is 2024-01-31 23, 20240131 23 or "
-        "2024013123.",
+        "2024013123. No effect with tag.creation-period = two-hours (2024-01-31 22) and with "
+        "tag.creation-period-duration (202401312230).",
     )
     tag_automatic_completion = Option(
         "tag.automatic-completion",
