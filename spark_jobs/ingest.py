@@ -337,6 +337,8 @@ def _existing_table(catalog: Catalog, wanted: IngestRequest) -> Table | None:
         if wanted.create:
             require_key_of_new_table(catalog, wanted)
             return None
+        if "$" in wanted.table:  # a branch, which the job does not create
+            raise
         raise NotFoundError(
             f"{sentence(reason)} With create=True the job creates the table from the columns of "
             "the source"

@@ -98,9 +98,10 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         Paimon tables
     :param conflict: with ``read_snapshot``: ``transaction-order`` keeps the rows that other commits
         have written since the table was read, even if this commit has a row with the same key;
-        ``optimistic`` refuses the commit. Default: the table option ``write.conflict``. For a Mixed
-        table, ``transaction-order`` without ``read_snapshot`` makes the work of the task a batch,
-        which begins before the function is called
+        ``optimistic`` refuses the commit if other commits have changed the same partitions.
+        Default: the table option ``write.conflict``. For a Mixed table, ``transaction-order``
+        without ``read_snapshot`` makes the work of the task a batch, which begins before the
+        function is called
     :param create: if the table does not exist, create it and its database, with the columns of the
         rows
     :param primary_key: with ``create``: the primary key of the table

@@ -18,7 +18,8 @@ class LakeRescaleOperator(LakeJobOperator):
     number.
 
     :param bucket: the number of buckets. Default: the table option ``bucket``. With another number,
-        writes to the rewritten partitions are refused until you change the option
+        the rewritten partitions refuse added rows until you set the option to it; an overwrite is
+        accepted
     :param where: a SQL condition on partition columns
     :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such
         dicts. An empty list selects no partition, an empty dict every partition

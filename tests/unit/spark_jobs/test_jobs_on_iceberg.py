@@ -495,3 +495,12 @@ def test_an_ingest_creates_the_nested_database_of_its_table(tmp_path):
     catalog = lake.open_catalog(request["warehouse"], options=options)
     assert catalog.list_databases() == ["sales.eu"]
     assert catalog.table("sales.eu.orders").scan().count() == 2
+
+
+def test_an_ingest_into_a_missing_branch_does_not_advise_to_create_the_table(warehouse, tmp_path):
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "rows.parquet")
+    request = request_of("ingest", warehouse, source=str(tmp_path / "rows.parquet"), create=False)
+    request |= {"table": "shop.orders$branch_dev", "engine": "python"}
+    with pytest.raises(lake.NotFoundError, match="has no branch 'dev'") as refused:
+        run("ingest", request)
+    assert "create=True" not in str(refused.value)
