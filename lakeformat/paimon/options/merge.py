@@ -35,7 +35,6 @@ class AggregateOptions:
         "",
         "With merge-engine = aggregation, or in a sequence group of partial-update: the function "
         "that aggregates the values of one key. Unset: fields.default-aggregate-function.",
-        mutable=False,
     )
     ignore_retract = ColumnOption(
         "fields.<column>.ignore-retract",
@@ -43,21 +42,18 @@ class AggregateOptions:
         "false",
         "Rows of the kinds -D and -U do not change the column; for aggregate functions that cannot "
         "subtract a value, such as max.",
-        mutable=False,
     )
     list_agg_delimiter = ColumnOption(
         "fields.<column>.list-agg-delimiter",
         TEXT,
         ",",
         "Separator of the texts that the aggregate function listagg joins.",
-        mutable=False,
     )
     distinct = ColumnOption(
         "fields.<column>.distinct",
         BOOLEAN,
         "false",
         "The aggregate functions listagg and collect keep each value once.",
-        mutable=False,
     )
     nested_key = ColumnOption(
         "fields.<column>.nested-key",
@@ -65,7 +61,6 @@ class AggregateOptions:
         "",
         "The fields of the ROW that identify an element of the ARRAY, for the aggregate functions "
         "nested_update and nested_partial_update.",
-        mutable=False,
     )
     nested_key_null_strategy = ColumnOption(
         "fields.<column>.nested-key-null-strategy",
@@ -73,7 +68,6 @@ class AggregateOptions:
         "merge",
         "Treatment of an element with a null in its `fields.<column>.nested-key`: merge treats "
         "null as a value, ignore skips the element, error fails.",
-        mutable=False,
     )
     nested_sequence_field = ColumnOption(
         "fields.<column>.nested-sequence-field",
@@ -81,14 +75,12 @@ class AggregateOptions:
         "",
         "For the aggregate function nested_update: the fields of the ROW that decide which of two "
         "elements with one nested key is newer.",
-        mutable=False,
     )
     count_limit = ColumnOption(
         "fields.<column>.count-limit",
         whole_number(1, (1 << 31) - 1),
         str((1 << 31) - 1),
         "The most elements that the aggregate function nested_update keeps.",
-        mutable=False,
     )
     ts_field = ColumnOption(
         "fields.<column>.ts-field",
@@ -96,7 +88,6 @@ class AggregateOptions:
         "",
         "For the aggregate function merge_map_with_keytime, on a MAP whose values are ROWs: the "
         "field of the ROW that decides which of two values of a map key is newer.",
-        mutable=False,
     )
 
 
@@ -188,5 +179,4 @@ class MergeOptions(AggregateOptions):
         "With merge-engine = partial-update: columns that a row updates only if its `<column>` is "
         "not smaller than that of earlier rows. `<column>` can be several names with commas "
         "between.",
-        mutable=False,
     )
