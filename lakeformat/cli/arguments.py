@@ -44,7 +44,9 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be
 SaveOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Write the list of files, with reasons, to this file as JSON lines."
+        metavar="FILE",
+        help="Write each file that is deleted, or in a dry run would be deleted, with the reason, "
+        "to this file as JSON lines.",
     ),
 ]
 

@@ -102,7 +102,7 @@ def rename_branch(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rename a branch.
+    """Rename a branch. Not for Mixed tables.
 
     An example: lake branch rename shop.orders dev staging
     """
@@ -120,6 +120,7 @@ def fast_forward(
     as_json: AsJson = False,
 ) -> None:
     """Move main to the newest snapshot of a branch, if main has no commit that the branch lacks.
+    Not for Mixed tables.
 
     An example: lake branch fast-forward shop.orders dev --dry-run
     """
@@ -140,7 +141,7 @@ def delete_branch(
     as_json: AsJson = False,
 ) -> None:
     """Delete a branch. For a Paimon table, also delete the files that only the branch references,
-    after a question.
+    after a question. Not for Mixed tables.
 
     Files that main or another branch references are kept. To finish an interrupted deletion, run
     the command again. For an Iceberg table, the next expiry deletes the files that only the branch

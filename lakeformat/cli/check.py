@@ -27,11 +27,11 @@ StagedOption = Annotated[
     typer.Option(
         metavar="ADDRESS",
         help="Check this staged result, which is written but not published, instead of the table's "
-        "rows. Repeatable.",
+        "rows. Repeatable. Not for Mixed tables.",
     ),
 ]
 WhereOption = Annotated[
-    str | None, typer.Option(metavar="SQL", help="Only rows that meet this condition.")
+    str | None, typer.Option(metavar="SQL", help="Check only rows that meet this condition.")
 ]
 MinRowsOption = Annotated[int | None, typer.Option(metavar="NUMBER", help="Fail with fewer rows.")]
 MaxRowsOption = Annotated[int | None, typer.Option(metavar="NUMBER", help="Fail with more rows.")]
@@ -43,7 +43,7 @@ UniqueOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN,...",
-        help="A column, or columns together, whose values must be unique. Repeatable.",
+        help="A column, or columns together, whose values must be unique; nulls pass. Repeatable.",
     ),
 ]
 AcceptedOption = Annotated[
@@ -51,7 +51,7 @@ AcceptedOption = Annotated[
     typer.Option(
         "--accepted-values",
         metavar="COLUMN=VALUE,...",
-        help="The values that a column may have, such as status=new,paid. Repeatable.",
+        help="The values that a column may have, such as status=new,paid; nulls pass. Repeatable.",
     ),
 ]
 FreshnessOption = Annotated[
@@ -67,7 +67,7 @@ ConditionOption = Annotated[
     typer.Option(
         "--condition",
         metavar="SQL",
-        help="A condition for all rows, such as 'amount >= 0'; a null passes, too. Repeatable.",
+        help="A condition for all rows, such as 'amount >= 0'; nulls pass. Repeatable.",
     ),
 ]
 WarnOption = Annotated[

@@ -41,17 +41,17 @@ __all__ = [
 ]
 
 _STRATEGIES = (
-    "minor: only the files that the table's options select; full: every bucket of a Paimon table "
-    "with a primary key completely; if a Paimon table has no primary key, its small files, even if "
-    "they are few; in Iceberg tables also groups of two files and all files with deletes; in Mixed "
-    "tables a full optimizing."
+    "minor compacts only the files that the table's options select; full compacts more. In a "
+    "Paimon table with a primary key, full compacts every bucket completely; without a primary "
+    "key, small files, even if they are few. In Iceberg tables, full adds groups of two files and "
+    "all files with deletes. In Mixed tables, it is a full optimizing."
 )
 StrategyOption = Annotated[
     str,
     typer.Option(
         metavar="STRATEGY",
-        help=f"{_STRATEGIES} Iceberg tables also: sort and zorder, which sort the rows of the "
-        "files that minor selects.",
+        help=f"{_STRATEGIES} Only for Iceberg tables: sort and zorder compact the files that "
+        "minor selects, with sorted rows, see --order-by.",
     ),
 ]
 DatabaseStrategyOption = Annotated[str, typer.Option(metavar="STRATEGY", help=_STRATEGIES)]
@@ -83,9 +83,10 @@ OrderByOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help="Sort the rows by these columns. Repeatable. Not for Mixed tables, and not for Paimon "
-        "tables with a primary key. Iceberg tables also take keys such as 'day(ts) desc nulls "
-        "last'.",
+        help="Sort all rows of the chosen partitions by these columns; with --strategy sort or "
+        "zorder, only the rows of the selected files. Repeatable. Default for sort: the sort order "
+        "of the table. Not for Mixed tables, and not for Paimon tables with a primary key. Iceberg "
+        "tables also take keys such as 'day(ts) desc nulls last'.",
     ),
 ]
 OrderStrategyOption = Annotated[

@@ -133,7 +133,8 @@ def expire_consumers(
         str,
         typer.Option(
             metavar="TIME|AGE",
-            help="No progress since '2024-01-31 10:00', in UTC, or for '7 d'.",
+            help="Delete consumers without progress since '2024-01-31 10:00', in UTC, or for "
+            "'7 d'.",
         ),
     ],
     dry_run: DryRun = False,

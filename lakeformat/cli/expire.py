@@ -35,14 +35,16 @@ RetainMaxOption = Annotated[
         metavar="N",
         help="Keep at most the N newest snapshots. If the table option snapshot.num-retained.min "
         "(10 by default) is larger, also give --retain-min. Default: the table option "
-        "snapshot.num-retained.max. Only for Paimon tables.",
+        "snapshot.num-retained.max (no limit). Only for Paimon tables.",
     ),
 ]
 RetainMinOption = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Keep at least the N newest snapshots, of any age. Default: the setting of the table.",
+        help="Keep at least the N newest snapshots, of any age. Default: the table option "
+        "snapshot.num-retained.min (10); in Iceberg tables the property "
+        "history.expire.min-snapshots-to-keep (1), in Mixed tables snapshot.keep.min-count (1).",
     ),
 ]
 OlderThanOption = Annotated[
@@ -51,15 +53,18 @@ OlderThanOption = Annotated[
         metavar="TIME|AGE",
         help="Expire snapshots whose next snapshot was committed before '2024-01-31 10:00', in "
         "UTC, or '7 d' ago; in Iceberg and Mixed tables, snapshots committed before that time. "
-        "--retain-min and --retain-max take precedence. Default: the setting of the table.",
+        "--retain-min and --retain-max take precedence. Default: the table option "
+        "snapshot.time-retained (1 h); in Iceberg tables the property "
+        "history.expire.max-snapshot-age-ms (5 d); in Mixed tables snapshot.keep.duration (12 h) "
+        "for the base store and change.data.ttl.minutes (7 d) for the change store.",
     ),
 ]
 LimitOption = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Expire at most N snapshots. Default: the table option snapshot.expire.limit. Only "
-        "for Paimon tables.",
+        help="Expire at most N snapshots, and at most N changelogs. Default: the table option "
+        "snapshot.expire.limit (50). Only for Paimon tables.",
     ),
 ]
 
@@ -105,12 +110,6 @@ def expire(
     always kept, and everything that another snapshot, a tag, a branch or a consumer needs. If an
     expiry is interrupted, the next one deletes the rest; in Iceberg and Mixed tables `lake orphans
     --remove` does.
-
-    The default of each option is an option of the table: snapshot.num-retained.min (10),
-    snapshot.num-retained.max (no bound), snapshot.time-retained (1 h), snapshot.expire.limit (50).
-    An Iceberg table follows its properties history.expire.max-snapshot-age-ms (5 d) and
-    history.expire.min-snapshots-to-keep (1), a Mixed table change.data.ttl.minutes (7 d) and
-    snapshot.keep.duration (12 h); both refuse --retain-max and --limit.
 
     For a database the output has one line for each table; --save FILE lists the files of all
     tables.

@@ -45,14 +45,16 @@ OlderThanOption = Annotated[
     typer.Option(
         metavar="TIME|AGE",
         help="Only files last changed before '2024-01-31 10:00', in UTC, or '2 d' ago. Default: "
-        "one day before the newest commit; without a commit, one day ago; for an Iceberg or Mixed "
-        "table, three days ago.",
+        "one day before the newest commit; without a commit, or with --running-since, one day ago; "
+        "for an Iceberg or Mixed table, three days ago.",
     ),
 ]
 RunningSinceOption = Annotated[
     str | None,
     typer.Option(
-        metavar="TIME", help="Start of the oldest running write: files changed since then are kept."
+        metavar="TIME",
+        help="Start of the oldest running write, such as '2024-01-31 10:00', in UTC: files changed "
+        "since then are kept.",
     ),
 ]
 AllowYoungerOption = Annotated[

@@ -36,23 +36,25 @@ OlderThanOption = Annotated[
         "--older-than",
         metavar="TIME|AGE",
         help="Minimum age, such as '30 d', or a time in UTC such as '2024-01-31'. Default: the "
-        "table option 'partition.expiration-time'.",
+        "table option 'partition.expiration-time'; required if it is not set.",
     ),
 ]
 StrategyOption = Annotated[
     str | None,
     typer.Option(
         metavar="STRATEGY",
-        help="Time of a partition. values-time: from its values; update-time: of its newest file. "
-        "Default: the table option 'partition.expiration-strategy'.",
+        help="The source of a partition's time: values-time, its values; update-time, the time of "
+        "its newest file. Default: the table option 'partition.expiration-strategy' "
+        "(values-time).",
     ),
 ]
 PatternOption = Annotated[
     str | None,
     typer.Option(
         metavar="TEXT",
-        help="Time as text, built from the partition's values, such as '$dt $hour:00:00'. Default: "
-        "the table option 'partition.timestamp-pattern'.",
+        help="With values-time: the time as text, built from the partition's values, such as "
+        "'$dt $hour:00:00'. Default: the table option 'partition.timestamp-pattern', or the first "
+        "partition column.",
     ),
 ]
 FormatterOption = Annotated[
@@ -60,7 +62,7 @@ FormatterOption = Annotated[
     typer.Option(
         metavar="TEXT",
         help="Format of the time that --pattern gives, such as 'yyyyMMdd'. Default: the table "
-        "option 'partition.timestamp-formatter'.",
+        "option 'partition.timestamp-formatter', or 'yyyy-MM-dd HH:mm:ss' or 'yyyy-MM-dd'.",
     ),
 ]
 MaxOption = Annotated[
@@ -87,7 +89,7 @@ ActionOption = Annotated[
         "--action",
         metavar="NAME",
         help="Kind of mark: success-file or done-partition. Repeatable. Default: the table option "
-        "'partition.mark-done-action'.",
+        "'partition.mark-done-action' (success-file).",
     ),
 ]
 AllowEmpty = Annotated[
@@ -210,7 +212,8 @@ def done(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Mark partitions as done, for jobs that wait until a day is complete. Only for Paimon tables.
+    """Mark partitions as done, each named by all of its values, for jobs that wait until a day is
+    complete. Only for Paimon tables.
 
     An example: lake partition done shop.orders dt=2024-01-31
     """

@@ -29,16 +29,17 @@ ReadSnapshotOption = Annotated[
     typer.Option(
         metavar="POSITION",
         help="Search the rows in this snapshot, such as 7, and skip rows whose key other commits "
-        "have changed since. Needs transaction-order, see --conflict. Only for Paimon tables with "
-        "a primary key.",
+        "have changed since. Needs --conflict transaction-order. Only for Paimon tables with a "
+        "primary key.",
     ),
 ]
 ConflictOption = Annotated[
     str | None,
     typer.Option(
         metavar="HOW",
-        help="With --read-snapshot: transaction-order. Default: the table option write.conflict. A "
-        "Mixed table always uses transaction-order.",
+        help="transaction-order: only with --read-snapshot, which needs it. Default: the table "
+        "option write.conflict. A Mixed table always uses transaction-order. Not for Iceberg "
+        "tables.",
     ),
 ]
 
@@ -79,7 +80,9 @@ def update(
     set_: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="COLUMN=VALUE", help="A column and its new value. Repeatable."
+            "--set",
+            metavar="COLUMN=VALUE",
+            help="A column and its new value, without SQL quotes, such as note=paid. Repeatable.",
         ),
     ] = None,
     set_null: Annotated[

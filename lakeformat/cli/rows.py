@@ -84,7 +84,8 @@ def scan(
         ),
     ] = None,
     tag: Annotated[
-        str | None, typer.Option(metavar="TAG", help="Rows of the snapshot of this tag.")
+        str | None,
+        typer.Option(metavar="TAG", help="Rows of the snapshot of this tag. Not for Mixed tables."),
     ] = None,
     as_of: Annotated[
         str | None,
@@ -102,7 +103,10 @@ def scan(
     ] = None,
     newest: Annotated[
         bool,
-        typer.Option("--newest", help="The newest rows, even if the table has options scan.*."),
+        typer.Option(
+            "--newest",
+            help="The newest rows, even if the table options scan.* choose an older snapshot.",
+        ),
     ] = False,
     limit: LimitOption = None,
     form: FormatOption = None,
@@ -153,10 +157,11 @@ def changes(
         str,
         typer.Option(
             metavar="MODE",
-            help="delta: rows as they were written; changelog: rows of the changelog; diff: "
-            "difference of the two snapshots; auto: chooses one of these. Iceberg tables have "
-            "appends instead of delta: the rows of commits that only add rows, without all other "
-            "commits. Mixed tables have only auto and changelog.",
+            help="delta: rows as they were written; changelog: rows of the changelog, in Iceberg "
+            "and Mixed tables the changes of each commit; diff: difference of the two snapshots; "
+            "auto: diff between two tags, else changelog, or delta if a Paimon table has no "
+            "changelog. Iceberg tables have appends instead of delta: the rows of commits that "
+            "only add rows, without all other commits. Mixed tables have only auto and changelog.",
         ),
     ] = "auto",
     columns: ColumnsOption = None,
@@ -167,7 +172,8 @@ def changes(
     output: OutputOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Print the changes after one snapshot and up to another, each with its kind, such as +I.
+    """Print the changes after one snapshot and up to another. The first column is the kind of each
+    change: +I, -U, +U or -D.
 
     An example: lake changes shop.orders --after 3
     """

@@ -48,12 +48,17 @@ RetainOption = Annotated[
         metavar="AGE",
         help="Lifetime of the tag, such as '7 d', after which `lake tag expire` deletes it. In an "
         "Iceberg table the lifetime begins with the commit of the snapshot. Default: the table "
-        "option tag.default-time-retained, or history.expire.max-ref-age-ms in an Iceberg table.",
+        "option tag.default-time-retained, or history.expire.max-ref-age-ms in an Iceberg table; "
+        "if it is not set, the tag does not expire.",
     ),
 ]
 ForceOption = Annotated[
     bool,
-    typer.Option("--force", help="Continue even if a branch or an earlier rollback needs the tag."),
+    typer.Option(
+        "--force",
+        help="Paimon tables: continue even if other engines need the tag to keep files of a branch "
+        "or of an earlier rollback.",
+    ),
 ]
 
 _LISTED = (
@@ -142,7 +147,7 @@ def replace_tag(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Move an existing tag to another snapshot.
+    """Move an existing tag to another snapshot. Not for Mixed tables.
 
     An example: lake tag replace shop.orders latest-good --snapshot 42
     """
@@ -163,7 +168,7 @@ def rename_tag(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rename a tag.
+    """Rename a tag. Not for Mixed tables.
 
     An example: lake tag rename shop.orders v1 version-1
     """
@@ -186,7 +191,7 @@ def delete_tags(
     as_json: AsJson = False,
 ) -> None:
     """Delete tags. For a Paimon table, also delete the files that only these tags reference, after
-    a question.
+    a question. Not for Mixed tables.
 
     Files that a snapshot, another tag or a branch references are kept. The next deletion finishes
     an interrupted one. For an Iceberg table, the next expiry deletes the files that only these
@@ -220,7 +225,7 @@ def expire_tags(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the tags whose lifetime is over.
+    """Delete the tags whose lifetime is over. Not for Mixed tables.
 
     An example: lake tag expire shop.orders --dry-run
     """

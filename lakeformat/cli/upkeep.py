@@ -37,7 +37,7 @@ AllColumns = Annotated[
 PartitionsOption = Annotated[
     bool,
     typer.Option(
-        "--partitions", help="Iceberg tables: count the rows and files of each partition."
+        "--partitions", help="Iceberg tables: count the rows and files of each partition instead."
     ),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Also rebuild existing indexes.")]

@@ -102,7 +102,7 @@ ExternalRootOption = Annotated[
     typer.Option(
         "--external-root",
         metavar="ADDRESS",
-        help="Allow tables to have files in this directory outside of their own. Repeatable.",
+        help="Allow tables to have files in this directory, outside of their own. Repeatable.",
     ),
 ]
 

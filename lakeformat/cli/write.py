@@ -43,8 +43,8 @@ KindsOption = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="The column with +I, -U, +U or -D for each row. Iceberg tables: only with "
-        "--upsert-by.",
+        help="The column with +I, -U, +U or -D for each row. Default: +I for all rows. Iceberg "
+        "tables: only with --upsert-by.",
     ),
 ]
 OverwriteOption = Annotated[
@@ -70,7 +70,8 @@ ConflictOption = Annotated[
         help="If other commits have changed the same partitions since --read-snapshot: "
         "'optimistic' fails; 'transaction-order' keeps the rows that they changed, and writes the "
         "rest. Default: the table option write.conflict. A Mixed table takes only "
-        "'transaction-order': it keeps rows that change after the command has started.",
+        "'transaction-order': it keeps rows that change after the command has started. Not for "
+        "Iceberg tables.",
     ),
 ]
 UpsertByOption = Annotated[
@@ -85,7 +86,8 @@ ColumnsOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=SOURCE",
-        help="A column of the table and its name in the files. Repeatable.",
+        help="A column of the table and its name in the files, if this is another name. "
+        "Repeatable.",
     ),
 ]
 CastsOption = Annotated[
