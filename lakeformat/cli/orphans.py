@@ -77,8 +77,8 @@ ExternalPathsOption = Annotated[
     bool,
     typer.Option(
         "--external-paths",
-        help="Also search the table's external paths; no other table may use them. Only for "
-        "Paimon tables.",
+        help="Also search the directories of the table option data-file.external-paths; no other "
+        "table may use them. Only for Paimon tables.",
     ),
 ]
 

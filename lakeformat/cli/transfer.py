@@ -191,8 +191,8 @@ def clone_database(
         typer.Option(
             "--as",
             metavar="DATABASE",
-            help="Name of the copy, which is created if it is missing, except by a dry run. "
-            "Default: the same.",
+            help="Name of the copy. A missing database is created; a dry run then fails instead. "
+            "Default: the same name.",
         ),
     ] = None,
     including: Annotated[

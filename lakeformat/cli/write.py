@@ -35,8 +35,8 @@ InputsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE",
-        help="Local files that end in .csv, .json or .parquet, also compressed (.csv.gz); with "
-        "--format, files of any ending",
+        help="Local files that end in .csv, .json (one object per line) or .parquet, also "
+        "compressed (.csv.gz); with --format, files of any ending",
     ),
 ]
 KindsOption = Annotated[
@@ -139,7 +139,10 @@ EncodingOption = Annotated[
 ]
 CompressionOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="none, gzip, bz2 or zstd. Default: by the file's ending."),
+    typer.Option(
+        metavar="NAME",
+        help="none, gzip, bz2 or zstd. Default: by the file's ending, such as .gz, .bz2 or .zst.",
+    ),
 ]
 
 
