@@ -96,7 +96,8 @@ def migrate(
         typer.Option(
             "--copy",
             help="Copy all files. Default: use files in place, which needs --external-root "
-            "DIRECTORY before the command; the table then owns them.",
+            "DIRECTORY before this command and later ones on the table; the table then owns the "
+            "files.",
         ),
     ] = False,
     dry_run: DryRun = False,
