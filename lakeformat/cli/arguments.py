@@ -18,6 +18,7 @@ __all__ = [
     "SaveOption",
     "TableArgument",
     "listed",
+    "time_of",
 ]
 
 _COMMA = re.compile(r",(?![^(]*\))")
@@ -50,7 +51,20 @@ SaveOption = Annotated[
     ),
 ]
 
+_DIGITS_OF_A_DATE = 8
+
 
 def listed(options: Sequence[str] | None) -> list[str]:
     """Return the names in all values of a repeatable option ``A,B``; empty for None."""
     return [name.strip() for names in options or () for name in _COMMA.split(names)]
+
+
+def time_of(text: str | None) -> str | int | None:
+    """Return a text of digits as a number of milliseconds since 1970.
+
+    Any other text, None, and 8 digits, which are a date such as ``20240131``, are returned
+    unchanged.
+    """
+    if text is None or not text.isdecimal() or len(text) == _DIGITS_OF_A_DATE:
+        return text
+    return int(text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakeformat.cli.arguments import TableArgument
+from lakeformat.cli.arguments import TableArgument, time_of
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 from lakeformat.errors import UnsupportedError
@@ -70,19 +70,12 @@ def plan(
             f"{found.location} is not a Mixed table, so nothing is optimized: `lake compact "
             f"{shlex.quote(table)} --dry-run` shows the plan of a compaction"
         )
-    planned = found.plan_optimizing(last_minor=_time(last_minor), last_full=_time(last_full))
+    planned = found.plan_optimizing(last_minor=time_of(last_minor), last_full=time_of(last_full))
     if as_json:
         print_json([planned.to_dict()])
         return
     print_rows(_COLUMNS, _values(planned), empty="the table has no files")
     typer.echo(planned.sentence)
-
-
-def _time(text: str | None) -> str | int | None:
-    """Return a text of digits as a number of milliseconds. Return any other text, and None,
-    unchanged.
-    """
-    return int(text) if text is not None and text.isdecimal() else text
 
 
 def _values(planned: OptimizingPlan) -> dict[str, list[Any]]:

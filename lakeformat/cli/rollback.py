@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakeformat.cli.arguments import DryRun, TableArgument
+from lakeformat.cli.arguments import DryRun, TableArgument, time_of
 from lakeformat.cli.confirm import is_wanted
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.progress import progress_line
@@ -94,7 +94,7 @@ def rollback(
         found.rollback,
         snapshot=snapshot,
         tag=tag,
-        as_of=as_of,
+        as_of=time_of(as_of),
         watermark=watermark,
         as_latest=not cut_history,
         force=force,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakeformat.cli.arguments import TableArgument
+from lakeformat.cli.arguments import TableArgument, time_of
 from lakeformat.cli.output import listed
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 from lakeformat.errors import InvalidRequestError
@@ -126,7 +126,7 @@ def scan(
         where=where,
         snapshot=snapshot,
         tag=tag,
-        as_of=int(as_of) if as_of is not None and as_of.isdecimal() else as_of,
+        as_of=time_of(as_of),
         watermark=watermark,
         newest=newest,
         limit=_asked(limit, chosen),

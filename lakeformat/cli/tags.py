@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lakeformat.cli.arguments import DryRun, TableArgument
+from lakeformat.cli.arguments import DryRun, TableArgument, time_of
 from lakeformat.cli.confirm import Yes
 from lakeformat.cli.deletions import delete_and_show
 from lakeformat.cli.output import AsJson, Shown, print_json, print_report, print_rows, shown_time
@@ -125,7 +125,7 @@ def create_tag(
         tag,
         snapshot=snapshot,
         tag=from_tag,
-        at_or_after=at_or_after,
+        at_or_after=time_of(at_or_after),
         watermark=watermark,
         retain=retain,
         exist_ok=exist_ok,

@@ -72,6 +72,14 @@ def test_a_tag_is_made_of_another_one_by_either_spelling(catalog):
         assert said == f"tag '{name}' is snapshot 1\n"
 
 
+@pytest.mark.parametrize("moment", ["1000000000000", "20010909"])
+def test_a_time_is_milliseconds_or_a_date(catalog, moment):
+    """Both are long before the first snapshot."""
+    said = lake_says(catalog, "tag", "create", "shop.orders", "first", "--at-or-after", moment)
+    assert said == "tag 'first' is snapshot 1\n"
+    assert "has no snapshot" in refuses(catalog, "rollback", "shop.orders", "--as-of", moment)
+
+
 def test_who_names_a_tag_like_a_snapshot_is_told_which_of_them_sql_takes(catalog):
     said = lake_says(catalog, "tag", "create", "shop.orders", "3", "--snapshot", "1")
     assert "VERSION AS OF '3' means a tag of this name, not snapshot 3" in said
