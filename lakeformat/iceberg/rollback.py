@@ -129,8 +129,9 @@ def _outside(loaded: LoadedMetadata, history: BranchHistory, found: int) -> Lake
     return InvalidRequestError(
         f"snapshot {found} of {table} is not in the history of branch {branch!r}: it belongs to "
         "another branch, was rolled back, or a snapshot between it and the head has expired. So a "
-        "rollback to it could add rows that the branch never had. To read that snapshot, call "
-        f"table.scan(snapshot={found})"
+        "rollback to it could add rows that the branch never had. To read that snapshot, scan the "
+        f"table with snapshot={found}. To undo a rollback of main, create a branch from that "
+        "snapshot, and pass the branch to branches.fast_forward (`lake branch fast-forward`)"
     )
 
 
