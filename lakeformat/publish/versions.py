@@ -88,8 +88,8 @@ class PublishedVersions:
     def shown(self) -> LoadedMetadata | None:
         """Return the metadata that readers find by the version hint; None if there is none.
 
-        Raise ``InvalidRequestError`` if another program wrote the metadata for another Iceberg
-        table, and ``CorruptTableError`` if the file is damaged.
+        Raise ``InvalidRequestError`` if the file was not published for this table, which its name
+        or its snapshots show. Raise ``CorruptTableError`` if the file is damaged.
         """
         try:
             path = find_metadata_file(self.storage, self.root)
@@ -98,7 +98,7 @@ class PublishedVersions:
         return self._read(path)
 
     def newest(self) -> LoadedMetadata | None:
-        """Return the newest published metadata that can be read; None if there is none.
+        """Return the metadata that ``look`` finds; None if there is none.
 
         The errors are those of ``look``.
         """
@@ -107,9 +107,9 @@ class PublishedVersions:
     def look(self) -> Newest:
         """Find the newest published metadata and the number of the next file.
 
-        A file of another program with a higher number is skipped if each of its snapshots has equal
-        id and sequence number, as in this table, and if there is published metadata below it. Raise
-        ``InvalidRequestError`` for a file with other snapshots, and if the numbers are used up.
+        A file of another program is skipped if a file with a lower number was published; otherwise
+        it is taken. Raise ``InvalidRequestError`` for a file of another table, in which the id of a
+        snapshot differs from its sequence number. Raise it also if the file numbers are used up.
         """
         files = self._files()
         highest = files[0][0] if files else 0

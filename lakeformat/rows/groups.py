@@ -46,7 +46,7 @@ class KeyGroups:
     def meets(self) -> Mask:
         """A mask of the keys whose rows an engine must merge.
 
-        Each remaining key has a single row, which is kept unchanged.
+        Every other key has a single row, which is kept unchanged.
         """
         return np.ones(len(self), np.bool_) if self.with_lone else self.sizes > 1
 

@@ -47,9 +47,10 @@ def sorted_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Yield all rows in order.
 
-    ``read_columns`` reads columns of the same rows again, for a sample. The rows come in several
-    pieces, each of them sorted, if the limit of temporary files is reached, or if one range of the
-    rows does not fit into memory. Raise UnavailableError if the disk cannot store temporary files.
+    If the limit of temporary files is reached, or if one range of the rows does not fit into
+    memory, the result consists of several pieces, and only each piece is in order.
+    ``read_columns`` reads columns of the same rows again, for a sample. Raise UnavailableError if
+    the disk cannot store temporary files.
     """
     spill = Spill(options)
     try:

@@ -104,7 +104,8 @@ def _hashed_bytes(column: pa.Array, nulls: npt.NDArray[np.bool_] | None, salt: n
 def _words_of(words: Words, starts: Positions, sizes: Positions, counts: Positions) -> Words:
     """Return the bytes of all values as 64-bit words.
 
-    ``counts`` has the number of words of each value. Its last word is padded with zeros.
+    ``counts`` has the number of words of each value. The last word of a value is padded with
+    zeros.
     """
     before = _WORD_BYTES * _places(counts)
     content = WordReader(words, np.repeat(starts, counts) + before).read(len(before))

@@ -68,7 +68,7 @@ class SpillSettings:
 
 @dataclass(frozen=True, slots=True)
 class _SpilledFile:
-    """A temporary file in Arrow format, with the range of its batches that each place has.
+    """A temporary file in Arrow format; ``batches`` has the range of batches of each place.
 
     A place is a number that the writer gives, for example to a bucket.
     """
@@ -128,7 +128,7 @@ class Spill:
         self._files.append(_SpilledFile(path, batches))
 
     def places(self) -> list[int]:
-        """Return the numbers of all places that have rows, ascending."""
+        """Return the numbers of all places (see ``Spill``) that have rows, ascending."""
         return sorted({place for file in self._files for place in file.batches})
 
     @contextmanager
@@ -174,7 +174,10 @@ class _OpenSpill:
         self._readers = readers
 
     def runs(self, place: int) -> list[Iterator[pa.RecordBatch]]:
-        """Return the rows of a place as one run per file, the oldest file first."""
+        """Return the rows of one place (see ``Spill``), one run for each file that has such rows.
+
+        The run of the oldest file is first.
+        """
         return [
             map(reader.get_batch, batches[place])
             for reader, batches in self._readers

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hides pandas from the library's own processes: an import makes their start a third longer."""
+"""Hides pandas from the library's own processes: it would make their start a third longer."""
 
 from __future__ import annotations
 

@@ -189,9 +189,10 @@ def _differs_from_before(values: Words) -> Mask:
 
 
 def _refine(order: Positions, is_first: Mask, word: KeyWord) -> None:
-    """Sort, by one more word and in place, the rows whose earlier words are all equal.
+    """Sort each group of rows by one more word; ``order`` and ``is_first`` are changed in place.
 
-    ``is_first`` marks the first row of each group of equal rows; this mask is updated, too.
+    The rows of a group are equal in all earlier words. ``is_first`` marks the first row of each
+    group.
     """
     is_tied = ~is_first
     is_tied[:-1] |= ~is_first[1:]

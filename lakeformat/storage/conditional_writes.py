@@ -60,7 +60,8 @@ class ConditionalWrites:
     def put_new(self, path: str, content: bytes) -> None:
         """Write a new file, with retries.
 
-        Raise ``AlreadyExistsError`` if ``path`` has other content.
+        Raise ``AlreadyExistsError`` if ``path`` has other content. If the store has no conditional
+        writes, raise it for any file at ``path``.
         """
         client = self._client
         with client.asking("write", path):

@@ -29,7 +29,7 @@ A complete move deletes this file.
 
 
 def copy_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
-    """Copy every file below ``old`` to ``new``; return once both directories have the same content.
+    """Copy every file below ``old`` to ``new``; return once ``new`` has an equal copy of each.
 
     The files below the subdirectory ``last`` are copied at the end, each in one write, when all
     files that they refer to exist. Copies of an interrupted attempt are reused, or copied again if

@@ -77,7 +77,9 @@ class LocalStorage(FollowsNoLinks):
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Return a context manager that waits for writers on this machine; see ``TakesTurns``."""
+        """Return a context manager that waits until no other writer on this machine works in
+        ``directory``; see ``TakesTurns``.
+        """
         return directory_turn(directory, sleep_seconds)
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
@@ -210,7 +212,10 @@ class LocalStorage(FollowsNoLinks):
                     sync_directory(os.path.dirname(path))
 
     def remove_empty_directory(self, path: str) -> bool:
-        """Delete an empty directory and return True; return False if the directory has content."""
+        """Delete an empty directory and return True; return True also if the directory is missing.
+
+        If the directory has content, keep it and return False.
+        """
         refuse_root(path, self.uri(path))
         self._check(path, whole=True)
         with translated("delete directory", path):
@@ -270,7 +275,10 @@ class LocalStorage(FollowsNoLinks):
         return mode
 
     def _mode(self, path: str) -> int | None:
-        """Return the ``st_mode`` of ``path``, not of a link's target; None if it is missing."""
+        """Return the ``st_mode`` of ``path``; None if ``path`` is missing.
+
+        A storage with a root does not follow a link below the root.
+        """
         self._check(path)
         with translated("look for", path):
             try:
@@ -341,7 +349,7 @@ def _file_info(directory: str, entry: os.DirEntry[str], follow: bool) -> FileInf
 
 @contextmanager
 def _disk_errors_translated(path: str) -> Iterator[None]:
-    """Translate errors of the disk; other errors, which come from the caller, are unchanged."""
+    """Translate an error of the disk to a ``LakeError``; errors of the caller pass unchanged."""
     try:
         yield
     except OSError as error:

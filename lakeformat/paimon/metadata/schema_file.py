@@ -112,8 +112,8 @@ def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableS
 def naming_schema(storage: Storage, layout: TableLayout, schema_id: int) -> Iterator[None]:
     """Add the URI of a schema file to an InvalidRequestError that the block raises.
 
-    The block may fail only because of the places for data files that the schema names: the new
-    message gives them as the reason.
+    The block must raise this error only for an invalid place for data files in the options of the
+    schema, such as an external path: the new message states this reason.
     """
     try:
         yield

@@ -128,9 +128,9 @@ class StartedCut:
     def is_cut(self, first_after: Snapshot | None) -> bool:
         """Return True if an earlier attempt has deleted every snapshot that it planned to delete.
 
-        ``first_after`` is the snapshot right after the target, which is deleted last; None if there
-        is none. If the attempt did not plan to delete ``first_after``, that snapshot was committed
-        after the rollback.
+        A rollback deletes the snapshot right after the target last. ``first_after`` is the snapshot
+        that now has this number; None if there is none. If the attempt did not plan to delete
+        ``first_after``, that snapshot was committed after the rollback.
         """
         if not self.is_begun:
             return False

@@ -38,7 +38,7 @@ class Found:
     """The number of undeleted rows in the file that do not meet the condition."""
 
     def mask(self, positions: Positions) -> Mask:
-        """Return a mask of ``positions``, which are in the file: True for a found row."""
+        """Return a mask of row positions in the file: True for a found row."""
         if self.positions is None:
             return np.ones(len(positions), np.bool_)
         there = np.zeros(self.entry.file.row_count, np.bool_)
@@ -82,9 +82,10 @@ def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[
 
 
 def positioned_rows(handle: TableHandle, unit: ChangeUnit) -> PositionedRows:
-    """Return the deletion vectors of the unit, with which ``DataFiles`` reads its files.
+    """Return the deletion vectors of the unit; pass them to ``DataFiles`` to read its files.
 
-    ``last`` of the result has the positions of the rows in the batch that was read last.
+    After each batch that ``DataFiles`` reads, ``last`` of the result has the positions of the
+    batch's rows in the file.
     """
     manifest = unit.snapshot.index_manifest
     source = "" if manifest is None else handle.storage.uri(handle.layout.manifest(manifest))

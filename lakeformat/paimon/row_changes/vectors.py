@@ -44,8 +44,8 @@ def _replaced(
     """Return the index files to replace, given the names of the data files ``concerned``.
 
     Index files with a vector of one of these data files are replaced. In a table with fixed
-    buckets, all index files of the bucket are replaced if one is, or if ``is_marked``, which means
-    that rows are newly deleted.
+    buckets, all index files of the bucket are replaced if one of them must be replaced, or if rows
+    are newly deleted (``is_marked``).
     """
     found = tuple(
         entry

@@ -83,9 +83,9 @@ class TableRowChanges(TableReads):
     ) -> RowChangeReport:
         """Set columns of the rows that meet a condition; ``where=None`` means all rows.
 
-        ``set={"price": 1}`` stores one value in each row. A function is called with the old rows,
-        ``{"price": lambda rows: pc.add(rows["price"], 1)}``, and again after a conflict. No value
-        is rounded or truncated. In a primary-key table the rows are written again with their new
+        ``set={"price": 1}`` stores one value in each row. A function computes the values from the
+        old rows: ``{"price": lambda rows: pc.add(rows["price"], 1)}``. After a conflict it is
+        called again. No value is rounded or truncated. In a primary-key table the rows are written again with their new
         values; key columns cannot be updated. In a table without primary key the old rows are
         deleted as by ``delete``, and the new rows are added. Conflicts, rows of other writers,
         ``dry_run``, ``read_snapshot`` and ``conflict`` are handled as by ``delete``.

@@ -267,7 +267,7 @@ class RowSystemTable(ReadOnlyTable):
         newest: bool = False,
         limit: int | None = None,
     ) -> Scan | Rows:
-        """Return a scan of this view of a snapshot's rows.
+        """Return a scan of a snapshot's rows, as this view shows them.
 
         The arguments are those of ``Table.scan``. Raise UnsupportedError if a table option, such as
         ``scan.creation-time-millis``, skips older files.

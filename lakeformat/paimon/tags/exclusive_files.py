@@ -167,8 +167,8 @@ def _metadata(
 def _between(handle: TableHandle, lost: Lost, protection: Protection) -> Iterator[Snapshot]:
     """Yield every kept snapshot, because each may have manifests in common with a lost snapshot.
 
-    Yield nothing if all lost snapshots are older than the oldest kept snapshot: this one then names
-    all manifests in common, and ``Protection.metadata`` already has them.
+    Yield nothing if all lost snapshots are older than the oldest kept snapshot: then the oldest
+    kept snapshot names all manifests in common, and ``Protection.metadata`` already has them.
     """
     if protection.oldest is None:
         return

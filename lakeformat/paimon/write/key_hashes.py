@@ -88,7 +88,10 @@ class _Sorted:
         return len(self.hashes)
 
     def find(self, wanted: Hashes, found: Buckets) -> None:
-        """Write the bucket of each known hash of ``wanted``, which is sorted, into ``found``."""
+        """Set ``found``, at the positions of the known hashes in ``wanted``, to their buckets.
+
+        ``wanted`` is sorted. The positions of unknown hashes are not changed.
+        """
         at = np.minimum(np.searchsorted(self.hashes, wanted), len(self.hashes) - 1)
         here = self.hashes[at] == wanted
         found[here] = self.buckets[at[here]]

@@ -320,7 +320,10 @@ def _field(column: str, fields: Mapping[str, DataField]) -> DataField:
 
 
 def _list_around(column: str, fields: Mapping[str, DataField]) -> DataField | None:
-    """Return the list or map that contains the field with a dotted name; None if there is none."""
+    """Return the column or field of list or map type that contains the field ``column``.
+
+    ``column`` is a dotted name. Return None if the field is not inside of a list or map.
+    """
     parts = column.split(".")
     for count in range(1, len(parts)):
         found = fields.get(".".join(parts[:count]))
