@@ -104,7 +104,7 @@ def _pack(words: Iterator[KeyWord], room: int) -> tuple[Words | None, Iterator[K
 
 
 def _squeeze(values: Words) -> tuple[Words, int]:
-    """Return numbers of fewer bits in the same order as ``values``, and their number of bits.
+    """Return smaller numbers that sort as ``values`` do, and the number of bits that they need.
 
     The number of bits is 0 if all values are equal.
     """
@@ -143,7 +143,7 @@ def _pick_bits(values: Words, differing: int) -> tuple[Words, int]:
 
 
 def _pick_digits(values: Words, differing: int) -> tuple[Words, int]:
-    """Return smaller values in the same order, and the number of bits of the largest one.
+    """Return smaller values that sort as ``values`` do, and the number of bits of the largest one.
 
     The smaller values are made from the lower half of each byte. The halves are moved together in
     steps of two, four and eight bytes. Halves at the end that are equal in all values are dropped,

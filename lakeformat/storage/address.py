@@ -146,7 +146,7 @@ def _decoded(text: str, address: str) -> str:
 
 
 def resolve(uri: str, near: Storage) -> tuple[Storage, str]:
-    """Return the storage and the path of a file outside its table, from its address ``uri``.
+    """Return the storage and the path of the file at the address ``uri``, outside of its table.
 
     If the address is on the storage ``near``, that storage is returned. Another bucket of the same
     service is opened with the options of ``near``, and any other storage without options.

@@ -58,7 +58,7 @@ _probing = threading.Lock()
 
 
 def require_proof(store: RawStore, identity: str, path: str, new_id: Callable[[], str]) -> None:
-    """Raise ``UnsupportedError`` if a conditional write to the store does not work as it should.
+    """Raise ``UnsupportedError`` if a test shows that the store lacks reliable conditional writes.
 
     The result is kept in this process for ``identity``, which names the store. The test file is
     written beside ``path`` under the name of a temporary file, with ``new_id()`` in it. Readers

@@ -53,7 +53,7 @@ def read_sequences(rows: pa.Table, names: Sequence[str]) -> Sequences:
 
 
 def _whole_numbers(column: pa.ChunkedArray) -> Positions | None:
-    """Return the values as whole numbers of the same order, which saves a sort; nulls become 0.
+    """Return whole numbers that sort as the values do, so that no ranks are needed; 0 for null.
 
     Return None for types that have no such numbers.
     """

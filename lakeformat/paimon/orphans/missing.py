@@ -178,8 +178,8 @@ class _Removal:
 def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[_Lack]:
     """Yield the missing and truncated files of a plan.
 
-    Each bucket is listed once. Then each file that the listing lacks or shows too short is looked
-    up.
+    Each bucket is listed once. Then each file that the listing lacks, or lists with too few bytes,
+    is looked up.
     """
     readers = handle.options.file_operation_threads or _READERS
     with ThreadPoolExecutor(readers) as pool:
@@ -198,7 +198,7 @@ def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[_Lack]:
 
 
 def _absent(handle: TableHandle, plan: FilePlan, rows: Positions) -> list[ManifestEntry]:
-    """Return the entries of one bucket whose file the listing lacks or shows too short.
+    """Return the entries of one bucket whose file the listing lacks, or lists with too few bytes.
 
     Files at an external path are always returned, because the listing does not show them.
     """

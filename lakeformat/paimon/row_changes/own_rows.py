@@ -15,7 +15,7 @@ __all__ = ["OwnRowsWriter"]
 
 
 class OwnRowsWriter(TableWriter):
-    """A writer for rows, with all of their columns, that were read from the table itself."""
+    """A writer for rows that were read, with all columns, from the table itself."""
 
     def __init__(self, handle: TableHandle, as_of: WrittenAsOf | None = None) -> None:
         super().__init__(handle, is_committed_here=True, find_keys=find_keys, as_of=as_of)

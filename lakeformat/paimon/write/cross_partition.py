@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places the rows of tables whose keys may move to another partition.
+"""Finds the buckets of rows in tables whose keys may move to another partition.
 
 If a key is already in another partition, the merge engine decides. ``deduplicate`` deletes the row
 there and writes the new row to the new partition. ``partial-update`` and ``aggregation`` keep the

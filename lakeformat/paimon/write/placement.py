@@ -140,7 +140,7 @@ class _ByIndex(_AtOnce):
 
 
 class _Crossing:
-    """Places rows after all of them have arrived, because keys are looked up in the whole table."""
+    """Finds the bucket of each row after all rows have arrived: keys are looked up all at once."""
 
     def __init__(
         self,

@@ -138,7 +138,7 @@ class Cursor:
     def _read_items(
         self, field: FieldShape, counts: Numbers, starts: Positions, total: int
     ) -> NumberColumn | BytesColumn:
-        """Read the lists of all records to one column, list by list.
+        """Read the lists of all records into one column, list by list.
 
         The first items of all lists are read together, then the second items, and so on. ``counts``
         has the number of items of each list, ``starts`` the position of its first item in the

@@ -234,7 +234,7 @@ class ChangeFiles:
     def _entries(
         self, snapshot: Snapshot, which: ListKind, *, with_deleted: bool = False
     ) -> list[ManifestEntry]:
-        """Return the ADD entries of one manifest list whose files may have rows that meet the
+        """Return the ADD entries of one manifest list, without files in which no row can meet the
         condition.
 
         ``with_deleted`` includes the DELETE entries.
