@@ -184,8 +184,8 @@ def find_directories(
 ) -> TableDirectories:
     """Return the directories of a table and all its branches; external paths only on request.
 
-    Raise InvalidRequestError if an external path is in the directory of another table. It is not
-    noticed if another table has the same external path.
+    Raise InvalidRequestError if an external path is in the directory of another table. Another
+    table that has the same external path is not noticed.
     """
     storage, layout = handle.storage, handle.layout
     data_paths = {layout.data_path: None}

@@ -200,7 +200,7 @@ class ChangeAttempt:
         return self.request.commit is not None and not self.request.dry_run
 
     def _record(self) -> CommitReport | None:
-        """Commit an empty snapshot and return its report, if a change without rows must be recorded.
+        """Commit an empty snapshot and return its report if a change without rows must be recorded.
 
         Return None if rows were found, or if ``_is_recorded`` is False.
         """

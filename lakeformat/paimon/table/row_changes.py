@@ -85,10 +85,10 @@ class TableRowChanges(TableReads):
 
         ``set={"price": 1}`` stores one value in each row. A function computes the values from the
         old rows: ``{"price": lambda rows: pc.add(rows["price"], 1)}``. After a conflict it is
-        called again. No value is rounded or truncated. In a primary-key table the rows are written again with their new
-        values; key columns cannot be updated. In a table without primary key the old rows are
-        deleted as by ``delete``, and the new rows are added. Conflicts, rows of other writers,
-        ``dry_run``, ``read_snapshot`` and ``conflict`` are handled as by ``delete``.
+        called again. No value is rounded or truncated. In a primary-key table the rows are written
+        again with their new values; key columns cannot be updated. In a table without primary key
+        the old rows are deleted as by ``delete``, and the new rows are added. Conflicts, rows of
+        other writers, ``dry_run``, ``read_snapshot`` and ``conflict`` are handled as by ``delete``.
         """
         from lakeformat.paimon.row_changes.change import update_rows
 
