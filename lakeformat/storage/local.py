@@ -77,9 +77,7 @@ class LocalStorage(FollowsNoLinks):
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Return a context manager that waits until no other writer on this machine works in
-        ``directory``; see ``TakesTurns``.
-        """
+        """Return a context manager that waits for other writers in ``directory`` on this machine."""
         return directory_turn(directory, sleep_seconds)
 
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
@@ -212,10 +210,7 @@ class LocalStorage(FollowsNoLinks):
                     sync_directory(os.path.dirname(path))
 
     def remove_empty_directory(self, path: str) -> bool:
-        """Delete an empty directory and return True; return True also if the directory is missing.
-
-        If the directory has content, keep it and return False.
-        """
+        """Delete a directory if it is empty; return False if it has content, otherwise True."""
         refuse_root(path, self.uri(path))
         self._check(path, whole=True)
         with translated("delete directory", path):
@@ -275,10 +270,7 @@ class LocalStorage(FollowsNoLinks):
         return mode
 
     def _mode(self, path: str) -> int | None:
-        """Return the ``st_mode`` of ``path``; None if ``path`` is missing.
-
-        A storage with a root does not follow a link below the root.
-        """
+        """Return the ``st_mode``, None for a missing path; links below a root are not followed."""
         self._check(path)
         with translated("look for", path):
             try:
