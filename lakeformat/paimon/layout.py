@@ -311,10 +311,10 @@ class TableLayout:
         return "/".join(part for part in parts if part)
 
     def first_below_root(self, names: Sequence[str]) -> Sequence[str]:
-        """Return the first of ``names``, the segments of a path below an external path.
+        """Return the leading segments of ``names``, which are a path below an external path.
 
-        The result ends with the first partition directory; in a table without partitions, with the
-        directory of the bucket.
+        The last segment of the result is the first partition directory; in a table without
+        partitions, the directory of the bucket.
         """
         return names[: len(self.data_path.split("/")) * bool(self.data_path) + 1]
 

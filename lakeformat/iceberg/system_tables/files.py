@@ -53,8 +53,9 @@ def entries(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
 
 
 def partitions(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
-    """Return one row for each partition of each spec that has files: its counts and its newest
-    change.
+    """Return one row for each partition with live files: its counts and its newest change.
+
+    Partitions of two specs have separate rows.
 
     All files of a table without partitions are one row. ``snapshot=None`` gives no rows.
     """

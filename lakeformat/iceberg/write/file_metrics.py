@@ -87,8 +87,9 @@ class _Leaf:
             self._add_bounds(entries, pc.fill_null(pc.less(without, values), True))
 
     def _add_bounds(self, entries: EntryColumns, needed: pa.Array) -> None:
-        """Add the bounds of files; ``needed`` masks the files that have values other than null and
-        NaN.
+        """Add the bounds of files.
+
+        ``needed`` is True for the files that have values other than null and NaN.
         """
         ends = [single_values(entries.statistic(each, self.id), self.kind) for each in _BOUNDS]
         is_wrong = pc.fill_null(pc.greater(*ends), False)

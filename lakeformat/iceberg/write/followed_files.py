@@ -36,9 +36,9 @@ class FollowedFiles:
     def through(self, later: Sequence[Snapshot]) -> Snapshot | None:
         """Update ``paths`` for the snapshots ``later``, which are given newest first.
 
-        Return the oldest of them after which the rows cannot be followed; None if there is none.
-        It removed one of the files, and it is no compaction, or a compaction that left out deleted
-        rows. Unless ``may_mix``, it can also be a compaction that mixed the rows with other rows.
+        Stop at a snapshot that removed one of the files, and return it, if the rows cannot be
+        followed: it is not a compaction, or the compaction left out deleted rows or, unless
+        ``may_mix``, mixed the rows with other rows. Return None if all snapshots are followed.
         """
         for snapshot in reversed(later):
             if snapshot.operation == _APPEND:

@@ -77,7 +77,7 @@ class ManifestFiles:
         manifest: pa.Table,
         statistics_of: Collection[int] | None = None,
     ) -> pa.Table:
-        """Return the entries of a manifest; they are read unless they are kept.
+        """Return the entries of a manifest: from memory if they are kept there, else from the file.
 
         ``manifest`` is one row of a manifest list. ``statistics_of`` lists the ids of the columns
         whose statistics are needed, by default all.

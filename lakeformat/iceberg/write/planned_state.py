@@ -63,7 +63,7 @@ def deletes_of(
     deletes: Iterable[tuple[PartitionSpec, pa.Table]],
     metadata: TableMetadata,
 ) -> Iterator[tuple[PlannedFile, DeleteFile]]:
-    """Yield each file with each delete file that may apply to it."""
+    """Yield a pair for each file and each delete file that may apply to it."""
     index = DeleteIndex(all_fields(metadata))
     for spec, entries in deletes:
         index.add(entries, spec)

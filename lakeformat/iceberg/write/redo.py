@@ -103,9 +103,10 @@ def find_earlier(
 ) -> Snapshot | None:
     """Return the snapshot whose rows ``commit`` replaces; None if it was rolled back.
 
-    It is the newest one of the same user with a lower identifier, which may be later than
-    ``commit.replaces``. ``history`` has the snapshots of the branch, newest first. Raise
-    ``InvalidRequestError`` if the snapshot has expired, or is not an earlier commit of this user.
+    It is the newest snapshot of the same user with a lower identifier than ``commit``; this may be
+    a later snapshot than ``commit.replaces``. ``history`` has the snapshots of the branch, newest
+    first. Raise ``InvalidRequestError`` if the snapshot has expired, or is not an earlier commit of
+    this user.
     """
     assert commit.replaces is not None
     earlier = earlier_of_user(history, commit, _CHANGES_ROWS)

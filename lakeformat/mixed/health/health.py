@@ -126,7 +126,7 @@ def _planned(
 def _expired(loaded: LoadedPair, state: MixedState, now_millis: int) -> tuple[MergedChanges, int]:
     """Return the merged changes and the number of snapshots that an expiry would delete now.
 
-    Both are empty if a table property forbids expiry.
+    Return no changes and 0 if a table property forbids expiry.
     """
     stores = (loaded.change, loaded.base)
     if not all(settings_of(each.metadata.properties).may_expire for each in stores):

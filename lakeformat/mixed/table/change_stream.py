@@ -176,7 +176,10 @@ def _require_known(history: MixedHistory, snapshot: MixedSnapshot) -> None:
 
 
 def _has_changes(snapshot: MixedSnapshot) -> bool:
-    """Return True if a commit may change rows; the start and the end of a batch change none."""
+    """Return True for a commit of the change store that may change rows.
+
+    The start or end of a batch, and a removal of merged changes, change none.
+    """
     summary = snapshot.of_store.summary
     is_empty = "total-data-files" in summary and "added-data-files" not in summary
     return snapshot.store == "change" and snapshot.commit_kind != _REWRITE and not is_empty

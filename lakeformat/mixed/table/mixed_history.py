@@ -260,7 +260,8 @@ class MixedHistory:
         )
 
     def _rewound(self, position: Position) -> bool:
-        """Return True if a rollback removed a snapshot of the position, or if it never existed.
+        """Return True if a rollback removed a snapshot of the position, or if the table never had
+        this position.
 
         Snapshots that only expired do not count.
         """

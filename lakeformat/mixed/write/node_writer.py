@@ -60,8 +60,8 @@ class _Nodes:
     def together(self, rows: pa.Table) -> pa.Table:
         """Return the rows in the order of their nodes.
 
-        Columns with only nulls are not copied. A column of the previous call is not copied again:
-        the deletes of an upsert share keys and offsets with its inserts.
+        Columns with only nulls are not copied. A column that the previous call has copied is used
+        again: the deletes and the inserts of an upsert share the columns of keys and offsets.
         """
         order, columns = array_of(self.order), []
         for column in rows.columns:

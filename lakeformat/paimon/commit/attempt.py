@@ -227,7 +227,8 @@ class Attempts:
         return changes
 
     def _touches(self, changes: SnapshotDelta) -> Touches:
-        """Return a function that masks the partitions that the commit changes.
+        """Return a function that takes partitions, and returns a mask of those that the commit
+        changes.
 
         An overwrite changes all partitions that it replaces, even empty ones.
         """

@@ -85,7 +85,7 @@ class ConflictCheck:
         """Raise CommitConflictError if the key ranges of two files of one level above 0 overlap.
 
         Only the levels that get a new file are compared. ``left`` are the entries after the
-        commit; ``is_new`` masks the new ones.
+        commit; ``is_new`` is True for the new ones.
         """
         merged = left.level.numbers >= 1
         schema = self.who.handle.schema

@@ -44,7 +44,7 @@ def check_foreign_messages(handle: TableHandle, messages: Sequence[CommitMessage
 def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
     """Raise InvalidRequestError for messages of another table or branch.
 
-    A message belongs elsewhere if its files have a newer schema than this table. It also does if it
+    A message is refused if its files have a newer schema than this table. It is also refused if it
     was prepared on another branch, and the schema of its files has other content on that branch.
     Raise NotFoundError if this table does not exist any more.
     """

@@ -199,8 +199,8 @@ def lists_of_changelog(handle: TableHandle, changelog: Snapshot) -> tuple[ListKi
 
     If the changelog has a changelog list, return only this list. Otherwise return those of
     its base list and delta list that still exist. If the table had a changelog producer, both were
-    deleted with the snapshot. The files are looked up, because today's options do not show if it
-    had one.
+    deleted with the snapshot. The files are looked up, because the current options do not show if
+    the table had a producer then.
     """
     if changelog.changelog_manifest_list is not None:
         return (ListKind.CHANGELOG,)
@@ -229,11 +229,11 @@ def find_protection(
     expire at once. ``without_tags`` are the deleted tags of this branch, ``without_branches``
     the deleted branches.
 
-    ``with_oldest_state`` protects all files of the oldest snapshot: use it if files of a tag or of
-    changelogs are deleted, which may have been added again. ``older`` are snapshots below
-    ``oldest`` that are kept, because a rollback restored them. ``changelogs`` are kept changelogs,
-    ``later_changelogs`` the ids of kept changelogs after them, and ``expired_changelogs`` the ids
-    of deleted changelogs.
+    ``with_oldest_state`` protects all files of the oldest snapshot. Use it if files of a tag or of
+    changelogs are deleted, because a commit may have added them again. ``older`` are snapshots
+    below ``oldest`` that are kept, because a rollback restored them. ``changelogs`` are kept
+    changelogs, ``later_changelogs`` the ids of kept changelogs after them, and
+    ``expired_changelogs`` the ids of deleted changelogs.
     """
     storage, layout = handle.storage, handle.layout
     first = partial(without_expired_changes, storage, layout)

@@ -22,8 +22,9 @@ __all__ = ["existing_snapshots", "finish_interrupted"]
 
 
 def finish_interrupted(handle: TableHandle, account: Account) -> bool:
-    """Delete the remaining files of deleted snapshots and changelogs; return True if every file was
-    removed.
+    """Finish interrupted expiries: delete the remaining files of deleted snapshots and changelogs.
+
+    Return True if every file was removed.
     """
     if not finish_changelogs(handle, account):
         return False

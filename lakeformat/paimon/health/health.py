@@ -235,8 +235,8 @@ def _stalled_consumers(
     """Return the stalled consumers, except those that an expiry would delete.
 
     The consumer of a reader is stalled after a week without progress, or after a day if consumers
-    keep many overdue snapshots. With ``consumer.expiration-time`` it is never stalled, because an
-    expiry deletes it.
+    keep many overdue snapshots or changelogs. With ``consumer.expiration-time`` it is never
+    stalled, because an expiry deletes it.
     """
     options = handle.options
     may_rest = options.consumer_expiration_time_millis is not None

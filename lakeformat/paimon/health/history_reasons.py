@@ -138,8 +138,9 @@ def _is_much(undeleted: int, files: FileFacts, storage: StorageFacts) -> bool:
 def _of_bytes(
     handle: TableHandle, snapshots: SnapshotFacts, storage: StorageFacts, overdue: Overdue
 ) -> Reason:
-    """Return a reason about branches and overdue snapshots, with advice about the kind that keeps
-    more bytes.
+    """Return a reason about the bytes that only branches and overdue snapshots keep.
+
+    The advice is about branches if they keep at least half of these bytes, else about snapshots.
     """
     table, of_branches = handle.argument, storage.branch_bytes or 0
     undeleted = _undeleted_bytes(storage, overdue)

@@ -65,7 +65,8 @@ class OverdueNumbers:
     def held_backlog(self) -> float:
         """The share, from 0 to 1, of overdue snapshots (or changelogs), if consumers keep some.
 
-        It is 0 if consumers keep none, and for small numbers, by the limits of ``backlog``.
+        It is 0 if consumers keep none. It is also 0 if at most 10 are overdue, or at most half as
+        many as are within the retention.
         """
         return _share(self.overdue, self.count) if self.expirable < self.overdue else 0.0
 

@@ -72,7 +72,7 @@ def _goes_on(report: ExpireReport) -> bool:
 def _ignored(_: object) -> None:
     """Do nothing.
 
-    If a dry run has a listener, even this one, its report has no list of files.
+    As the listener of a dry run, this function keeps the list of files out of the report.
     """
 
 

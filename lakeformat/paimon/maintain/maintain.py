@@ -143,8 +143,8 @@ def _find_holders(
 def _time_travel_note(
     handle: TableHandle, health: HealthReport | None, steps: Sequence[StepReport], *, dry_run: bool
 ) -> str | None:
-    """Return a sentence with the number of files kept for older snapshots, and when they are
-    deleted.
+    """Return a sentence with the number of files that are kept for older snapshots, and with the
+    command that deletes them later.
 
     Return None if there are no such files.
     """

@@ -41,7 +41,7 @@ class IndexType(StrEnum):
 
 
 class RowIndex(Protocol):
-    """Finds the positions in the data file of rows with a value; nothing equals a null.
+    """Finds the rows with a given value, by their positions in the data file; a null has no value.
 
     For timestamps finer than microseconds, the result may have more rows: check the predicate
     again. A value that the type of the column cannot hold exactly raises InvalidRequestError.

@@ -43,7 +43,7 @@ _Places = list[tuple[str, str, int, int]]
 
 
 def encode_file_index(indexes: Mapping[str, Mapping[str, bytes | None]]) -> bytes:
-    """Return the file index with these indexes, by column and index type.
+    """Return the file index with ``indexes``: the bytes of each, by column name and index type.
 
     None in place of an index proves that the column has only nulls. Raise InvalidRequestError for
     more than 2 GiB, or for a column name of more than 65,535 bytes.

@@ -174,8 +174,9 @@ def _read_slices(cursor: ByteCursor, row_count: int) -> BitSlices:
 
 
 def _read_head(cursor: ByteCursor) -> ByteCursor:
-    """Read length and version of a head, move the cursor after it, and return a cursor over the
-    fields.
+    """Read length and version of the head at the cursor, and return a new cursor at its fields.
+
+    The given cursor is moved to the first byte after the head.
     """
     length = cursor.count("bytes of head")
     head = cursor.part(cursor.position, length)

@@ -13,7 +13,7 @@ __all__ = ["read_row_count", "read_rows", "rows_but"]
 
 
 def read_row_count(cursor: ByteCursor) -> int:
-    """Read the number at the cursor, which counts the rows of the data file, and return it."""
+    """Read the number of rows of the data file at the cursor, and return it."""
     return cursor.count("rows")
 
 
