@@ -157,8 +157,8 @@ def is_unaware(handle: TableHandle) -> bool:
 def crosses_partitions(handle: TableHandle) -> bool:
     """Return True if the primary key lacks a partition column.
 
-    Then a new row may be in another partition than the old row of its key. The old row must be
-    deleted there.
+    Then a new row may be in another partition than the old row of its key, and a writer must delete
+    the old row in the old partition.
     """
     keys = handle.schema.primary_keys
     return bool(keys) and not {*handle.schema.partition_keys} <= {*keys}

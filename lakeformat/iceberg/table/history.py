@@ -28,9 +28,9 @@ class TableHistory(ListedHistory[BranchSnapshot]):
     def position(self, named: Any = None) -> Position:
         """Return the newest position of the branch; with ``named``, convert a stored position.
 
-        An int is the id of a snapshot of the branch; if there is none with this id, a sequence
-        number. Raise ``InvalidRequestError`` for a value that is not a position of this branch, and
-        ``UnsupportedError`` in version 1.
+        An int is read as the id of a snapshot of the branch or, if no snapshot of the branch has
+        this id, as a sequence number. Raise ``InvalidRequestError`` for a value that is not a
+        position of this branch, and ``UnsupportedError`` in version 1.
         """
         history = self._history()
         if named is None:
@@ -57,7 +57,8 @@ class TableHistory(ListedHistory[BranchSnapshot]):
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
     ) -> list[Position]:
-        """Return the newest ``limit`` positions after ``after`` and up to ``upto``, oldest first.
+        """Return the newest positions after ``after`` and up to ``upto``, at most ``limit``, oldest
+        first.
 
         Snapshots from before the upgrade to version 2 have no position and are left out. In version
         1 raise ``UnsupportedError``.

@@ -137,7 +137,7 @@ def plan_expiry(
 
 
 def without_changes(state: MixedState, expired: Collection[int]) -> MixedState:
-    """Return ``state`` as it is when the snapshots ``expired`` of the change store have expired.
+    """Return ``state`` as it is after the snapshots ``expired`` of the change store have expired.
 
     A plan needs this state, because the base store is expired after the change store, and then
     needs fewer snapshots.

@@ -146,8 +146,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
     ) -> list[Position]:
         """Return the newest positions, at most ``limit``, that a scan can read, oldest first.
 
-        They are after ``after``, by default the beginning, and up to ``upto``, by default the
-        newest position.
+        The positions are after ``after`` and up to ``upto``. ``after=None`` means the beginning,
+        and ``upto=None`` the newest position.
         """
         history = self._history()
         found = history.between(history.beginning if after is None else after, upto)

@@ -44,8 +44,8 @@ class TableOptimizing(Table):
         Only metadata is read. The plan has a decision about each partition with its reason, and
         tasks with their files. ``settings`` are by default the table properties. ``last_minor`` and
         ``last_full`` are the times of the newest runs, which only Amoro's service stores; by
-        default the time of the newest optimizing commit of the base store. ``snapshot`` plans an
-        earlier state. Raise ``InvalidRequestError`` for a time before 1970.
+        default both are the time of the newest optimizing commit of the base store. ``snapshot``
+        plans an earlier state. Raise ``InvalidRequestError`` for a time before 1970.
         """
         from lakeformat.mixed.optimizing.plan import plan_optimizing
         from lakeformat.mixed.optimizing.settings import OptimizingSettings

@@ -101,7 +101,7 @@ class ChangeWriter(NodeWriter):
 def _with_level(change: LoadedMetadata) -> LoadedMetadata:
     """Return the change store with a low level of compression, unless a property sets one.
 
-    The next optimizing writes the rows of its files again.
+    A low level is enough, because the next optimizing writes the rows again, to the base store.
     """
     metadata = change.metadata
     properties = {_LEVEL: _FAST, **metadata.properties}

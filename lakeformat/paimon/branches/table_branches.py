@@ -125,8 +125,8 @@ class TableBranches:
         """Publish the snapshots, schemas and tags of a branch on main.
 
         Raise NotFoundError if the branch does not exist. Raise InvalidRequestError if main has
-        commits that the branch lacks, because they would be lost; also if the branch has no
-        snapshot, if a snapshot that main needs has expired on the branch, or if main has another
-        schema with the same id or another snapshot for the same tag.
+        commits that the branch lacks, because these commits would be lost. Raise it also if the
+        branch has no snapshot, if a snapshot that main needs has expired on the branch, or if main
+        has another schema with the same id or another snapshot for the same tag.
         """
         return fast_forward(self._handle, name, dry_run=dry_run)

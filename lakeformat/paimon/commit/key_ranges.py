@@ -27,8 +27,8 @@ def first_overlap(
 ) -> tuple[int, int] | None:
     """Return the indexes of two entries with overlapping key ranges in the same place, or None.
 
-    ``places`` numbers the place of each entry, for example its bucket and level; only files of the
-    same place are compared.
+    ``places`` has a number for the place of each entry, for example for its bucket and level; only
+    files of the same place are compared.
     """
     if len(columns) < 2:
         return None

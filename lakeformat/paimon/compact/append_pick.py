@@ -170,8 +170,8 @@ def _behind_large_files(
 ) -> list[AppendPick]:
     """Return one pack: the files after the large ones at the beginning of the queue.
 
-    Return ``[]`` unless one of these files has deleted rows, or there are three or more of them,
-    and most of them are small.
+    Return ``[]`` unless one of these files has deleted rows, or most of them are small and there
+    are at least three.
     """
     rest = list(queue)
     while rest and rest[0].file_name not in vectors.rows and not _is_small(rest[0], settings):

@@ -27,11 +27,11 @@ def describe_joined_file(
     *,
     dense: bool,
 ) -> DataFileMeta:
-    """Return the entry of a file with the rows of ``files``, which are in key order and of one
-    schema.
+    """Return the entry of a file that has the rows of all ``files``.
 
-    The entry has the name and size of the first file: the caller replaces them. With ``dense`` the
-    statistics in the entry omit columns without statistics.
+    The files must be in key order, and must have one schema. The entry has the name and size of the
+    first file: the caller replaces them. With ``dense`` the statistics in the entry omit columns
+    without statistics.
     """
     counts = [file.row_count for file in files]
     keys = [key_statistics(file, key_fields) for file in files]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements of lists and maps as flat columns, and numbers that are equal for equal values."""
+"""Turns the elements of lists and maps into flat columns, and equal values into equal numbers."""
 
 from __future__ import annotations
 
