@@ -84,7 +84,8 @@ def external_place(
 ) -> tuple[Storage, str]:
     """Return the storage of a file outside of the table and its path there, after all checks.
 
-    Raise InvalidRequestError if ``address`` breaks one of the rules in this module's docstring.
+    ``directory`` is the directory of the file's partition, relative to the table. Raise
+    InvalidRequestError if ``address`` breaks one of the rules in this module's docstring.
     """
     in_bucket = handle.layout.bucket_below_root(bucket, directory).split("/")
     is_plain = f"/{in_bucket[-1]}/" not in address  # the file of a migrated directory

@@ -33,7 +33,10 @@ def unified_type(metadata: TableMetadata) -> StructType:
 
 
 def unified_partition(entries: pa.Table, unified: StructType, own: StructType) -> pa.Array:
-    """Return the partitions of entries of one spec as structs with the fields of all specs."""
+    """Return the partitions of entries as structs with the fields of all specs.
+
+    ``unified`` has the fields of all specs, and ``own`` those of the spec of the entries.
+    """
     arrow_type = to_arrow_type(unified)
     partition = entries.column("partition").combine_chunks()
     if not unified.fields:

@@ -105,8 +105,11 @@ class ReplaceFiles:
                 raise self._plan.conflict(f"rows of {file.path} were deleted by {delete.path}")
 
     def _follows(self, file: PlannedFile, scope: str) -> bool:
-        """Return True if an equality delete of ``scope`` that applies to an old file also applies
-        to the new files.
+        """Return True if an equality delete that applies to an old file also applies to the new
+        files.
+
+        ``scope`` is a text that identifies the partition spec and partition of the delete, or
+        ``EVERYWHERE``.
         """
         return scope == EVERYWHERE or file.spec_id == self.planned.default_spec_id
 

@@ -87,8 +87,8 @@ def metrics_modes(
 
     Columns of the sort order have bounds, unless a property sets another mode for them. If no
     property sets a default, only the first fields have statistics: 100, unless a property sets
-    another number. Columns precede nested fields. Raise ``InvalidRequestError`` for an invalid
-    property.
+    another number. In this order, nested fields come after the columns of primitive types. Raise
+    ``InvalidRequestError`` for an invalid property.
     """
     properties = metadata.properties
     leaves = list(_leaves(schema.struct))

@@ -44,8 +44,9 @@ def changes_between(
 ) -> Rows:
     """Return the changes after a position, up to and including another, commit by commit.
 
-    Raise ``NotFoundError`` if commits between the two are missing, and ``UnsupportedError`` for a
-    commit whose changes no store has.
+    ``asked`` has the columns and conditions of the reader. Raise ``NotFoundError`` if commits
+    between the two positions are missing, and ``UnsupportedError`` for a commit whose changes no
+    store has.
     """
     first = _position(history, after)
     last = history.head if upto is None else _position(history, upto)

@@ -44,7 +44,7 @@ def commit_changes(
     """Yield the changes of the commit that made the snapshot of ``state``, a state of the change
     store.
 
-    Memory holds the changes of one node.
+    ``asked`` has the columns and conditions of the reader. Memory holds the changes of one node.
     """
     assert state.snapshot is not None
     files = [*change_files(state, plan_added_files(state, [state.snapshot]))]

@@ -86,7 +86,10 @@ class BaseFiles:
 
 
 def in_partitions(handle: TableHandle, partitions: pa.Array) -> BaseFiles:
-    """Return the reader of the live files of ``partitions``, which are framed binary rows."""
+    """Return the reader of the live files of ``partitions``.
+
+    The partitions are as manifests store them: framed binary rows.
+    """
     types = [field.type for field in partition_fields(handle.schema)]
     rows = partitions.to_pylist()
 

@@ -60,9 +60,10 @@ class ReadSnapshotCheck:
     def check(self, head: Snapshot | None, touches: Touches) -> None:
         """Raise CommitConflictError if another commit up to ``head`` changed the same partitions.
 
-        Some commits ignore appended rows: see ``_conflicts_with_appends``. Also raise the error if
-        a conflict cannot be excluded, because a later snapshot has expired or ``snapshot`` was
-        rolled back. Later attempts check only the snapshots that are new.
+        ``touches`` returns a mask of the partitions that this commit changes. Some commits ignore
+        appended rows: see ``_conflicts_with_appends``. Also raise the error if a conflict cannot be
+        excluded, because a later snapshot has expired or ``snapshot`` was rolled back. Later
+        attempts check only the snapshots that are new.
         """
         newest = head.id if head else 0
         if newest < self.snapshot and self.was_read:

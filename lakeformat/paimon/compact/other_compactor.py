@@ -54,7 +54,7 @@ class OtherCompactor:
 
     @property
     def advice(self) -> str:
-        """The command that sets ``write-only``, and the restart with which the writer reads it."""
+        """The command that sets ``write-only``, and the advice to restart the other program."""
         return (
             f"lake set-option {shlex.quote(self.table)} write-only=true, then restart that writer"
         )

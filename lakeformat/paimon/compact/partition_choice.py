@@ -115,8 +115,8 @@ class ChosenFiles:
 def chosen_partitions(schema: TableSchema, chosen: Chosen) -> Callable[[set[bytes]], set[bytes]]:
     """Return a function that selects the chosen partitions from a set of partitions.
 
-    Partitions are framed binary rows. Raise InvalidRequestError if ``where`` names a column that is
-    not a partition column.
+    Partitions are as manifests store them: framed binary rows. Raise InvalidRequestError if
+    ``where`` names a column that is not a partition column.
     """
     asked = row_filter(schema, chosen.where, chosen.partitions)
     if asked is None:

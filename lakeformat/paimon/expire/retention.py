@@ -157,7 +157,7 @@ def select_snapshots(
     retention: Retention,
     guard: Guard | None = None,
 ) -> Selection:
-    """Return how many of the oldest snapshots expire.
+    """Return how many of the oldest snapshots expire, and the reason why no more expire.
 
     Snapshots that the consumer ``guard`` has not read are kept. ``ids`` are the ids of all
     snapshots, ascending. A snapshot was the newest until the next one was committed, so its age
@@ -184,7 +184,7 @@ def select_changelogs(
     retention: Retention,
     guard: Guard | None = None,
 ) -> Selection:
-    """Return how many of the oldest changelogs expire.
+    """Return how many of the oldest changelogs expire, and the reason why no more expire.
 
     Changelogs that the consumer ``guard`` has not read are kept, and so is the newest changelog.
     The age of a changelog counts from its own commit. ``ids`` and ``time_of`` are those of

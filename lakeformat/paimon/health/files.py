@@ -88,8 +88,10 @@ class FileState:
         return found
 
     def due_places(self) -> frozenset[tuple[bytes, int]]:
-        """Return the buckets that the verdict advises to compact, each with its partition (a framed
-        row).
+        """Return the buckets that the verdict advises to compact.
+
+        Each is a pair: the partition as manifests store it (a framed binary row), and the bucket
+        number.
         """
         buckets = self.buckets
         wanted = self.due | (buckets.count(self._is_postponed) > 0)

@@ -141,7 +141,8 @@ def _list_unknown(handle: TableHandle) -> tuple[pa.Table, UnknownFiles]:
 def due_places(handle: TableHandle) -> frozenset[tuple[bytes, int]]:
     """Return the buckets that the health report advises to compact.
 
-    Each is a pair of the partition (its framed binary row) and the bucket number.
+    Each is a pair: the partition as manifests store it (a framed binary row), and the bucket
+    number.
     """
     return again_if_overtaken(handle, lambda: _due_places(handle))
 

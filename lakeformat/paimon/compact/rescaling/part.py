@@ -62,7 +62,7 @@ def classes_of(handle: TableHandle, before: Sequence[int], count: int) -> int:
 
 
 def scan_of(handle: TableHandle, snapshot: Snapshot) -> Scan:
-    """Return a scan of the rows that readers see, without postponed rows."""
+    """Return a scan of the rows that readers see, without the rows of ``bucket-postpone``."""
     options = {**handle.schema.options, "postpone.merge-on-read": "false"}
     return Scan(replace(handle, schema=replace(handle.schema, options=options)), snapshot, None)
 
