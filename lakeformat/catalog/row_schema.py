@@ -21,8 +21,8 @@ __all__ = ["row_schema"]
 def row_schema(table: Table | IcebergTable | MixedTable) -> TableSchema:
     """Return the columns and keys of a table as a Paimon schema.
 
-    For an Iceberg table all columns are nullable, because its writer checks for nulls itself. Its
-    partition keys are only the columns of identity transforms.
+    For an Iceberg or Mixed table all columns are nullable, because its writer checks for nulls
+    itself. Its partition keys are only the columns of identity transforms.
     """
     schema = table.schema
     if isinstance(schema, TableSchema):

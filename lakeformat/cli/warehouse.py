@@ -110,7 +110,7 @@ ExternalRootOption = Annotated[
 def named_warehouse(context: typer.Context) -> str:
     """Return the warehouse typed after the command, before the command, or in the environment.
 
-    The first of these that is given counts; default: ``DEFAULT_WAREHOUSE``. An empty text raises
+    The first of these that is given is used; default: ``DEFAULT_WAREHOUSE``. An empty text raises
     ``InvalidRequestError``.
     """
     given: dict[str, str] = {}

@@ -143,7 +143,7 @@ class Detail(Enum):
 class StatisticsMode:
     """The statistics that a table option keeps for one column.
 
-    ``length`` is the largest length of bounds of strings and bytes; None does not cut them.
+    Bounds of strings and bytes are cut to ``length``; with None they are not cut.
     """
 
     detail: Detail

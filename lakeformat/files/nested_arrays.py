@@ -66,7 +66,8 @@ def map_entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
 def present_entries(array: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Return the keys and items of the maps that are not null.
 
-    For a slice, only the maps of the slice count; ``MapArray.keys`` returns all keys.
+    If ``array`` is a slice, only the entries of its own maps are returned; ``MapArray.keys`` would
+    return the keys of the whole array.
     """
     kind = array.type
     as_lists = pa.list_(pa.struct([kind.key_field, kind.item_field]))

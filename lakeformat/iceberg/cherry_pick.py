@@ -117,9 +117,9 @@ class _Addition:
 def _source(
     handle: TableHandle, loaded: LoadedMetadata, snapshot: AnyPosition | None, wap_id: str | None
 ) -> Snapshot:
-    """Return the snapshot to publish, chosen by ``wap_id``, or by ``snapshot`` if that is None.
+    """Return the snapshot to publish, chosen by ``wap_id``; if ``wap_id`` is None, by ``snapshot``.
 
-    Raise ``NotFoundError`` if it does not exist.
+    Raise ``NotFoundError`` if there is no such snapshot.
     """
     if wap_id is not None:
         staged = [each for each in loaded.metadata.snapshots if each.summary.get(_WAP) == wap_id]

@@ -140,9 +140,10 @@ def _has_returned(
 ) -> bool:
     """Return True if the branch was at the target after the first attempt of this rollback began.
 
-    The moves of main are in the snapshot log. Other branches have no log. There, the result is True
-    if all ``newer`` snapshots were committed after the first attempt began, and none of them was
-    the head at that time: then the branch was at the target just before the oldest of them.
+    For main, the snapshot log shows this. Other branches have no log: their result is True if all
+    ``newer`` snapshots were committed after the first attempt began, and none of them was the head
+    when it began. Then the branch was at the target just before the oldest of these snapshots.
+    Return False if the time of the first attempt is unknown.
     """
     since = commit.first_try_millis
     if since is None:

@@ -171,7 +171,8 @@ class IcebergCatalog(IcebergDatabases):
         can become NOT NULL.
 
         The type of a column of a partition spec cannot change. A column of a partition spec, a sort
-        order or the identifier fields cannot be dropped. Earlier specs and sort orders count, too.
+        order or the identifier fields cannot be dropped. Both rules hold for earlier specs and
+        sort orders, too.
         A change that the table refuses raises ``InvalidRequestError``.
 
         Both stores of a Mixed table are altered; a repeated call completes an interrupted one.

@@ -135,7 +135,8 @@ def _is_own(metastore: Metastore, change: TableName, base: TableName) -> bool:
 
     A change store named ``<base>_change_`` with the key of ``base`` belongs to ``base``. If
     ``change`` has another name, any table may name it as its change store, so the metadata of all
-    tables in the databases of ``base`` and ``change`` is read.
+    tables in the databases of ``base`` and ``change`` is read. Raise ``CorruptTableError`` if
+    ``change`` has the usual name and is damaged.
     """
     has_usual_name = change == TableName(base.database, f"{base.table}{CHANGE_SUFFIX}")
     try:

@@ -2,8 +2,9 @@
 """Entries of published tables in REST catalogs, which write the metadata files themselves.
 
 The first published file is registered. For a later state the changes are sent, and the service
-applies them only to the state that they were made for. If a state cannot be reached by changes, for
-example because a snapshot id was used again, its file is registered in place of the table.
+applies them only to the state for which they were made. If no changes lead to the later state, for
+example because a snapshot id was used again, the metadata file of that state is registered under
+the name of the table, and replaces the entry.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def choose(
     """Return the decision for each of ``files``: register it in place, copy it, or rewrite it.
 
     A file is registered in place only if every reader can read it, and if it is in the directory of
-    its partition: see ``lakeformat/paimon/file_places.py``.
+    its partition: see ``lakeformat/paimon/file_places.py``. With ``copy`` no file is registered.
     """
     fields = [field for field in schema.fields if field.name not in schema.partition_keys]
     named = Counter((file.values, file.info.name) for file in files)

@@ -62,8 +62,8 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class FieldValues:
-    """One field of all records. A value is null where ``present`` is False; None means that no
-    value is null.
+    """One field of all records. A value is null where ``present`` is False; ``present=None`` means
+    that no value is null.
     """
 
     content: Numbers | Spans | Lists

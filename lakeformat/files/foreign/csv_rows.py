@@ -212,8 +212,8 @@ def _wider(text: str) -> str:
 def _row_of_width(path: str, columns: int, dialect: TextDialect) -> int | None:
     """Return the number of the first row that does not have ``columns`` values.
 
-    Return None if there is no such row, or if Python cannot parse the file. Rows count from 1,
-    without the header. Arrow's error lacks the number.
+    Return None if there is no such row, or if Python cannot parse the file. Rows are
+    numbered from 1, without the header. Arrow's error does not name the row.
     """
     with suppress(python_csv.Error):
         for row, values in enumerate(_records(path, dialect), 0 if dialect.header else 1):

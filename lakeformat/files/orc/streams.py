@@ -91,9 +91,9 @@ class _Stripe:
         self._places = _places(streams, stripe)
 
     def check(self, number: int) -> None:
-        """Raise ``ValueError`` if the streams of the type ``number`` have impossible values, or if
-        no column of a table has this type.
+        """Raise ``ValueError`` if the streams of the type ``number`` have impossible values.
 
+        Raise it also for a union or an unknown type, because no column of a table has such a type.
         The streams of types inside of this type are not checked.
         """
         kind = self._tail.types[number].kind

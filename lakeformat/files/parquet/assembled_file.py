@@ -74,7 +74,7 @@ class AssembledFile:
     def __init__(
         self, stream: IO[bytes], layout: ParquetLayout, repeated: Mapping[str, str]
     ) -> None:
-        """``repeated`` maps a column to the earlier column with the same values."""
+        """Begin a file; ``repeated`` maps a column to the earlier column with the same values."""
         self._stream, self._layout, self._repeated = stream, layout, repeated
         codec = PageCodec.of(layout.settings)
         assert codec is not None

@@ -68,7 +68,7 @@ def earlier_of_user(
     """Return the newest snapshot with a lower identifier of the same user as ``commit``.
 
     Return None if there is none. ``history`` must be newest first. Only snapshots with one of the
-    ``operations`` count.
+    ``operations`` are considered.
     """
     for snapshot in history:
         is_of_user = snapshot.summary.get(COMMIT_USER) == commit.user

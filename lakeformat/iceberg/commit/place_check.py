@@ -26,9 +26,9 @@ __all__ = ["is_in_place"]
 def is_in_place(published: LoadedMetadata, base: LoadedMetadata) -> bool:
     """Return True if readers find the published file.
 
-    They do if ``base``, the metadata file before it, still exists, or if later commits followed the
-    published file. Commits delete the oldest files first. So if ``base`` still exists, the number
-    of the published file cannot have become free again.
+    Readers find it if ``base``, the metadata file before it, still exists, or if later commits
+    followed it. Commits delete the oldest files first. So if ``base`` still exists, the number of
+    the published file cannot have become free again.
     """
     storage, root = base.places.storage, base.places.root
     if (there := _content_if_present(storage, base.path)) is not None:

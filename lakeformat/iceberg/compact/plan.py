@@ -46,7 +46,7 @@ _OTHER_SPECS = "(files of other partition specs)"
 class CompactUnit:
     """A group of files that are rewritten together.
 
-    The files are in one partition of the current partition spec, or have older partition specs.
+    The files are in one partition of the current partition spec, or have other partition specs.
     """
 
     partition: str
@@ -214,7 +214,7 @@ def _by_partition(
 ) -> dict[str, list[PlannedFile]]:
     """Return the files that may have rows of the condition ``asked``, by partition directory.
 
-    Files of older partition specs are under one common name. Files that one of the snapshots
+    Files of other partition specs are under one common name. Files that one of the snapshots
     ``without`` added are left out.
     """
     chosen = plan_files(state, () if asked is None else _tests(asked))
@@ -229,8 +229,9 @@ def _by_partition(
 
 
 def _names(metadata: TableMetadata, spec_id: int, entries: pa.Table) -> Iterator[str]:
-    """Yield the partition of each file as a directory name; files of older specs have one common
-    name.
+    """Yield the partition of each file as a directory name.
+
+    All files of other specs than the current one have one common name.
     """
     spec = metadata.spec_of(metadata.default_spec_id)
     if spec_id != spec.spec_id:  # these rows may be in any partition of the current spec

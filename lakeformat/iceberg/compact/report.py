@@ -18,7 +18,7 @@ __all__ = ["CompactReport", "GroupOutcome", "GroupOutcomes", "Times", "compact_r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOutcome:
-    """The result of one group of files, and the reason."""
+    """The result of one group of files, and the reason for this result."""
 
     partition: str
     outcome: str
@@ -68,7 +68,7 @@ class CompactReport(CompactSummary):
 
 @dataclass(slots=True)
 class Times:
-    """The times of a compaction in milliseconds, and the number of plans."""
+    """The times of a compaction in milliseconds; ``rounds`` is the number of plans."""
 
     rounds: int = 0
     plan_millis: int = 0
@@ -95,7 +95,7 @@ class GroupOutcomes:
 
     @property
     def unfinished(self) -> str | None:
-        """The reason why chosen groups kept their old files; None if all files were replaced."""
+        """The reason why some chosen groups kept their old files; None if no chosen group did."""
         if not self.left:
             return None
         why = (
@@ -110,9 +110,10 @@ class GroupOutcomes:
 
     @property
     def already(self) -> str | None:
-        """A text with the number of groups in ``repeated`` and the snapshot that has them.
+        """A text for the report: the number of groups that another process published, and the
+        snapshot that has them.
 
-        None if ``completed`` is None.
+        None if ``completed`` is None: then no other process published a group.
         """
         if self.completed is None:
             return None

@@ -95,7 +95,9 @@ def has_many_dangling(deletes: DeleteFacts) -> bool:
 
 
 def has_many_small(settings: HealthSettings, manifests: ManifestFacts) -> bool:
-    """Return True if there are so many small manifests that an append by Java would merge them."""
+    """Return True if there are so many small manifests that an append by Iceberg's Java library
+    would merge them.
+    """
     return manifests.small_manifests >= settings.manifests_to_merge
 
 

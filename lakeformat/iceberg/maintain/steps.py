@@ -101,7 +101,9 @@ def _planned_compaction(subject: Subject, wanted: CompactSelection) -> StepRepor
 
 
 def _compact_manifests(subject: Subject, request: MaintainRequest) -> StepReport:
-    """Merge manifests if there are so many small ones that an append by Java would merge them."""
+    """Merge manifests if there are so many small ones that an append by Iceberg's Java library
+    would merge them.
+    """
     if not has_many_small(subject.settings, subject.health().manifests):
         return not_needed(COMPACT_MANIFESTS, "too few small manifests to merge")
     report = compact_manifests(subject.handle, dry_run=request.dry_run)

@@ -107,9 +107,9 @@ def decode_metadata(content: bytes, uri: str) -> TableMetadata:
 
 
 def version_of(path: str) -> int | None:
-    """Return N of a file ``v<N>.metadata.json``; None for any other name.
+    """Return N of a file ``v<N>.metadata.json``.
 
-    None is also returned for the metadata file of a catalog.
+    Return None for any other name, such as that of a metadata file that a catalog names.
     """
     found = _NAME.fullmatch(path.rpartition("/")[2])
     return None if found is None or found[1] is None else int(found[1])

@@ -282,7 +282,8 @@ def _report(search: OrphanSearch, deleter: Deleter, *, dry_run: bool) -> OrphanR
 def _named(search: OrphanSearch) -> list[OrphanFile]:
     """Return the first 1,000 orphan files.
 
-    Each has the id of the snapshot that was the newest when the file was last modified.
+    Each has the id of the snapshot that was the newest when the file was last modified; None if
+    no snapshot that still exists is as old.
     """
     snapshots = search.references.current.metadata.snapshots
     times = sorted((each.timestamp_ms, each.snapshot_id) for each in snapshots)
@@ -304,7 +305,10 @@ def _named(search: OrphanSearch) -> list[OrphanFile]:
 
 
 def _left_out(search: OrphanSearch) -> tuple[str, ...]:
-    """Return the directories outside of the table to which its properties direct writers."""
+    """Return the directories for new files that table properties name outside of the table.
+
+    The search for orphan files leaves them out.
+    """
     loaded = search.references.current
     named = (loaded.metadata.properties.get(name) for name in _DATA_PATHS)
     return tuple({each: None for each in named if each and loaded.places.path_below(each) is None})

@@ -83,8 +83,8 @@ def _require_start(
 ) -> None:
     """Raise ``NotFoundError`` unless ``window`` reaches back to the first snapshot of the table.
 
-    ``window`` has ``upto`` and all its ancestors that still exist, newest first. The snapshot
-    ``after`` is not among them, so any value but None is an error.
+    ``window`` has ``upto`` and all its ancestors that still exist, newest first. It does not have
+    the snapshot ``after``, so the error is also raised unless ``after`` is None.
     """
     if not window:
         raise NotFoundError(

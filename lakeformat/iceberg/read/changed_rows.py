@@ -2,9 +2,10 @@
 """Reads the rows that differ between two snapshots, each with the kind of its change.
 
 Rows of removed files, and rows deleted by new deletes, count as removed. Rows of added files count
-as added. If there may be both, equal rows of both sides are left out, as if they were only copied
-to another file. In this case the files are read twice: first all columns, to calculate a hash of
-each row; then the requested columns of the rows that remain.
+as added. If there may be both kinds, a removed row and an added row that are equal are both left
+out, as if the row was only copied to another file. To find such rows, the files are read twice:
+first all columns, to calculate a hash of each row; then the requested columns of the rows that
+remain.
 """
 
 from __future__ import annotations
@@ -164,8 +165,8 @@ class _ChangedFileReader:
     ) -> Iterator[pa.RecordBatch]:
         """Stream ``rows`` with the kinds of their changes, without rows that were only copied.
 
-        ``kinds`` has the kind of each row as an index into ``texts``. A copied row is in another
-        file of the other snapshot.
+        ``kinds`` has the kind of each row as an index into ``texts``. A row was only
+        copied if the other snapshot has it in another file.
         """
         left = kinds != _COPIED
         if not left.any():

@@ -61,7 +61,7 @@ _ScopeKey: TypeAlias = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class EqualityDeletes:
-    """The keys of equality deletes with the same scope and columns."""
+    """The keys of equality deletes of the same columns and of one partition, or of all partitions."""
 
     fields: Mapping[int, Field]
     """The columns that contain the keys, by the field ids of the keys."""
@@ -112,7 +112,7 @@ class DeletedRows:
     def expect(self, splits: Iterable[FileSplit]) -> None:
         """Register the equality deletes of ``splits``.
 
-        So all equality deletes of one scope are read together.
+        So all equality deletes of one partition are read together.
         """
         listed = (each for split in splits for each in split.deletes if each.equality_ids)
         with self._lock:

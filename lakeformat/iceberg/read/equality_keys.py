@@ -146,10 +146,10 @@ class EqualityKeys:
 
 
 def _highest(words: _Words, sequence_numbers: _Positions) -> tuple[_Positions, _Positions]:
-    """Return the position of one key of each distinct word, and the word's highest sequence number.
+    """Return, for each distinct word, the position of one key and the highest sequence number of
+    all keys with this word.
 
-    Both arrays are in ascending order of the words. The highest number is that of all keys with the
-    word.
+    Both arrays are in ascending order of the words.
     """
     order: _Positions = np.argsort(words)
     ordered = words[order]

@@ -49,8 +49,9 @@ class _LiveRows:
 
     @property
     def by_value(self) -> set[tuple[int, str]]:
-        """The URIs of the equality deletes that apply to the file, each with the sequence number of
-        the file.
+        """The equality deletes that apply to the data file.
+
+        Each is a pair: the sequence number of the data file, and the URI of the delete file.
         """
         number = self.split.file.sequence_number
         return {(number, each.path) for each in self.split.deletes if each.equality_ids}

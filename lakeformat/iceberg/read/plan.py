@@ -67,7 +67,10 @@ class TableState:
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
-    """The files that remain after pruning, and the number of files before each step."""
+    """The data files that remain after pruning, with their delete files.
+
+    The numbers show how many manifests and files each step of the pruning left.
+    """
 
     manifests: int = 0
     """The number of manifests of data files."""
@@ -133,7 +136,8 @@ def plan_added_files(
 ) -> FilePlan:
     """Plan the data files that ``snapshots`` added and that may have matching rows.
 
-    Such rows meet all ``conditions``. Delete files are ignored, also those of the same snapshots.
+    A matching row meets all ``conditions``. Delete files are ignored, even those that ``snapshots``
+    added.
     """
     if not snapshots:
         return FilePlan()
@@ -302,8 +306,9 @@ def _key_ids(deletes: Sequence[pa.Table]) -> set[int]:
 
 
 def _files_in(manifests: pa.Table, *kinds: str) -> int | None:
-    """Return the number of files of these kinds (``added``, ``existing``); None if a count is
-    missing.
+    """Return the number of files that ``manifests`` list as ``kinds``: ``added`` or ``existing``.
+
+    Return None if a manifest has no count of one of the kinds.
     """
     counts = [manifests.column(f"{kind}_files_count") for kind in kinds]
     if any(each.null_count for each in counts):

@@ -97,7 +97,7 @@ class Scan(Results):
 
     @property
     def split_sizes(self) -> tuple[int, int]:
-        """The bytes that one task should read, and the bytes that are assumed for a smaller file.
+        """The bytes that one task should read, and the least size that is assumed for a file.
 
         These are the properties ``read.split.target-size`` and ``read.split.open-file-cost``. A
         property that is not a number raises ``InvalidRequestError``.

@@ -40,7 +40,7 @@ class KeyValues:
     def condition(self) -> Predicate:
         """Return a condition that every value meets: a list of the values, or their bounds.
 
-        For times the condition is only that the value is not null.
+        For a column of the type ``time``, the condition is only that the value is not null.
         """
         name, values = self._field.name, self._values
         if self._field.type == _TIME:
