@@ -29,9 +29,9 @@ def end_batch(
     """End the batch that runs on a Mixed table, so that another batch can begin. The commit of the
     ended batch then fails.
 
-    That commit raises LockUnavailableError. This command is for a batch that hangs, or whose lease ends too
-    late because the clock of its machine was wrong. It is not needed for a batch whose process
-    died: 60 seconds later the next batch or compaction ends it.
+    That commit raises LockUnavailableError. This command is for a batch that hangs, or whose lease
+    ends too late because the clock of its machine was wrong. It is not needed for a batch whose
+    process died: 60 seconds later the next batch or compaction ends it.
 
     An example: lake end-batch /data/warehouse/shop/orders
     """

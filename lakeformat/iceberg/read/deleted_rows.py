@@ -61,7 +61,7 @@ _ScopeKey: TypeAlias = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class EqualityDeletes:
-    """The keys of equality deletes of the same columns and of one partition, or of all partitions."""
+    """The keys of equality deletes that compare the same columns, in one partition or in all."""
 
     fields: Mapping[int, Field]
     """The columns that contain the keys, by the field ids of the keys."""
