@@ -28,8 +28,8 @@ def alter_schema_of(
 ) -> TableSchema:
     """Apply all ``changes`` to the newest schema, and return the resulting schema.
 
-    It is written to a new file, unless the changes have no effect. Changes that the published
-    Iceberg table cannot have raise ``UnsupportedError``; then no file is written.
+    The result is written to a new schema file, unless the changes have no effect. Changes that the
+    published Iceberg table cannot have raise ``UnsupportedError``; then no file is written.
     """
 
     def checked(before: TableSchema, after: TableSchema) -> TableSchema:

@@ -250,7 +250,7 @@ def _spelled(spec: Mapping[str, Any]) -> str:
 def _spec(text: str) -> dict[str, str]:
     """Return the values of ``dt=2024-01-31,h=1`` by partition column.
 
-    Raise ``InvalidRequestError`` for a part without ``=``.
+    Raise ``InvalidRequestError`` for a part without ``=``, or without a column before it.
     """
     found: dict[str, str] = {}
     for part in text.split(","):

@@ -16,7 +16,7 @@ __all__ = ["Choice", "choose", "snapshot_id_of", "snapshot_text"]
 
 
 class Choice(TypedDict):
-    """The snapshot that ``find_state`` reads, chosen by at most one of these arguments."""
+    """The arguments of ``find_state`` that choose a snapshot; at most one of them is not None."""
 
     snapshot: int | None
     tag: str | None

@@ -43,8 +43,8 @@ class MetadataPointer(Protocol):
     def turn(self) -> AbstractContextManager[None]:
         """Return a context manager for one attempt to commit.
 
-        At its start it waits for other commits of this machine, so that fewer attempts fail. It may
-        do nothing.
+        At its start it waits for other commits of this machine, so that fewer attempts fail.
+        For some pointers it does nothing.
         """
         ...
 

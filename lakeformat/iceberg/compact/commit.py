@@ -85,7 +85,7 @@ class GroupCommits:
             self._publish_waiting(None)
 
     def finish(self) -> None:
-        """Commit the waiting groups; if the outcome of the commit is unknown, their files are kept.
+        """Commit the waiting groups; if the outcome is unknown, their new files are kept.
 
         Without partial progress, raise ``CommitConflictError`` if another commit changed the old
         files.

@@ -291,7 +291,10 @@ def _hashes(columns: Sequence[pa.Array]) -> _Words:
 
 
 def _words(column: pa.Array) -> _Words:
-    """Return a hash for each value; equal values have equal hashes."""
+    """Return a word of 64 bits for each value: the value itself if it fits, else a hash.
+
+    Equal values have equal words.
+    """
     kind = column.type
     if pa.types.is_null(kind):
         return np.full(len(column), _OF_NULL)

@@ -128,9 +128,10 @@ class _Projection:
         return True
 
     def wrapped(self) -> Value:
-        """Return the largest value to which ``truncate`` of very small numbers overflows.
+        """Return the largest value that an overflow of ``truncate`` can give.
 
-        Return None if this transform never overflows.
+        Numbers next to the smallest number of a type overflow to large numbers. Return None if
+        this transform never overflows.
         """
         if self.transform.kind is not TransformKind.TRUNCATE or self.source.name not in _LEAST:
             return None
