@@ -182,7 +182,10 @@ def main() -> None:
 
 
 def _print_error(error: Exception, *more: str) -> None:
-    """Print an error to stderr as one line, even if its message has several lines."""
+    """Print an error, then the texts ``more``, to stderr as one line.
+
+    Line ends in the message of the error become spaces.
+    """
     message = str(error)
     if isinstance(error, LakeError):
         message = in_words_of_commands(message, typer.main.get_command(app))

@@ -42,7 +42,10 @@ def purge(files: ExclusiveFiles) -> Deleted:
 
 
 def _metadata_files(loaded: LoadedMetadata, found: ExclusiveFiles) -> Iterator[Removal]:
-    """Yield the metadata files of the log, then the current one."""
+    """Yield the metadata files of the log, then the current one.
+
+    Files in directories that are not allowed are only counted, in ``found``.
+    """
     log = [each.metadata_file for each in loaded.metadata.metadata_log]
     for address in log:
         try:

@@ -45,9 +45,10 @@ def retention_of(
     oldest_millis: int | None = None,
     least: int | None = None,
 ) -> Retention:
-    """Return the limits of the caller; for a limit that is None, the limit of the table properties.
+    """Return the limits of an expiry: ``oldest_millis`` and ``least``, as ``Retention`` has them.
 
-    Raise ``InvalidRequestError`` for a property with an invalid value.
+    If one of the two is None, the limit of the table properties is used. Raise
+    ``InvalidRequestError`` for a property with an invalid value.
     """
 
     def number(key: str) -> int:

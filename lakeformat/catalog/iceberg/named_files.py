@@ -118,7 +118,8 @@ class NamedFilesMetastore(Metastore):
         """Return True if the metastore made ``new`` the metadata file of a table although its
         answer was lost.
 
-        Otherwise, or if the metastore cannot be read, raise ``CommitOutcomeUnknownError``.
+        Otherwise, or if the metastore cannot be read, raise ``CommitOutcomeUnknownError``, which
+        quotes ``lost``.
         """
         with suppress(LakeError):
             if self._was_named(name, new):

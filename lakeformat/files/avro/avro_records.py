@@ -56,8 +56,8 @@ def _free_items(schema: Any, named: dict[str, Any]) -> Iterator[Any]:
 def _is_free(schema: Any, named: dict[str, Any], above: frozenset[str]) -> bool:
     """Return True if no value of a schema takes any bytes.
 
-    ``above`` has the names of the enclosing records. A reference to an enclosing record counts as
-    empty: the record's other fields decide.
+    ``named`` has the definition of each named type, ``above`` the names of the enclosing records. A
+    reference to an enclosing record counts as empty: the record's other fields decide.
     """
     if isinstance(schema, str):
         if schema in named and schema not in above:

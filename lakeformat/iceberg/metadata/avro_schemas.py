@@ -162,8 +162,9 @@ def _partition_field(field: Field, named: set[str]) -> dict[str, Any]:
 
 
 def _value_type(field: str, kind: PrimitiveType, named: set[str]) -> Any:
-    """Return the schema of a partition value; for a fixed type that was declared before, return
-    only its name.
+    """Return the schema of a partition value; only the name for a type in ``named``.
+
+    ``named`` has the names of the types that were declared before; a new name is added.
     """
     declared = _TYPES.get(kind.name) or _fixed_type(field, kind)
     name = declared.get("name") if isinstance(declared, dict) else None

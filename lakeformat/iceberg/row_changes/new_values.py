@@ -44,7 +44,7 @@ class Update:
 
 
 def bind_update(schema: Schema, given: NewValues | None) -> Update:
-    """Return an update, checked against the columns of the table before any row is read.
+    """Return an update to the values ``given``, which are checked before any row is read.
 
     Raise ``InvalidRequestError`` for an unknown column, or for a value that does not fit its
     column.
