@@ -282,8 +282,8 @@ def _report(search: OrphanSearch, deleter: Deleter, *, dry_run: bool) -> OrphanR
 def _named(search: OrphanSearch) -> list[OrphanFile]:
     """Return the first 1,000 orphan files.
 
-    Each has the id of the snapshot that was the newest when the file was last modified; None if
-    no snapshot that still exists is as old.
+    Each has the id of the snapshot that was the newest when the file was last modified; None if no
+    such snapshot still exists.
     """
     snapshots = search.references.current.metadata.snapshots
     times = sorted((each.timestamp_ms, each.snapshot_id) for each in snapshots)
