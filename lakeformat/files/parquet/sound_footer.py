@@ -2,9 +2,9 @@
 """Checks that pyarrow can safely describe the column chunks of a Parquet footer.
 
 pyarrow does not catch C++ exceptions when it describes a column chunk, so a damaged number in a
-footer would end the process. At the start of a read, Arrow describes the same chunks, and pyarrow
-catches the exceptions. So this module starts a read of an object that has the size of the file, but
-no bytes.
+footer would end the process. Arrow also describes these chunks when a read begins, and there
+pyarrow catches the exceptions. So this module begins a read of an object that has the size of the
+file, but no bytes.
 """
 
 from __future__ import annotations
