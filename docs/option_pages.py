@@ -52,8 +52,8 @@ def options_page(generated: str) -> str:
         "- A list of **columns** has no space after a comma: `id,region`.",
         "- If the cell *default* is empty, the option is not set.",
         f"- A **compression** is, in {_compressions()}.",
-        f"- An **aggregate function** is one of {', '.join(FUNCTION_NAMES)}. Only older",
-        "  releases of Paimon know count.",
+        f"- An **aggregate function** is one of {', '.join(FUNCTION_NAMES)}. Newer",
+        "  releases of Paimon refuse count.",
     ]
     for group in Group:
         lines += ["", f"## {group.capitalize()}", ""]
@@ -67,8 +67,9 @@ def other_engines_page(generated: str) -> str:
     lines = ["# Options of other engines", "", generated, ""]
     lines += [
         "Paimon's Java library, Flink and Spark know options of Paimon tables that this library",
-        "does not implement. This page has the effect of each in this library, which the tables",
-        "call *here*. Options of the last section can prevent reads or writes of a table.",
+        "does not implement. This page lists their effects in this library. In the tables,",
+        "*here* means in this library. Options of the last section can prevent reads or writes of",
+        "a table.",
     ]
     return "\n".join([*lines, *_theirs(), *_layout(), *_meaning()]) + "\n"
 
@@ -78,8 +79,8 @@ def _theirs() -> list[str]:
         *("", "## Ignored, for other engines", ""),
         "This library ignores these, unless their row names an effect here. A key that is neither",
         "on this page nor one of the [options of this library](options.md) is ignored, too, and",
-        "`lake health` names it in a note; but unknown keys with a prefix of the last section",
-        "prevent operations.",
+        "`lake health` names it in a note. But an unknown key prevents operations if it begins",
+        "with a prefix that [the last section](#refused-operation-by-operation) lists.",
         *("", "| they concern | options |", "|---|---|"),
         *_foreign_rows(ForeignClass.THEIRS),
     ]
@@ -110,7 +111,7 @@ def _meaning() -> list[str]:
         "- `expire` deletes snapshots, also in a rollback.",
         "- `tag` creates, replaces, renames or deletes tags.",
         "",
-        "With an allowed value, and without the option, no operation is refused. `create_table`",
+        "If an option is unset, or has an allowed value, it refuses no operation. `create_table`",
         "and `alter_table` refuse to set a value that is not allowed. An empty cell: no value is",
         "allowed. For `metadata.iceberg.storage` see [publishing](../publish.md). The last row is",
         f"for unlisted keys that begin with {prefixes}.",

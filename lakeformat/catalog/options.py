@@ -55,7 +55,8 @@ class CatalogOptions:
         _TEXT,
         "",
         "Required with the jdbc metastore: the address of the SQL database (SQLite or PostgreSQL), "
-        "for SQLAlchemy or Java, such as `sqlite:////data/catalog.db` or `jdbc:postgresql://host/db`.",
+        "as SQLAlchemy or Java writes it, such as `sqlite:////data/catalog.db` or "
+        "`jdbc:postgresql://host/db`.",
     )
     catalog_key = CatalogOption(
         "catalog-key",
@@ -109,8 +110,8 @@ class CatalogOptions:
         EXTERNAL_ROOTS,
         Kind("paths or URIs of directories, with commas between", _roots),
         "",
-        "Directories outside of a table in which its files may be. Files elsewhere are refused, "
-        "even if a table's metadata names them.",
+        "Directories outside of a table that may have files of the table. Files elsewhere are "
+        "refused, even if a table's metadata names them.",
     )
 
     def __init__(self, raw: Mapping[str, str] | None = None) -> None:

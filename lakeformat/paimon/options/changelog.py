@@ -21,9 +21,9 @@ class ChangelogOptions:
         "changelog-producer",
         one_of("none", "input", "lookup", "full-compaction"),
         "none",
-        "Changes that changelog files of a primary-key table keep: none; the rows as they were "
-        "written (input); the changes that new rows make, added by their first compaction "
-        "(lookup); or the differences between full compactions (full-compaction).",
+        "Content of the changelog files of a primary-key table. none: there are no such files. "
+        "input: the rows as they were written. lookup: the changes that new rows make, added by "
+        "their first compaction. full-compaction: the differences between full compactions.",
     )
     changelog_row_deduplicate = Option(
         "changelog-producer.row-deduplicate",

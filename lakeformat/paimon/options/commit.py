@@ -67,7 +67,8 @@ class CommittingOptions:
         "commit.timeout",
         OPTIONAL_DURATION,
         "",
-        "The longest time that a commit retries; empty: no limit besides the number of retries.",
+        "The longest time for which a commit is tried again; empty: only commit.max-retries limits "
+        "it.",
     )
     commit_user_prefix = Option(
         "commit.user-prefix",
@@ -219,7 +220,8 @@ class PublicationOptions:
         one_of(FAIL, REWRITE),
         FAIL,
         "Some readers of Iceberg cannot read `TIMESTAMP` and `TIMESTAMP_LTZ` with at most 3 "
-        "digits. When a published table gets such a column: `rewrite` gives it 6 digits; `fail` "
-        "keeps its type, and nothing fails. Types that cannot be published are always refused. "
+        "digits. If a published table gets such a column, `rewrite` gives it 6 digits, and `fail` "
+        "keeps its type. Despite this name, nothing fails. Types that cannot be published are "
+        "always refused. "
         "Other engines ignore the option.",
     )

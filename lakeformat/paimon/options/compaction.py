@@ -90,7 +90,7 @@ class CompactionOptions:
         "compaction.offpeak-ratio",
         whole_number(0, 100),
         "0",
-        "Percentage added to compaction.size-ratio during off-peak.",
+        "Number added to compaction.size-ratio during off-peak, so that compactions merge more.",
         group=Group.PERFORMANCE,
     )
     compaction_optimization_interval_millis = Option(

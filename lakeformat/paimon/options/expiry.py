@@ -60,22 +60,22 @@ class ExpiryOptions:
         "changelog.num-retained.min",
         OPTIONAL_NUMBER,
         "",
-        "The least number of newest snapshots whose changelog is kept; empty: like the snapshots. "
-        "A larger number keeps changelogs longer than snapshots.",
+        "The least number of newest snapshots whose changelog is kept; empty: the number in "
+        "snapshot.num-retained.min. A larger number keeps changelogs longer than snapshots.",
     )
     changelog_num_retained_max = Option(
         "changelog.num-retained.max",
         OPTIONAL_NUMBER,
         "",
-        "The most snapshots whose changelog is kept; empty: like the snapshots. A larger number "
-        "keeps changelogs longer than snapshots.",
+        "The largest number of snapshots whose changelog is kept; empty: the number in "
+        "snapshot.num-retained.max. A larger number keeps changelogs longer than snapshots.",
     )
     changelog_time_retained_millis = Option(
         "changelog.time-retained",
         OPTIONAL_DURATION,
         "",
-        "How long a changelog is kept; empty: like the snapshots. A longer time keeps changelogs "
-        "longer than snapshots.",
+        "How long a changelog is kept; empty: the time in snapshot.time-retained. A longer time "
+        "keeps changelogs longer than snapshots.",
     )
     consumer_expiration_time_millis = Option(
         "consumer.expiration-time",

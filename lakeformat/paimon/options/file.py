@@ -37,15 +37,15 @@ class FileOptions:
         "file.format",
         _FORMAT,
         "parquet",
-        "Format of new data files; existing files are read by the ending of their own name.",
+        "Format of new data files; the format of an existing file is the ending of its name.",
     )
     file_compression = Option(
         "file.compression",
         _COMPRESSION,
         "zstd",
-        "Compression of new data files; lz4, which Avro lacks, if processor time is scarcer than "
-        "storage. A compression that the file format lacks is refused. Engines on the JVM read "
-        "brotli only with an extra library.",
+        "Compression of new data files. lz4 takes less processor time and more storage than zstd; "
+        "Avro does not have it. A compression that the file format does not have is refused. "
+        "Engines on the JVM read brotli only with an extra library.",
         group=Group.PERFORMANCE,
     )
     file_format_per_level = Option(

@@ -83,8 +83,8 @@ class FileIndexOptions:
         "file-index.bsi.columns",
         COLUMN_NAMES,
         "",
-        "Columns with a bit-sliced index, which range-bitmap replaces; a file with a value that "
-        "the index cannot hold gets none.",
+        "Columns with a bit-sliced index. For new tables use file-index.range-bitmap.columns "
+        "instead. A file with a value that the index cannot hold gets no such index.",
         group=Group.PERFORMANCE,
     )
     file_index_range_bitmap_columns = Option(

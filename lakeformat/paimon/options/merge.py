@@ -168,8 +168,8 @@ class MergeOptions(AggregateOptions):
         BOOLEAN,
         "false",
         "With merge-engine = aggregation: a delete removes the row of its key. false: the "
-        "aggregate function of each column subtracts the value of the delete, or fails if it "
-        "cannot, such as max.",
+        "aggregate function of each column subtracts the value of the delete. A function that "
+        "cannot subtract, such as max, fails.",
         mutable=False,
     )
     sequence_group = ColumnOption(

@@ -46,7 +46,7 @@ class PartitionOptions:
         one_of("values-time", "update-time"),
         "values-time",
         "The age of a partition is given by its values (values-time), or by the time of its newest "
-        "file, which may be of a compaction (update-time).",
+        "file, which a compaction may have written (update-time).",
     )
     partition_expiration_max_num = Option(
         "partition.expiration-max-num",

@@ -43,8 +43,8 @@ class SchemaOptions:
         "alter-column-null-to-not-null.disabled",
         BOOLEAN,
         "true",
-        "Refuse to make a column NOT NULL. false allows this; use it for columns of which you know "
-        "that they have no null.",
+        "Refuse to make a column NOT NULL. false allows this; set it only if you know that the "
+        "column has no nulls.",
     )
     disable_explicit_type_casting = Option(
         "disable-explicit-type-casting",

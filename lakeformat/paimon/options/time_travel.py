@@ -36,8 +36,9 @@ class TimeTravelOptions:
         "default",
         "The state that a scan reads if its call names none. default: the one that another option "
         "`scan.…` or `incremental-…` names, else the newest. latest-full, full and latest: the "
-        "newest. compacted-full: that of the newest compaction. All other modes need the option "
-        "with their state. For streams, the call gives the start.",
+        "newest. compacted-full: that of the newest compaction. Each other mode also needs the "
+        "option that names its state, such as scan.snapshot-id for from-snapshot. For streams, the "
+        "call gives the start.",
         older_keys=("log.scan",),
     )
     scan_snapshot_id = Option(

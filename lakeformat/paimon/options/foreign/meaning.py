@@ -93,7 +93,7 @@ MEANING: dict[str, ForeignOption] = {
         "read through that catalog with another engine, or remove the option",
     ),
     "record-level.expire-time": _meaning(
-        "deletes rows of a certain age when files are compacted",
+        "deletes rows beyond a certain age when files are compacted",
         frozenset({Op.COMPACT}),
         "compact with another engine, or remove the option to keep those rows",
         harmless=(),

@@ -299,7 +299,7 @@ def test_a_credential_is_no_option_of_a_table(catalog, key):
 
 def test_what_this_version_does_not_carry_out_is_not_set_by_it(catalog):
     options = {"record-level.expire-time": "1 d"}
-    with pytest.raises(lake.InvalidRequestError, match=r"deletes rows of a certain age.*remove it"):
+    with pytest.raises(lake.InvalidRequestError, match=r"deletes rows beyond a certain age.*remove it"):
         catalog.create_table("shop.t", [("id", "BIGINT")], options=options)
 
 
@@ -316,7 +316,7 @@ def test_health_notes_what_is_ignored_and_what_is_refused_and_judges_by_neither(
     )
     report = table.health()
     assert report.notes == (
-        "'record-level.expire-time' = '1 d' deletes rows of a certain age when files are "
+        "'record-level.expire-time' = '1 d' deletes rows beyond a certain age when files are "
         "compacted; this version refuses: compact",
         "ignored options, which only affect the layout of files: 'file.block-size'",
         "unknown options, kept for the engine that set them: 'dbt.model'",
