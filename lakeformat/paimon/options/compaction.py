@@ -44,7 +44,7 @@ class CompactionOptions:
         "",
         "Number of sorted runs of a bucket at which writers of other engines wait for a "
         "compaction; empty: three more than the compaction trigger. Writers of this library never "
-        "wait; `lake health` then reports the bucket as unhealthy.",
+        "wait, but from this number on `lake health` reports the bucket as unhealthy.",
         group=Group.PERFORMANCE,
     )
     num_levels = Option(
@@ -59,8 +59,8 @@ class CompactionOptions:
         whole_number(0, 1_000_000),
         "200",
         "All sorted runs of a bucket are compacted into one if there are at least "
-        "num-sorted-run.compaction-trigger, and all but the oldest together exceed this percentage "
-        "of the size of the oldest.",
+        "num-sorted-run.compaction-trigger of them, and if all but the oldest are together larger "
+        "than this percentage of the oldest.",
         group=Group.PERFORMANCE,
     )
     compaction_size_ratio = Option(

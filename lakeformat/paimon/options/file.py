@@ -149,9 +149,9 @@ class FileOptions:
         "metadata.stats-mode",
         STATISTICS_MODE,
         "truncate(16)",
-        "Statistics of columns in manifests, by which scans skip files: none; counts of nulls "
-        "(counts); also the smallest and largest value (full), with texts cut to n characters "
-        "(truncate(n)).",
+        "Statistics of columns in manifests, by which scans skip files. counts: numbers of nulls. "
+        "full: also the smallest and largest value. truncate(n): as full, but texts are cut to n "
+        "characters. none: no statistics.",
         group=Group.PERFORMANCE,
     )
     statistics_mode_per_level = Option(

@@ -34,7 +34,7 @@ class ReadOptions:
         "source.split.open-file-cost",
         SIZE,
         "4 mb",
-        "Each file counts with at least this size when files are combined into a split, which one "
-        "reader reads; a larger size puts fewer small files into one split.",
+        "When files are combined into a split, which one reader reads, a smaller file counts as "
+        "this large. A larger size puts fewer small files into one split.",
         group=Group.PERFORMANCE,
     )

@@ -27,9 +27,9 @@ class TagOptions:
         "tag.automatic-creation",
         one_of("none", "process-time", "watermark", "batch"),
         "none",
-        "Tags that `lake tag create-due` creates: none; one per period, by commit time "
-        "(process-time) or by watermark; or one of the newest snapshot (batch). Writers of other "
-        "engines create them on commit.",
+        "Tags that `lake tag create-due` creates. none: no tags. process-time: one per period, by "
+        "commit time. watermark: one per period, by watermark. batch: one of the newest snapshot. "
+        "Writers of other engines create them on commit.",
     )
     tag_creation_period = Option(
         "tag.creation-period",

@@ -92,8 +92,8 @@ class WriteOptions:
         "local-sort.max-num-file-handles",
         whole_number(2, 1_000_000),
         "128",
-        "The most temporary files of a writer, which merges all of them at once; further rows "
-        "become files of the table.",
+        "The largest number of temporary files that a writer has at a time, because it merges them "
+        "all at once. Further rows become files of the table.",
         group=Group.PERFORMANCE,
     )
     write_only = Option(
