@@ -299,7 +299,7 @@ def test_a_credential_is_no_option_of_a_table(catalog, key):
 
 def test_what_this_version_does_not_carry_out_is_not_set_by_it(catalog):
     options = {"record-level.expire-time": "1 d"}
-    with pytest.raises(lake.InvalidRequestError, match=r"deletes rows beyond a certain age.*remove it"):
+    with pytest.raises(lake.InvalidRequestError, match=r"rows beyond a certain age.*remove it"):
         catalog.create_table("shop.t", [("id", "BIGINT")], options=options)
 
 
