@@ -78,8 +78,8 @@ variable, so that no argument shows a secret |
 
 During the work the command prints lines `LAKE_PROGRESS {"done": …, "total": …, "unit": …}` to
 standard output; `unit` names what is counted, such as `files`. At its end the command prints one
-line `LAKE_REPORT {…}` with the result, which `run` returns. After a failure the error is on
-standard error, and the line `LAKE_REPORT` is printed only if a part of the work was done. The
+line `LAKE_REPORT {…}` with the result; `run` returns the same result. After a failure the error is
+on standard error, and the line `LAKE_REPORT` is printed only if a part of the work was done. The
 result has these members:
 
 | member | meaning |
@@ -87,17 +87,18 @@ result has these members:
 | `job`, and `table` or `database` | the operation and its target |
 | `skipped` | true if there was nothing to do |
 | `reason` | one sentence for the log: the result, or why there was nothing to do |
-| `snapshot_id` | the last snapshot that the job published, or to which `rollback` set the branch \
-of an Iceberg table; null if there is none, and for a job on databases |
-| `previous_snapshot_id` | the snapshot before the first published one; if none was published, the \
-newest before the job; null if there is none, for a job on databases, and for an `ingest` that is \
-a dry run or whose `checkpoint` has no new file |
+| `snapshot_id` | the last snapshot that the job published; after `rollback` of an Iceberg table \
+the snapshot to which its branch was set. It is null if there is no such snapshot, and for a job \
+on databases |
+| `previous_snapshot_id` | the snapshot before the first one that the job published; if the job \
+published none, the newest snapshot before the job. It is null if there is no such snapshot, for a \
+job on databases, and for an `ingest` that is a dry run or whose `checkpoint` has no new file |
 | `replayed` | true if an earlier attempt with the same \
 [commit identity](#keys-of-jobs-that-commit) had published the commit; for `analyze` of an Iceberg \
 table also if its newest snapshot had these statistics already |
 | `seconds` | the duration |
-| `report` | the library's own report; lists are cut to 100 members, and `left_out` has the number \
-of omitted members by list |
+| `report` | the library's own report. Lists are cut to 100 members; `left_out` has, for each cut \
+list, the number of omitted members |
 | `staged` | only of `ingest` with `stage`: the address of the staged result for the job `commit`; \
 and of `check` with `staged`: the list of addresses that were checked |
 | `next_snapshot` | only of `ingest` with `source_table`: the number of the snapshot of the source \

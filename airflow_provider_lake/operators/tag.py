@@ -34,9 +34,10 @@ class LakeTagOperator(LakeJobOperator):
     :param exist_ok: ``create``: do nothing if the tag exists, even if it names another snapshot
     :param new_name: ``rename``: the new name
     :param missing_ok: ``delete``: ignore a tag that does not exist
-    :param force: ``delete``, ``replace``: also accept a tag at which a branch began. In a table of
-        at most 100 snapshots and changelogs, also accept a tag that keeps files which a rollback
-        restored. For an Iceberg table the argument has no effect
+    :param force: ``delete``, ``replace``: also accept a tag at which a branch began, and a tag
+        ``rollback-to-as-latest-…``, which protects files that a rollback restored. If the table has
+        more than 100 snapshots and changelogs, the second kind is refused nevertheless, because
+        expiries then need the tag. For an Iceberg table the argument has no effect
     :param dry_run: ``delete``: only report what would be deleted
     """
 

@@ -29,9 +29,9 @@ class ExpireSnapshotsRequest(TableRequest):
     a Mixed table ``snapshot.keep.min-count``.
     """
     older_than: PastTime | None = None
-    """Delete older snapshots, except the newest ``retain_min``. The age of a Paimon snapshot counts
-    from the commit of the next snapshot, in Iceberg and Mixed tables from its own commit. Default:
-    the table option ``snapshot.time-retained``; of an Iceberg table
+    """Delete snapshots older than this, except the newest ``retain_min``. The age of a Paimon
+    snapshot counts from the commit of the next snapshot, in Iceberg and Mixed tables from its own
+    commit. Default: the table option ``snapshot.time-retained``; of an Iceberg table
     ``history.expire.max-snapshot-age-ms``; of a Mixed table ``snapshot.keep.duration``, and for its
     change store ``change.data.ttl.minutes``.
     """

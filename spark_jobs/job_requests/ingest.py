@@ -119,8 +119,8 @@ class IngestRequest(BatchRequest):
     none.
     """
     header: bool | None = None
-    """For CSV files: true if the first line names the columns. If false, the files have the columns
-    of the table, in the order of the table. Default: true.
+    """For CSV files: true if the first line names the columns. If false, the files must have the
+    columns of the table, in the order of the table. Default: true.
     """
     null_values: NullValues | None = None
     """For CSV files: the unquoted texts that stand for NULL, such as ``["", "NULL"]``. Default: the

@@ -18,8 +18,9 @@ class RescaleRequest(PartitionsRequest):
     """
 
     bucket: Numbered | None = None
-    """The number of buckets. Default: the table option ``bucket``. With another number, the
-    rewritten partitions refuse added rows until you set the option to it; an overwrite is accepted.
+    """The number of buckets. Default: the table option ``bucket``. If the number differs from the
+    option, the rewritten partitions refuse added rows until you set the option to this number; an
+    overwrite is accepted.
     """
     dry_run: bool = False
     """Only report what would be done."""

@@ -61,9 +61,10 @@ class TagRequest(TableRequest):
     missing_ok: bool = False
     """``delete``: ignore a tag that does not exist."""
     force: bool = False
-    """``delete``, ``replace``: also accept a tag at which a branch began. In a table of at most 100
-    snapshots and changelogs also accept a tag ``rollback-to-as-latest-…``, which keeps files that a
-    rollback restored. For an Iceberg table the key has no effect.
+    """``delete``, ``replace``: also accept a tag at which a branch began, and a tag
+    ``rollback-to-as-latest-…``, which protects files that a rollback restored. If the table has
+    more than 100 snapshots and changelogs, the second kind is refused nevertheless, because
+    expiries then need the tag. For an Iceberg table the key has no effect.
     """
     dry_run: bool = False
     """``delete``: only report what would be deleted."""
