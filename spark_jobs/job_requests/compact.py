@@ -48,8 +48,8 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     """
     partitions: Partitions | None = None
     """Partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such objects. An empty
-    list selects no partition, an empty object every partition. For an Iceberg table only columns by
-    which it is partitioned without a transform.
+    list selects no partition, an empty object every partition. For an Iceberg table name only
+    columns by which it is partitioned without a transform.
     """
     strategy: Strategy = "full"
     """``full`` compacts every bucket of a primary-key table completely; in an append table it

@@ -105,7 +105,7 @@ class IngestRequest(BatchRequest):
     """
     format: SourceFormat | MessageFormat | None = None
     """Format of the files. Default: by their suffix. JSON means one object per line. Required for
-    change messages, also one per line: the job then upserts and deletes their rows, adds new
+    change messages, which are one per line, too: the job upserts and deletes their rows, adds new
     columns and widens types.
     """
     delimiter: DialectCharacter | None = None
