@@ -58,8 +58,8 @@ OPTIONS = (
     SourceOption(
         "where",
         _READS,
-        "Only rows that meet this SQL condition. Files whose partition, statistics or file index "
-        "exclude such rows are not read.",
+        "Only rows that meet this SQL condition. A file is not read if its partition, statistics "
+        "or file index show that it has no such row.",
     ),
     SourceOption(
         "rowkind",
@@ -72,8 +72,8 @@ OPTIONS = (
     SourceOption(
         "scan.snapshot-id",
         _READS,
-        "The snapshot to read, or the snapshot at which a stream starts (see `scan.mode`): of a "
-        "Paimon table its number, of other tables its id.",
+        "The snapshot to read, or the snapshot at which a stream starts (see `scan.mode`). For a "
+        "Paimon table give its number, for other tables its id.",
     ),
     SourceOption(
         "scan.tag-name", (Use.READ,), "The tag whose snapshot is read. Mixed tables have no tags."
@@ -81,8 +81,8 @@ OPTIONS = (
     SourceOption(
         "scan.timestamp",
         _READS,
-        "The time of the state to read, or the time at which a stream starts (see `scan.mode`): "
-        "text such as `2024-01-31 10:00:00`, in UTC.",
+        "The time of the state to read, or the time at which a stream starts (see `scan.mode`), "
+        "such as `2024-01-31 10:00:00`, in UTC.",
     ),
     SourceOption(
         "scan.timestamp-millis", _READS, "Like `scan.timestamp`, in milliseconds since 1970 (UTC)."
@@ -133,8 +133,8 @@ OPTIONS = (
     SourceOption(
         "max-snapshots-per-batch",
         (Use.STREAM_READ,),
-        "The largest number of snapshots in a batch. Default: all new ones. The rows that a stream "
-        "starts with do not count.",
+        "The largest number of snapshots in a micro-batch. Default: all new ones. The limit does not "
+        "apply to the rows that a stream starts with.",
     ),
     SourceOption(
         "kinds",

@@ -22,7 +22,7 @@ ROWS = (
     ),
     Row(
         "88",
-        "a staged result is published and discarded at once",
+        "a staged result is published and discarded at the same time",
         "one of the two happens",
         (f"{_STAGED}test_who_publishes_and_who_gives_up_never_both_succeed",),
     ),

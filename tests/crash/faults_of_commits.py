@@ -239,7 +239,7 @@ _OUTCOMES = (
     Row(
         "26",
         "a lock holder dies",
-        "other writers continue after the lease",
+        "other writers continue after the end of the lease",
         (f"{_SQL_LOCK}test_the_lock_of_a_dead_process_is_free_after_its_lease",),
     ),
     Row(
@@ -280,7 +280,7 @@ _OUTCOMES = (
 _TOGETHER = (
     Row(
         "31",
-        "two appends at once",
+        "two appends at the same time",
         "both are in the table",
         (
             f"{_RACING}test_a_rival_at_any_moment_costs_nobody_a_row",
@@ -307,7 +307,7 @@ _TOGETHER = (
     ),
     Row(
         "34",
-        "an append and a compaction at once",
+        "an append and a compaction at the same time",
         "both succeed",
         (f"{_CONCURRENT}test_an_append_and_a_compaction_both_succeed_in_either_order",),
     ),
@@ -386,7 +386,7 @@ _TOGETHER = (
     ),
     Row(
         "44",
-        "appends to a table with row ids at once",
+        "appends at the same time to a table with row ids",
         "the ids are unique and without gaps",
         (f"{_CONCURRENT}test_racing_appends_number_their_rows_without_gap_and_overlap",),
     ),

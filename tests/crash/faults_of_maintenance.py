@@ -56,7 +56,7 @@ ROWS = (
     ),
     Row(
         "54",
-        "two expiries at once",
+        "two expiries at the same time",
         "no needed file is deleted, and the work is done",
         (f"{_EXPIRY}test_of_two_expiries_at_once_none_does_damage_and_the_work_is_done",),
     ),
@@ -314,7 +314,7 @@ ROWS = (
     ),
     Row(
         "82",
-        "two schema changes at once",
+        "two schema changes at the same time",
         "both are made, or one is refused",
         (
             f"{_SCHEMAS}test_a_lost_race_is_checked_again_on_the_schema_of_the_winner",
