@@ -133,8 +133,8 @@ OPTIONS = (
     SourceOption(
         "max-snapshots-per-batch",
         (Use.STREAM_READ,),
-        "The largest number of snapshots in a micro-batch. Default: all new ones. The limit does not "
-        "apply to the rows that a stream starts with.",
+        "The largest number of snapshots in a micro-batch. Default: all new ones. The limit does "
+        "not apply to the rows that a stream starts with.",
     ),
     SourceOption(
         "kinds",

@@ -168,7 +168,8 @@ class PublicationOptions:
         "metadata.iceberg.database",
         TEXT,
         "",
-        "Database of the table in catalogs of Iceberg tables; several are separated by semicolons. "
+        "Database of the table in catalogs of Iceberg tables. For entries in several databases, "
+        "separate their names by semicolons. "
         "Empty: the database of the table.",
     )
     iceberg_table = Option(
