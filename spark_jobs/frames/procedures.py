@@ -77,11 +77,11 @@ def _compact(
     order_by: str | None = None,
     partition_idle_time: str | None = None,
 ) -> Any:
-    """Merge files: by default all files of each bucket of a primary-key table, and the small files
-    of an append table; with ``compact_strategy='minor'`` the files that the table's options select.
-    With ``order_strategy`` (``order``, ``zorder`` or ``hilbert``) and ``order_by``, such as
-    ``'id,ts'``, sort the rows of an append table. With ``partition_idle_time``, compact only
-    partitions whose newest file is older than this, and compact these completely.
+    """Merge files. By default these are all files of each bucket of a primary-key table, or the
+    small files of an append table; with ``compact_strategy='minor'`` they are the files that the
+    table's options select. With ``order_strategy`` (``order``, ``zorder`` or ``hilbert``) and ``order_by``, such as
+    ``'id,ts'``, sort the rows of an append table. With ``partition_idle_time``, such as ``'1 d'``,
+    compact only partitions whose newest file is older than this, and compact these completely.
     """
     is_sorted = order_strategy.lower() != "none"
     if order_by and not is_sorted:
@@ -150,7 +150,7 @@ def _expire_partitions(
     expire_strategy: str | None = None,
     max_expires: int | None = None,
 ) -> Any:
-    """Delete the rows of partitions that are older than ``expiration_time``, at most
+    """Delete the rows of partitions that are older than ``expiration_time``, in at most
     ``max_expires`` partitions. For an argument that you leave out, a table option ``partition.*``
     decides.
     """
@@ -165,7 +165,7 @@ def _expire_partitions(
 
 def _expire_tags(table: lake.Table, *, older_than: str | int | None = None) -> Any:
     """Delete the tags whose lifetime has ended; with ``older_than`` also tags created before that
-    time. Tags at which a branch began are kept, and tags that a rollback still needs.
+    time. Tags at which a branch began and tags that a rollback still needs are kept.
     """
     return table.tags.expire(older_than=older_than)
 
@@ -205,7 +205,7 @@ def _create_tag(
 def _create_tag_from_timestamp(
     table: lake.Table, *, tag: str, timestamp: str | int, time_retained: str | None = None
 ) -> Any:
-    """Create a tag of the first snapshot at or after a time."""
+    """Create a tag of the first snapshot that was committed at a time, or later."""
     return table.tags.create(tag, at_or_after=timestamp, retain=time_retained)
 
 
@@ -237,8 +237,9 @@ def _delete_tag(table: lake.Table, *, tag: str) -> Any:
 
 def _trigger_tag_automatic_creation(table: lake.Table) -> Any:
     """Create the tags that the option ``tag.automatic-creation`` requires by now, and delete the
-    oldest such tags beyond ``tag.num-retained-max``. If the option is ``batch``, all tags count and
-    may be deleted.
+    oldest such tags beyond ``tag.num-retained-max``. If ``tag.automatic-creation`` is ``batch``,
+    all tags of the table count for this limit and can be deleted, except tags that a branch or a
+    rollback needs.
     """
     return table.tags.create_due()
 
@@ -317,7 +318,9 @@ def _fast_forward(table: lake.Table, *, branch: str) -> Any:
 def _reset_consumer(
     table: lake.Table, *, consumerId: str, nextSnapshotId: int | None = None
 ) -> Any:
-    """Create a consumer or move it to ``nextSnapshotId``; without this argument, delete it."""
+    """Create a consumer at ``nextSnapshotId``, or move it there. Without ``nextSnapshotId``, delete
+    the consumer.
+    """
     if nextSnapshotId is None:
         return table.consumers.reset(consumerId)
     return table.consumers.set(consumerId, next_snapshot=nextSnapshotId)

@@ -49,8 +49,9 @@ with its history, and reads it with PyIceberg.
 - `rows`: the number of rows that readers of Paimon see; empty if this library cannot read them.
 - `published`: the number of rows in the [published files](publish.md#the-rows-that-readers-see),
   without the rows that wait for a compaction; empty if the table is refused.
-- `compacted`: the number of published rows after a full compaction; empty for refused tables, for
-  append tables, and for `bucket=-2`, where a compaction adds rows that `rows` does not count.
+- `compacted`: the number of published rows after a full compaction. It is empty for refused tables
+  and append tables. It is also empty for tables with `bucket=-2`, because their compaction adds
+  rows that `rows` does not count.
 - `outcome`: "equal" means that PyIceberg reads exactly the published rows, at each snapshot
   and tag; "also at" lists the tags; "refused" is followed by the reason.
   [What is refused](publish.md#what-is-refused) names what to do.
@@ -59,8 +60,8 @@ with its history, and reads it with PyIceberg.
 
 The tests in `tests/readers` read the {equal} equal tables with other readers. A table with a
 primary key and a fixed number of buckets is fully compacted first. DuckDB reads all tables
-correctly. Iceberg-Rust fails for the 4 tables with `TIMESTAMP` of 0 to 3 digits. ClickHouse has
-other values in 2 tables: it reads NULL in nested columns as empty values.
+correctly. Iceberg-Rust fails for the 4 tables with `TIMESTAMP` of 0 to 3 digits. ClickHouse reads 2
+tables with a difference: NULL in nested columns becomes an empty value.
 
 | table | kind | rows | published | compacted | outcome |
 |---|---|---|---|---|---|
