@@ -42,16 +42,16 @@ __all__ = [
 
 _STRATEGIES = (
     "minor compacts only the files that the table's options select; full compacts more. In a "
-    "Paimon table with a primary key, full compacts every bucket completely; without a primary "
-    "key, small files, even if they are few. In Iceberg tables, full adds groups of two files and "
-    "all files with deletes. In Mixed tables, it is a full optimizing."
+    "Paimon table with a primary key, full compacts every bucket completely; in one without a "
+    "primary key, it merges small files, even if they are few. In Iceberg tables, full adds groups "
+    "of two files and all files with deletes. In Mixed tables, it is a full optimizing."
 )
 StrategyOption = Annotated[
     str,
     typer.Option(
         metavar="STRATEGY",
-        help=f"{_STRATEGIES} Only for Iceberg tables: sort and zorder compact the files that "
-        "minor selects, with sorted rows, see --order-by.",
+        help=f"{_STRATEGIES} sort and zorder (only for Iceberg tables) compact the files that "
+        "minor selects, and sort their rows: see --order-by.",
     ),
 ]
 DatabaseStrategyOption = Annotated[str, typer.Option(metavar="STRATEGY", help=_STRATEGIES)]
@@ -93,8 +93,8 @@ OrderStrategyOption = Annotated[
     str | None,
     typer.Option(
         metavar="ORDER",
-        help="With --order-by. order: by the first column, then the next; zorder, or hilbert "
-        "(hilbert not in Iceberg tables): along a curve through these columns. Default: order.",
+        help="How --order-by sorts. order: by the first column, then the next; zorder and hilbert: "
+        "along a curve through these columns (hilbert not in Iceberg tables). Default: order.",
     ),
 ]
 MaxCommitsOption = Annotated[

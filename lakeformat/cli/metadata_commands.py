@@ -211,8 +211,8 @@ METADATA_COMMANDS = (
     ),
     MetadataCommand(
         "statistics",
-        "Row count, size and column statistics of the last analysis, such as by `lake analyze`. "
-        "Only for Paimon tables.",
+        "Row count, size and column statistics that the last analysis has stored: see "
+        "`lake analyze`. Only for Paimon tables.",
         (
             Shown("snapshot_id", "snapshot"),
             Shown("mergedRecordCount", "rows"),

@@ -160,8 +160,8 @@ def changes(
             help="delta: rows as they were written; changelog: rows of the changelog, in Iceberg "
             "and Mixed tables the changes of each commit; diff: difference of the two snapshots; "
             "auto: diff between two tags, else changelog, or delta if a Paimon table has no "
-            "changelog. Iceberg tables have appends instead of delta: the rows of commits that "
-            "only add rows, without all other commits. Mixed tables have only auto and changelog.",
+            "changelog. Iceberg tables have appends instead of delta: only the rows of commits "
+            "that do nothing but add rows. Mixed tables have only auto and changelog.",
         ),
     ] = "auto",
     columns: ColumnsOption = None,
