@@ -79,9 +79,10 @@ def _compact(
 ) -> Any:
     """Merge files. By default these are all files of each bucket of a primary-key table, or the
     small files of an append table; with ``compact_strategy='minor'`` they are the files that the
-    table's options select. With ``order_strategy`` (``order``, ``zorder`` or ``hilbert``) and ``order_by``, such as
-    ``'id,ts'``, sort the rows of an append table. With ``partition_idle_time``, such as ``'1 d'``,
-    compact only partitions whose newest file is older than this, and compact these completely.
+    table's options select. With ``order_strategy`` (``order``, ``zorder`` or ``hilbert``) and
+    ``order_by``, such as ``'id,ts'``, sort the rows of an append table. With
+    ``partition_idle_time``, such as ``'1 d'``, compact only partitions whose newest file is older
+    than this, and compact these completely.
     """
     is_sorted = order_strategy.lower() != "none"
     if order_by and not is_sorted:
