@@ -89,7 +89,7 @@ def test_a_partition_is_marked_where_it_lies(catalog):
 def test_statistics_are_printed_by_column(catalog):
     shown = lake_says(catalog, "analyze", "shop.orders", "--all-columns")
     assert "2020-01-01" not in shown  # texts have no bounds
-    assert "3 rows and 3 columns of snapshot 3" in shown
+    assert "3 rows and computed statistics of 3 columns in snapshot 3" in shown
     found = json_of(catalog, "analyze", "shop.orders", "-c", "id", "--dry-run")
     assert list(found["columns"]) == ["id"]
     assert json.loads(lake_says(catalog, "statistics", "shop.orders", "--json"))
