@@ -44,8 +44,8 @@ ROW_KINDS = ("APPEND", "OVERWRITE")
 
 
 def check_kinds(kinds: Collection[str]) -> tuple[str, ...]:
-    """Return kinds of commits in the order of ``ALL_KINDS``; raise ``ValueError`` for an unknown
-    kind, for an empty collection, and for a text.
+    """Return kinds of commits in the order of ``ALL_KINDS``. Raise ``ValueError`` for an unknown
+    kind, for an empty collection, and for a str in place of a collection.
     """
     if isinstance(kinds, str) or not kinds or (unknown := {*kinds} - {*ALL_KINDS}):
         from lakeformat.types.closest import closest  # only for a message

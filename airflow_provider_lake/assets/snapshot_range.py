@@ -208,7 +208,7 @@ def _end(
     snapshot of the table. ``here`` is used if there is no event, or if a rollback has removed
     ``newest``.
 
-    ``here`` is stored for later attempts, which must get the same range.
+    If ``here`` is used, it is stored for later attempts, which must get the same range.
     """
     store, key = context.get("task_state_store"), f"lake-upto:{meant.uri}"
     pinned = None if store is None else store.get(key)

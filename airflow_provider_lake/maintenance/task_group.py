@@ -145,8 +145,8 @@ def _step(name: str, arguments: dict[str, Any], shared: Mapping[str, Any]) -> Ba
 def _gate(
     step: BaseOperator, arguments: Mapping[str, Any], gate: Gate, shared: Mapping[str, Any]
 ) -> Any:
-    """Return the task that runs before a compaction, and skips the compaction if that would read
-    too few files or too many bytes.
+    """Return the task that runs before a compaction. It skips a compaction that would read too few
+    files or too many bytes.
     """
 
     @task.short_circuit(

@@ -49,7 +49,7 @@ class LakeCommitOperator(LakeJobOperator):
         return True
 
     def _input(self) -> str:
-        """Return the addresses of the staged results as one text, because a staged result can be
-        published only once.
+        """Return the addresses of the staged results as one text. These results can be published
+        only once.
         """
         return " ".join(sorted(self.staged))

@@ -115,8 +115,10 @@ def events_of(
 def tasks_of_users(
     users: Collection[str], table: str, *, session: Session = NEW_SESSION
 ) -> dict[str, OneTask]:
-    """Return the task instances by commit user, for those ``users`` of a table whose task instance
-    Airflow still has. Only the newest ``_MOST_TASKS`` instances are searched.
+    """Return the task instance of each commit user in ``users``. A user is left out if Airflow no
+    longer has the task instance. ``table`` is the table in which the users have committed.
+
+    Only the newest ``_MOST_TASKS`` instances are searched.
     """
     from airflow.models.taskinstance import TaskInstance as Row
     from sqlalchemy import and_, or_, select

@@ -42,8 +42,8 @@ class Overview:
     """The name of the next table to read, if the time was not enough for all; else None."""
 
     def fill(self, connection_id: str, first: str) -> None:
-        """List the tables, then read their health from the table ``first`` on, until the time is
-        over.
+        """List the tables, then read their health from the table ``first`` on. Stop after
+        ``_READING_SECONDS``; ``unread`` then names the next table.
         """
         catalog = lake_of_connection(connection_id).get_conn()
         self.location, self.first = catalog.location, first

@@ -266,7 +266,8 @@ def check_position(what: str, value: object) -> int | str:
 
 
 def to_millis(what: str, moment: str | int | datetime) -> int:
-    """Return a time as epoch milliseconds; text is ISO 8601, in UTC unless it has a zone.
+    """Return a time as epoch milliseconds. ``moment`` is a number of epoch milliseconds, ISO 8601
+    text or a ``datetime``; text and ``datetime`` are in UTC unless they have a zone.
 
     Raise ``ValueError``, which names the argument ``what``, for anything else.
     """

@@ -159,7 +159,9 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         super()._process_spark_submit_log(self._noticing(self._output.reading(itr)))
 
     def _noticing(self, lines: Iterator[str]) -> Iterator[str]:
-        """Yield the same lines, and report the application once Airflow's code has found its id."""
+        """Yield ``lines`` unchanged, and report the application once Airflow's code has found its
+        id.
+        """
         for line in lines:
             yield line
             self._report_application(self._yarn_application_id or self._kubernetes_application_id)

@@ -78,8 +78,10 @@ class RunFolder:
         return self._lease.exists()
 
     def create(self, asked: str) -> None:
-        """Create the directory for a new process; replace the directory of an earlier one. Also
-        remove all directories older than a day that have no running process.
+        """Create the directory for a new process; replace the directory of an earlier one.
+        ``asked`` is the digest of the request of the new process.
+
+        Also remove all directories older than a day that have no running process.
         """
         with _locked(self.path.parent):
             _remove_abandoned(self.path.parent)

@@ -26,7 +26,10 @@ _DONE, _NOTHING_TO_DO = 0, 10
 
 
 def is_rejoinable(folder: RunFolder, asked: str) -> bool:
-    """Return True if a process for the same request runs or has succeeded."""
+    """Return True if the process in ``folder`` has the same request and runs, or has succeeded.
+
+    ``asked`` is the digest of the request of this attempt.
+    """
     if folder.asked != asked:
         return False
     ending = folder.ending
@@ -34,8 +37,8 @@ def is_rejoinable(folder: RunFolder, asked: str) -> bool:
 
 
 def make_room(folder: RunFolder, asked: str) -> None:
-    """End the process of an earlier attempt, and create the folder for a new process. Raise
-    ``AirflowException`` if that process does not end.
+    """End the process of an earlier attempt, and create the folder for a new process, whose request
+    has the digest ``asked``. Raise ``AirflowException`` if the earlier process does not end.
     """
     if not folder.end(PATIENCE_SECONDS):
         raise AirflowException(

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class LakeProcessTrigger(BaseTrigger):
-    """Fires once: when a process has ended, or at once if the triggerer cannot see the process. The
+    """Fires when a process has ended, or immediately if the triggerer cannot see the process. The
     result of the process is in ``folder``.
 
     The payload is ``{"status": …}``. The status is ``ended``; ``timed_out`` if the trigger has

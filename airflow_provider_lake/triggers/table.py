@@ -126,10 +126,10 @@ class LakeConditionTrigger(BaseTrigger):
 
 
 class LakeSnapshotTrigger(LakeConditionTrigger):
-    """Fires once, when a table has a commit by any program after a snapshot.
+    """Fires once, when a table has a commit, by any program, after a given snapshot.
 
-    For tasks that defer themselves. The payload has the state in ``found``, with the
-    keys that ``assets/change.py`` describes.
+    For tasks that defer themselves. ``found`` in the payload has the keys that
+    ``assets/change.py`` describes.
 
     :param table: the table, ``database.table``
     :param after_snapshot: a snapshot number, or a position such as ``"main/7"``

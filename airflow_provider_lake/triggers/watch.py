@@ -117,12 +117,12 @@ def _opened(lake_conn_id: str) -> Heads | None:
 
 
 def _look(heads: Heads, names: set[str], fresh: set[str], seen: dict[str, str | None]) -> Tick:
-    """Return the newest snapshots of the tables ``names`` that have changed since the last check,
-    and the tables that do not exist. Tables in ``fresh`` are reported even if they have not
-    changed.
+    """Return the newest snapshot of each table in ``names`` that has changed since the last check,
+    and the names of the tables that do not exist. A table in ``fresh`` is reported even if it has
+    not changed.
 
-    Update ``seen``, the identities of the reported snapshots. If the storage does not answer,
-    return an empty result.
+    Update ``seen``, which has the identity of the last reported snapshot by table. If the storage
+    does not answer, return an empty result.
     """
     from lakeformat import UnavailableError
 

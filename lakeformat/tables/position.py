@@ -105,9 +105,11 @@ class Position:
 
     @property
     def before(self) -> Position:
-        """The position right before the newest commit that this position includes.
+        """This position with its last number lowered by one; at 0 the number is kept.
 
-        At the beginning of the history, it is this position.
+        In a Paimon or Iceberg table it is the position right before the newest commit that this
+        position includes. In a Mixed table it is not, if that commit is one of the change store:
+        only the snapshots of the table show which number the commit has raised.
         """
         *first, last = self.numbers
         return replace(self, numbers=(*first, max(last - 1, 0)), identity=None)

@@ -134,9 +134,9 @@ def writers_of(schema: TableSchema, at_once: int) -> int:
     """Return the number of tasks that write a table whose rows have an order.
 
     ``at_once`` is the number of tasks that run at the same time. A table with partitions or
-    postponed buckets has twice as many tasks. Any other table has one task for each bucket, up to
-    this number. One task writes all rows if keys move between partitions, or if an index assigns
-    the buckets of a table without partitions.
+    postponed buckets has twice as many writing tasks. Any other table has one for each bucket, but
+    not more than ``2 * at_once``. One task writes all rows if keys move between partitions, or if
+    an index assigns the buckets of a table without partitions.
     """
     several, bucket = _TASKS_PER_CORE * at_once, schema.table_options.bucket
     if crosses_partitions(schema):
@@ -196,10 +196,10 @@ def crosses_partitions(schema: TableSchema) -> bool:
 
 
 def typed_for_routing(frame: DataFrame, schema: TableSchema) -> DataFrame:
-    """Return the rows, with the columns that determine partition and bucket in the table's types.
+    """Return the rows. Columns that determine the partition or the bucket are cast to the types of
+    the table, so that equal keys get the same bucket.
 
-    So equal keys get the same bucket. Raise ``InvalidRequestError`` for a missing column, and for a
-    cast that may change a value.
+    Raise ``InvalidRequestError`` for a missing column, and for a cast that may change a value.
     """
     given = {field.name: field.dataType for field in frame.schema.fields}
     for field in _deciding(schema):

@@ -268,7 +268,7 @@ def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]
     """Raise ``UnsupportedError`` if several tasks have written the same bucket, where their
     sequence numbers would collide.
 
-    The files of all messages are deleted first.
+    Before the error is raised, the files of all messages are deleted.
     """
     if not has_ordered_rows(row_schema(table)) or table.writer_buckets() is not None:
         return  # or the commit of the table checks it

@@ -16,11 +16,11 @@ __all__ = ["key_of_rows", "keys_of_messages", "new_writer", "require_key_of_new_
 
 
 def key_of_rows(table: Table, wanted: IngestRequest) -> list[str] | None:
-    """Return the key by which the rows of a request are upserted; None if they are written without
-    a search for stored rows.
+    """Return the key that the writer gets as ``upsert_by``: that of the request; for change
+    messages without it, the key of the table. Return None for rows without ``upsert_by``, and for
+    change messages in a format without upserts, such as Paimon.
 
-    Change messages are upserted if the table's format has upserts, as Iceberg has. Raise
-    ``InvalidRequestError`` for messages without a key in an Iceberg table.
+    Raise ``InvalidRequestError`` for messages without a key in an Iceberg table.
     """
     if wanted.upsert_by is None and not (wanted.holds_messages and _has_upsert(table)):
         return None

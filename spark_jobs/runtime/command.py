@@ -117,9 +117,11 @@ def _kept(name: str, uri: str | None, result: JobResult, options: Mapping[str, s
 
 
 def _request(given: str, secrets: Mapping[str, Mapping[str, str]]) -> JsonObject:
-    """Return the request in ``given``, a JSON object or the path of a file with one, with the
-    options in ``secrets``, which come from the environment. Raise ``InvalidRequestError`` if the
-    request is not a JSON object, or if it has options that are also in the environment.
+    """Return the request in ``given``: a JSON object, or the path of a file with one. Add the
+    options in ``secrets``, which come from the environment.
+
+    Raise ``InvalidRequestError`` if the request is not a JSON object, or if it has options that are
+    also in the environment.
     """
     try:
         request = json.loads(read_request_text(given, secrets.get(_CATALOG_OPTIONS)))

@@ -215,7 +215,9 @@ class LakeStreamReader(DataSourceStreamReader):
         return found
 
     def _first_read(self, offset: dict[str, Any]) -> Position:
-        """Return the position before the first snapshot that is read after ``offset``."""
+        """Return the position after which a read from ``offset`` begins: that of ``offset``, or the
+        one right before the snapshot that must first be read in full.
+        """
         if offset[_FULL] is None:
             return self._place_of(offset)
         full: Position = self._table.position(offset[_FULL])

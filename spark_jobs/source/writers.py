@@ -47,7 +47,7 @@ class Written:
 
 
 class TaskAnswer(WriterCommitMessage):
-    """The messages of a task, or the error about its rows."""
+    """The commit messages of one Spark task, or the error about its rows."""
 
     def __init__(
         self, messages: Sequence[bytes], refused: lake.LakeError | None, query: str | None
@@ -174,8 +174,11 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
             self._abort(messages, self._commit_id(messages, batchId))
 
     def _require_columns(self, batch: int) -> None:
-        """Raise ``InvalidRequestError`` before a batch with a dropped column, whose values would be
-        written and never read. Raise ``NotFoundError`` if the table was dropped.
+        """Raise ``InvalidRequestError`` if the table has lost a column since the stream began:
+        values of this column would be written and never read. Raise ``NotFoundError`` if the table
+        was dropped.
+
+        ``batch`` is the number of the next batch, for the message.
         """
         where = f"the stream stops, before its batch {batch}"
         try:

@@ -56,7 +56,8 @@ class MaintainRequest:
             self.on_progress(self.progress(table=table, step=step))
 
     def units(self, table: str, step: str) -> Callable[[CompactProgress], None] | None:
-        """Return a function that passes each completed unit of a compaction to ``on_progress``.
+        """Return a function that passes the numbers of completed and planned units of a compaction
+        to ``on_progress``.
 
         Return None without ``on_progress``.
         """

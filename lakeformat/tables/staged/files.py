@@ -203,9 +203,9 @@ class StagedFiles(Generic[MessageT]):
         return path
 
     def _beside(self, prefix: str, name: str) -> list[FileInfo]:
-        """Return the files of a result that begin with ``prefix``: its claims or its discards.
+        """Return the files of a result with the prefix ``prefix``: its claims or its discards.
 
-        The file ``claim-<name>`` without an id, which version 0.1 wrote, is included.
+        Version 0.1 wrote a claim without an id, ``claim-<name>``, which is included.
         """
         plain = f"{prefix}{name}"
         files = (info for info in self.storage.list(self.directory) if not info.is_directory)

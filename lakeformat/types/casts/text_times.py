@@ -44,9 +44,8 @@ _PER_MILLI = {0: 1, 3: 1, 6: 1_000, 9: 1_000_000}
 def parse_dates(array: pa.Array, *, integers: Integers) -> pa.Array:
     """Parse year, month and day; text after a space is ignored, so a timestamp is accepted.
 
-    A missing month or day becomes 1.
-    ``integers`` parses texts that are only a number: days since 1970. Raise ``InvalidRequestError``
-    for any other text.
+    A missing month or day becomes 1. ``integers`` parses texts that are only a number: days since
+    1970. Raise ``InvalidRequestError`` for any other text.
     """
     is_number = pc.match_substring_regex(array, _NUMERIC)
     days = integers(pc.if_else(is_number, array, "0")).cast(pa.int64())

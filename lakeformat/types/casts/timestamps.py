@@ -87,7 +87,8 @@ def _timestamp_to_timestamp(
 
 
 def _truncate(counts: pa.Array, per_milli: int, precision: int, unit: str) -> tuple[pa.Array, int]:
-    """Return ``counts`` truncated to a precision, and the number of their units in a millisecond.
+    """Return ``counts`` truncated to a precision, and the number of the result's units in a
+    millisecond. ``per_milli`` is the number of units of ``counts`` in a millisecond.
 
     As in Java, counts are rounded down. For a precision below 3 they are rounded down to
     milliseconds, and from there towards 1970.
