@@ -154,10 +154,11 @@ class LakeHook(BaseHook):
         return None if head is None else head.identity
 
     def test_connection(self) -> tuple[bool, str]:
-        """Return True and a sentence for the user if this machine can list the databases and, if
-        the warehouse is a local directory, write to it. Return False and the reason otherwise.
+        """Return True and a sentence for the user if the test passes, and False and the reason if
+        it fails. Never raises.
 
-        Never raises.
+        The test passes if this machine can list the databases. A warehouse that is a local
+        directory must also be writable.
         """
         try:
             from lakeformat.doctor import diagnose

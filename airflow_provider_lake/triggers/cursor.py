@@ -19,8 +19,8 @@ __all__ = ["WatchedCommits", "advance", "at_no_snapshot", "read_cursor"]
 
 @dataclass(frozen=True, slots=True)
 class WatchedCommits:
-    """The commits for which a watcher sends events: of ``kinds`` or, with ``changelog``, those with
-    changelog rows.
+    """The commits for which a watcher sends events: those of a kind in ``kinds``. With
+    ``changelog``, those of any kind that have changelog rows.
     """
 
     name: str

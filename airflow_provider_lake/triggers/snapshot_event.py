@@ -38,7 +38,7 @@ second.
 
 
 class LakeSnapshotEventTrigger(BaseEventTrigger):
-    """Watches a table for an ``AssetWatcher``, and sends an event for its new commits;
+    """Watches a table for an ``AssetWatcher``, and sends an event for new commits of the table.
     ``assets/change.py`` describes the payload.
 
     Compactions and statistics change no rows and send no event, unless ``kinds`` names them. The

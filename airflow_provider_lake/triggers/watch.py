@@ -51,8 +51,8 @@ class Watch:
     _fresh: set[str] = field(default_factory=set)
 
     def join(self, table: str) -> None:
-        """Add a watcher of a table; the next check reports the newest snapshot, even if it has not
-        changed.
+        """Add a watcher of a table. The next check reports the newest snapshot of the table, even
+        if the table has not changed.
         """
         self.tables[table] += 1
         self._fresh.add(table)
@@ -63,7 +63,9 @@ class Watch:
         self.tables += Counter()  # removes tables without a watcher
 
     def report_again(self, table: str) -> None:
-        """Let the next check report the newest snapshot of a table, even if it has not changed."""
+        """Let the next check report the newest snapshot of a table, even if the table has not
+        changed.
+        """
         self._fresh.add(table)
 
     def take_fresh(self) -> set[str]:

@@ -11,7 +11,7 @@ __all__ = ["closest"]
 def closest(name: object, known: Iterable[str], *, inside: str = "") -> str:
     """Return the end of a message about an unknown name, such as ``; did you mean 'b'?``.
 
-    It suggests the most similar of the ``known`` names; without a similar name it is empty.
+    The text suggests the most similar of the ``known`` names; it is empty if no name is similar.
     ``inside`` is put before the suggestion, for example a database with its dot.
     """
     from difflib import get_close_matches  # imported late: only messages need it

@@ -65,8 +65,8 @@ def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
 
 
 def joined_names(parts: Sequence[pa.Array | None]) -> pa.Array | None:
-    """Return each message's table name: the parts that are not null, joined by dots; null without
-    such a part. None if all ``parts`` are None.
+    """Return each message's table name: the parts that are not null, joined by dots. The name is
+    null if all parts of the message are null. Return None if all ``parts`` are None.
     """
     found = [part for part in parts if part is not None]
     if not found:

@@ -21,8 +21,8 @@ _UNITS = {Decoding.MILLIS: "ms", Decoding.MICROS: "us", Decoding.NANOS: "ns"}
 
 
 def read_as(column: MessageColumn, wanted: pa.DataType) -> pa.DataType:
-    """Return the Arrow type that parses the JSON values of a column; ``column_values`` converts
-    them to ``wanted`` afterwards.
+    """Return the type with which Arrow parses the JSON values of a column. ``column_values`` then
+    converts the values to ``wanted``.
     """
     declared = column.declared or Declared(None)
     if declared.decoding in (Decoding.BASE64, Decoding.BASE64_DECIMAL):

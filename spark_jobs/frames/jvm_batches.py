@@ -106,7 +106,8 @@ def _decimals_of(batch: pa.RecordBatch, decimals: Mapping[str, list[int]]) -> pa
 
 
 def counted_by_rows(frame: DataFrame, decimals: Collection[str] = ()) -> DataFrame | None:
-    """Return the same rows in batches limited by their number of rows; None if this is impossible.
+    """Return ``frame`` with its rows in batches that are limited only by the number of rows; None
+    if this is impossible.
 
     None is returned with Spark Connect, if the user has set Spark's limit of bytes for a batch, or
     if a column is nested, because its width is expensive to compute. A row whose texts have more
@@ -166,7 +167,8 @@ def _unscaled(column: Column, context: SparkContext) -> Column:
 
 
 def narrow_rows(frame: DataFrame) -> DataFrame | None:
-    """Return the same rows, but fail the job at a row whose texts have more than ``WIDEST_BYTES``.
+    """Return ``frame``, but with a check that fails the job at a row whose texts have more than
+    ``WIDEST_BYTES``.
 
     Return None if a column is nested, because its width is expensive to compute.
     """

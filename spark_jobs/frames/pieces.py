@@ -104,9 +104,9 @@ def piece(
 ) -> pa.RecordBatch:
     """Return the row of ``PIECES`` that describes a piece of rows.
 
-    ``task`` is the number of the task that writes the rows. It writes its pieces in the order of
-    ``source``, the number of the packing task, and then of ``number``. ``refused`` is the reason
-    why the packing task cannot pass its rows; None if it can.
+    ``task`` is the number of the task that writes the rows. This task writes its pieces in the
+    order of ``source``, the number of the packing task, and then of ``number``. ``refused`` is the
+    reason why the packing task cannot pass its rows; None if it can.
     """
     values = (task, source, number, None, *packed[1:], refused)
     arrays = [pa.array([value], field.type) for value, field in zip(values, PIECES, strict=True)]

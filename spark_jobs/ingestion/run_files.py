@@ -345,11 +345,11 @@ def _newest(records: Iterable[_Record]) -> list[_Record]:
 
 
 def _only_one(attempts: Mapping[str, _Record], start: str) -> str:
-    """Return the id of one of ``attempts``, the records of one published commit, which must name
-    the same files.
+    """Return the id of one of ``attempts``, if all of them name the same files. ``attempts`` are
+    the records of one published commit, by id.
 
-    Raise ``CommitUndecidableError`` if they name different files: it is unknown which attempt has
-    published its rows. ``start`` is the URI of a record without its id, for this error.
+    Raise ``CommitUndecidableError`` if they name different files: then it is unknown which attempt
+    has published its rows. ``start`` is the URI of a record without its id, for this error.
     """
     if len({json.dumps(record.to_json()["files"]) for record in attempts.values()}) > 1:
         raise lake.CommitUndecidableError(

@@ -98,8 +98,9 @@ def given_keys(request: Any) -> dict[str, Any]:
 
 
 def check_values(kind: type[Any], given: JsonObject) -> None:
-    """Raise one ``InvalidRequestError`` that lists all ``given`` values of a wrong type, or against
-    the rule of their key. Missing and unknown keys, and combinations of keys, are not checked.
+    """Raise one ``InvalidRequestError`` that lists all ``given`` values that have a wrong type or
+    break the rule of their key. Missing and unknown keys, and combinations of keys, are not
+    checked.
     """
     if problems := [*_values(kind, given)]:
         raise refusal("; ".join(problems))

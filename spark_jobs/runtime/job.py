@@ -42,7 +42,7 @@ _MOST_MEMBERS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The outcome of a job on a table or database, from which its result is made."""
+    """The outcome of a job on a table or database. The result of the job is made from it."""
 
     reason: str
     """One sentence for the log: what was done, or why nothing was done."""

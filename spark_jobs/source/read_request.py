@@ -134,8 +134,8 @@ def truth(name: str, text: str) -> bool:
 
 
 def whole_number(name: str, text: str | None) -> int | None:
-    """Return the value of an option as an int, None if it is not set; raise ``InvalidRequestError``
-    for other text.
+    """Return the value of an option as an int; None if the option is not set. Raise
+    ``InvalidRequestError`` for text that is not a whole number.
     """
     if text is None:
         return None

@@ -139,6 +139,6 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     def _require_kept(self, consumer_id: str, place: PlaceT) -> None:
         """Raise a ``LakeError`` if the snapshots that the consumer needs have expired.
 
-        They may expire before the file of the consumer is written. Paimon raises
+        Snapshots may expire before the file of the consumer is written. Paimon raises
         ``CommitConflictError``, the other formats raise ``InvalidRequestError``.
         """
