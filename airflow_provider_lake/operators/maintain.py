@@ -18,8 +18,8 @@ class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
     """Runs all maintenance that a table, or each table of databases, needs, in the right order.
 
     In a Paimon table it expires partitions, compacts the buckets for which ``LakeHealthOperator``
-    advises it, expires snapshots beyond the table's retention, and deletes orphan files older than
-    a day. In an Iceberg table it compacts delete files, data files and manifests, expires
+    advises a compaction, expires snapshots beyond the table's retention, and deletes orphan files
+    older than a day. In an Iceberg table it compacts delete files, data files and manifests, expires
     snapshots, and deletes orphan files older than three days. In a Mixed table it merges changes,
     expires snapshots, and deletes orphan files older than three days in both stores.
 

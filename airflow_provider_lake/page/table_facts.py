@@ -132,8 +132,9 @@ def counts_rows(table: Table) -> bool:
 
 
 def _rows_of_a_scan(table: Table, health: HealthReport) -> int | None:
-    """Return the number of rows from metadata. Return None if a count would have to merge rows or
-    read deletes, if there are too many files, or if the table cannot be read.
+    """Return the number of rows that a scan would return, computed from metadata. Return None if a
+    count would have to merge rows or read deletes, if there are too many files, or if the table
+    cannot be read.
     """
     from lakeformat import LakeError
 

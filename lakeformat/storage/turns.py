@@ -30,9 +30,10 @@ class TakesTurns(Protocol):
     def turn(
         self, directory: str, sleep_seconds: Callable[[float], None]
     ) -> AbstractContextManager[None]:
-        """Return a context manager that waits for this writer's turn in a directory.
+        """Return a context manager that lets the writers of one machine commit in a directory one
+        after the other.
 
-        If the wait takes too long, the block runs without the turn.
+        If the wait for the other writers takes too long, the block runs anyway.
         """
         ...
 
@@ -40,8 +41,8 @@ class TakesTurns(Protocol):
 def turn(
     storage: Storage, directory: str, sleep_seconds: Callable[[float], None]
 ) -> AbstractContextManager[None]:
-    """Return a context manager that waits for this writer's turn in a directory; on storages
-    without turns it does nothing.
+    """Return a context manager that lets the writers of one machine commit in a directory one after
+    the other. On a storage without turns it does nothing.
     """
     if isinstance(storage, TakesTurns):
         return storage.turn(directory, sleep_seconds)

@@ -122,7 +122,7 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
 
     @abstractmethod
     def _next_changes(self, place: PlaceT) -> StreamedChanges | None:
-        """Return the changes of the first snapshot after ``place`` that has changes.
+        """Return the changes of the first snapshot with changes after the progress ``place``.
 
         Return None if no such snapshot exists yet.
 

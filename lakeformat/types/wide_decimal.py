@@ -23,8 +23,8 @@ _MASK = (1 << 64) - 1
 
 
 def encode_wide(low: Words, high: Words) -> tuple[Words, Words, Words]:
-    """Return, for each number, the first and the second 8 bytes that a row stores, and how many of
-    these 16 bytes are in use.
+    """Return the 16 bytes that a row stores for each number, as two words of 8 bytes, and the
+    number of bytes that are in use.
     """
     sign = _sign(high)
     size = _minimal_size(low ^ sign, high ^ sign)
@@ -36,8 +36,8 @@ def encode_wide(low: Words, high: Words) -> tuple[Words, Words, Words]:
 def decode_wide(first: Words, second: Words, size: Positions) -> tuple[Words, Words]:
     """Return the low and high halves of numbers that ``encode_wide`` wrote.
 
-    ``first`` and ``second`` are the two words that it returned for each number, and ``size`` is how
-    many of their 16 bytes are in use.
+    ``first`` and ``second`` are the two words of each number, and ``size`` is the number of bytes
+    that are in use.
     """
     high, low = first.byteswap(), second.byteswap()
     drop = 128 - 8 * size

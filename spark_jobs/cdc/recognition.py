@@ -19,8 +19,8 @@ __all__ = ["applying", "message_format_of"]
 def message_format_of(wanted: IngestRequest) -> MessageFormat | None:
     """Return the format of change messages in the first line of a request's first file.
 
-    None if that line is a plain row, if the file is not JSON, if it cannot be read, or if the
-    request has no files or has a format of change messages.
+    Return None if that line is a plain row, or if the file is not JSON or cannot be read. Return
+    None also for a request without files, and for a request that names a format of change messages.
     """
     if wanted.source is None or wanted.holds_messages:
         return None

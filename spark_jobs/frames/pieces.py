@@ -119,8 +119,8 @@ def piece(
 def rows_of_pieces(pieces: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Yield the rows of ``pieces``.
 
-    Raise ``InvalidRequestError`` at a piece without rows, in which a packing task has stored the
-    reason for its refusal.
+    Raise ``InvalidRequestError`` at a piece in which a packing task has stored an error about its
+    rows.
     """
     places = pieces.select(["file", "start", "size", "refused"]).to_pylist()
     for number, place in enumerate(places):

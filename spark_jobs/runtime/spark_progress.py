@@ -94,9 +94,9 @@ def _report_changes(
 
 
 def _counted(context: SparkContext, group: str, earlier: frozenset[int]) -> tuple[int, int]:
-    """Return the number of finished tasks and the number of all tasks in the started stages of the
-    jobs in ``group``, except the jobs in ``earlier``. Other stages are not counted, because Spark
-    may skip them.
+    """Return the numbers of finished tasks and of all tasks in the started stages of the jobs in
+    ``group``. Jobs in ``earlier`` are left out. Stages that have not started are not counted,
+    because Spark may skip them.
     """
     tracker = context.statusTracker()
     jobs = [tracker.getJobInfo(n) for n in {*tracker.getJobIdsForGroup(group)} - earlier]
