@@ -19,9 +19,9 @@ class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
 
     In a Paimon table it expires partitions, compacts the buckets for which ``LakeHealthOperator``
     advises a compaction, expires snapshots beyond the table's retention, and deletes orphan files
-    older than a day. In an Iceberg table it compacts delete files, data files and manifests, expires
-    snapshots, and deletes orphan files older than three days. In a Mixed table it merges changes,
-    expires snapshots, and deletes orphan files older than three days in both stores.
+    older than a day. In an Iceberg table it compacts delete files, data files and manifests,
+    expires snapshots, and deletes orphan files older than three days. In a Mixed table it merges
+    changes, expires snapshots, and deletes orphan files older than three days in both stores.
 
     If the task is killed, all tables remain intact, and a retry does the rest. The log has one
     sentence with the numbers, and a warning for each problem that remains.

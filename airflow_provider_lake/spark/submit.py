@@ -2,8 +2,8 @@
 """Airflow's hook of spark-submit, with additions for tasks that commit.
 
 No process outlives its task, the master is never guessed, secrets are passed only in the
-environment, and the job's output is read. A contract test for each method that is overridden here
-fails when Airflow changes its own method.
+environment, and the job's output is read. For each method of Airflow that is overridden here, a
+contract test fails when Airflow changes the method.
 """
 
 from __future__ import annotations
