@@ -79,7 +79,8 @@ class LakeRepeatedMixin(LakeJobMixin):
         return None
 
     def _again(self, table: Table, first: CommitId, record: RunRecord) -> CommitId:
-        """Return the commit identity with which a cleared task does its work again.
+        """Return the commit identity with which a cleared task does its work again. ``first`` is
+        the identity of the task before any clear.
 
         The first attempt after the clear stores its start time and the newest snapshot in the
         record, for later attempts.

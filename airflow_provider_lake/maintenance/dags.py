@@ -52,8 +52,8 @@ def _dag(dag_id: str, tables: list[TablePolicy], more: DagArguments) -> DAG:
 
 
 def _check_schedule(dag: DAG, first: TablePolicy) -> None:
-    """Raise ``PolicyError``, which names the table, for a schedule that Airflow would refuse
-    later.
+    """Raise ``PolicyError`` for a schedule that Airflow would refuse later. ``first`` is the first
+    table of the DAG, which the error names.
     """
     try:
         dag.timetable.validate()

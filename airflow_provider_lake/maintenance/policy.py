@@ -292,8 +292,10 @@ def _plain(value: Any) -> Any:
 
 
 def _named(where: str, values: Mapping[Any, Any]) -> list[tuple[str, Any]]:
-    """Return entries sorted by name. Raise ``PolicyError`` for a name that is not text: YAML reads
-    an unquoted ``no`` as false and ``007`` as seven.
+    """Return the entries of a mapping sorted by name. ``where`` names the mapping in errors.
+
+    Raise ``PolicyError`` for a name that is not text: YAML reads an unquoted ``no`` as false and
+    ``007`` as seven.
     """
     for name in values:
         if not isinstance(name, str):

@@ -17,7 +17,10 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main(words: list[str]) -> None:
-    """Replace this process by the command; exit with code 143 if the parent has already died."""
+    """Replace this process by a command; exit with code 143 if the parent has already died.
+
+    ``words`` are the process id of the parent, and the words of the command.
+    """
     parent, command = int(words[0]), words[1:]
     if sys.platform == "linux":
         import ctypes

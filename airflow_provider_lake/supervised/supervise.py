@@ -33,6 +33,8 @@ _LOOK_SECONDS = 0.25
 def main(words: list[str]) -> int:
     """Start the supervisor; return 0 once it is recorded in the folder, and 1 if it fails earlier.
     In the supervisor, return 0 after the command has ended.
+
+    ``words`` are the folder, the lease in seconds, and the words of the command.
     """
     folder, lease_seconds, command = RunFolder(words[0]), float(words[1]), words[2:]
     ready, recorded = os.pipe()

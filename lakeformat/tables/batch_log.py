@@ -143,7 +143,7 @@ class _LoggedBatch:
 
     def forget_unless_published(self, noted: CommitId) -> None:
         """Delete the record and the consumer of a failed first attempt if the batch is not
-        published.
+        published. ``noted`` is the identity that ``begun`` has returned.
 
         The record of a repeated attempt is kept, because an earlier attempt may have published the
         batch.

@@ -43,7 +43,9 @@ def refuse_call(
 
 
 def refuse_unknown(method: Callable[..., object], given: Iterable[str]) -> None:
-    """Raise ``InvalidRequestError`` for the first argument that a method does not have."""
+    """Raise ``InvalidRequestError`` for the first name in ``given`` that is not an argument of a
+    method.
+    """
     parameters = inspect.signature(method).parameters.values()
     known = [
         each.name

@@ -128,7 +128,8 @@ def _change(
 def _changes_inside(
     column: MessageColumn, found: DataType, there: DataType
 ) -> Iterator[SchemaChange]:
-    """Yield the changes that the table's nested column needs.
+    """Yield the changes that a nested column of the table needs. ``found`` is the type of the
+    column in the messages, ``there`` its type in the table.
 
     Parts without a declared type keep the type of the table. Raise ``_Difference`` if no type holds
     the values of the messages and those of the table.
@@ -169,9 +170,10 @@ def _wanted(column: MessageColumn, there: DataField, texts_hold_all: bool) -> Da
 
 
 def _is_small_number(declared: DataType, there: DataType, texts_hold_all: bool) -> bool:
-    """Return True for an integer column whose messages declare MySQL's tinyint(1) as BOOLEAN.
+    """Return True if the messages give every value as text, and declare BOOLEAN for an integer
+    column of the table.
 
-    The texts of such a column are numbers.
+    BOOLEAN then stands for MySQL's tinyint(1), whose texts are numbers.
     """
     names = [each.name for each in (declared, there) if isinstance(each, AtomicType)]
     return texts_hold_all and len(names) == 2 and names[0] is T.BOOLEAN and names[1] in INTEGERS
@@ -184,10 +186,10 @@ def _is_decimal(type: DataType) -> bool:
 def _by_values(
     column: MessageColumn, type: AtomicType, found: DataType, texts_hold_all: bool
 ) -> DataType | None:
-    """Return a type for the values of ``type`` and for JSON values without a declared type.
+    """Return the new type of a column of type ``type`` for JSON values without a declared type.
+    Return None to keep ``type``. ``found`` is the type of the JSON values.
 
-    Return None to keep ``type``. Raise ``_Difference`` if the values do not fit. With
-    ``texts_hold_all`` text fits every type.
+    Raise ``_Difference`` if the values do not fit. With ``texts_hold_all`` text fits every type.
     """
     if not isinstance(found, AtomicType):
         raise _differs(column, column.name, type, found)

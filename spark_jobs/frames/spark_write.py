@@ -238,10 +238,10 @@ def write_in_tasks(
 def _messages_of(
     frame: DataFrame, table: lake.Table, work: Callable[..., Iterator[pa.RecordBatch]]
 ) -> list[lake.CommitMessage]:
-    """Run the tasks and return their messages.
+    """Run ``work`` on the rows of ``frame`` in tasks, and return the commit messages of the tasks.
 
-    If a task fails, delete the files of the tasks that have finished, and raise its error. With
-    Spark Connect, files may remain as orphans.
+    If a task fails or refuses its rows, delete the files of the tasks that have finished, and raise
+    the error of that task. With Spark Connect, files may remain as orphans.
     """
     context = classic_context(frame.sparkSession)
     written = None if context is None else context.accumulator([], _Messages())

@@ -89,7 +89,8 @@ def _split(
     routing: Routing,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one partition of the input as pieces, in a Spark task.
+    """Yield the rows of one partition of the input as pieces, in a Spark task. ``sent`` is the
+    pickled table.
 
     An error about the rows is stored in a piece, because Spark would run a failed task again with
     the same result.

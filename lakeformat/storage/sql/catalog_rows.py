@@ -150,7 +150,8 @@ class CatalogRows:
     def rename_table(
         self, connection: Connection, old: tuple[str, str], new: tuple[str, str]
     ) -> bool:
-        """Change the rows of a table to a new name; return False if the table is not listed.
+        """Change the rows of a table from ``old`` to ``new``, each a database and a table name.
+        Return False if the table is not listed.
 
         The new name must not be listed. Properties stored under the new name belong to a deleted
         table, and are deleted.

@@ -13,7 +13,8 @@ __all__ = ["expected", "with_dead_files"]
 
 
 def expected(before: Figures, steps: Sequence[StepReport]) -> Figures:
-    """Return the numbers that a table would have after the steps of a dry run.
+    """Return the numbers that a table would have after the steps of a dry run. ``before`` has the
+    numbers that it has now.
 
     A number is None if the dry run cannot know it.
     """
