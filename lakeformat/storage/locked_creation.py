@@ -105,7 +105,8 @@ class LockedCreation:
     ) -> AbstractContextManager[None]:
         """Return a context manager that waits until this writer may commit; see ``turns.py``.
 
-        The writers of one machine wait for each other, so that fewer request the lock at once.
+        The writers of one machine wait for each other, so that fewer of them request the lock at
+        the same time.
         """
         return turn(self.inner, directory, sleep_seconds)
 

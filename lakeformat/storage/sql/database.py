@@ -191,7 +191,8 @@ def _engine(address: DatabaseAddress, **settings: Any) -> Engine:
 def _begin_ourselves(engine: Engine) -> None:
     """Make each transaction that writes take SQLite's write lock at its start.
 
-    Python's driver takes it late: two writers that both read first would then fail.
+    Python's driver takes the lock only at the first write. Then, if two transactions have both
+    read, one of them fails when it writes.
     """
 
     @event.listens_for(engine, "connect")
