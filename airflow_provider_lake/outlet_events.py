@@ -57,7 +57,7 @@ def announce(
     if "previous_snapshot_id" in result:
         after = table.position(result["previous_snapshot_id"] or 0)
     else:
-        after = _before(table, upto)
+        after = table.position_before(upto)
     payload = _payload(table, meant.name, after, upto)
     keys = []
     if partition_column is not None:
@@ -67,18 +67,6 @@ def announce(
         if keys and not _is_alias(outlet):
             _add_keys(context["outlet_events"][outlet], keys)
     return payload
-
-
-def _before(table: Table, upto: Position) -> Position:
-    """Return the position before the newest commit of ``upto``.
-
-    A position of a Mixed table has the numbers of two stores. Only the snapshots of the table show
-    which of the two numbers this commit has raised.
-    """
-    if len(upto.numbers) == 1:
-        return upto.before
-    known = [each.position for each in table.snapshots() if each.position < upto]
-    return known[-1] if known else table.position(0)
 
 
 def _add_keys(event: Any, keys: Sequence[str]) -> None:

@@ -150,7 +150,7 @@ def _with_previous(table: Table, payload: Mapping[str, Any]) -> Mapping[str, Any
     """
     if type(payload["previous_snapshot_id"]) is int:
         return payload
-    before = table.position(payload["snapshot_id"]).before
+    before = table.position_before(table.position(payload["snapshot_id"]))
     return {**payload, "previous_snapshot_id": table.snapshot_id_at(before)}
 
 

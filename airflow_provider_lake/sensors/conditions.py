@@ -71,7 +71,7 @@ class SnapshotAdvanced:
         if not counted:
             return None
         missed = since.missed and counted[0] is since.snapshots[0]
-        previous = counted[0].position.before if self.since_millis else after
+        previous = table.position_before(counted[0].position) if self.since_millis else after
         return describe_change(name, table, counted, previous=previous, missed=missed)
 
 

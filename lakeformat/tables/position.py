@@ -109,7 +109,7 @@ class Position:
 
         In a Paimon or Iceberg table it is the position right before the newest commit that this
         position includes. In a Mixed table it is not, if that commit is one of the change store:
-        only the snapshots of the table show which number the commit has raised.
+        ``Table.position_before`` finds it in the table of any format.
         """
         *first, last = self.numbers
         return replace(self, numbers=(*first, max(last - 1, 0)), identity=None)

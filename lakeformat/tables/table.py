@@ -136,9 +136,7 @@ class Table(ABC):
     """True if a run over many tables skips tables that lack an argument; else these tables fail."""
 
     cloned_into: ClassVar[str | None] = None
-    """The ``format`` of catalogs into which ``clone_table`` copies the table; None if it cannot
-    clone this format.
-    """
+    """The ``format`` of catalogs into which ``clone_table`` copies the table; None if none."""
     shows_metadata: ClassVar[bool] = False
     """True if the rows are metadata of another table, as in ``shop.orders$files``."""
 
@@ -168,9 +166,7 @@ class Table(ABC):
     def _require_options(
         self, operation: str, method: Callable[..., object], options: Mapping[str, Any]
     ) -> None:
-        """Raise ``UnsupportedError`` for an option that ``require_arguments`` refuses, and
-        ``InvalidRequestError`` for any other option that ``method`` does not have.
-        """
+        """Raise an error for each option that the format or ``method`` does not have."""
         self.require_arguments(operation, **options)
         if others := options.keys() - self.refused_arguments.get(operation, {}).keys():
             from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message
@@ -239,6 +235,10 @@ class Table(ABC):
     def snapshot_id_at(self, position: Position) -> int:
         """Return the id of the snapshot at a position of this table; 0 before the first commit."""
         return position.number
+
+    def position_before(self, position: Position) -> Position:
+        """Return the position right before the newest commit that ``position`` includes."""
+        return position.before
 
     @abstractmethod
     def positions(

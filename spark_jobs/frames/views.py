@@ -37,7 +37,8 @@ def create_views(
     """
     opened = find_table(spark, table, warehouse, catalog_options)
     name = prefix or _name_of(table)
-    before = next((each.position.before for each in opened.snapshots()), opened.position(0))
+    first = next((each.position for each in opened.snapshots()), None)
+    before = opened.position(0) if first is None else opened.position_before(first)
     frames = {
         name: read_table(spark, opened),
         f"{name}_changes": read_changes(spark, opened, before),

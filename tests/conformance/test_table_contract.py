@@ -2,6 +2,7 @@
 
 from types import MappingProxyType
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
@@ -71,6 +72,24 @@ def test_an_operation_that_a_format_lacks_is_refused_by_name(catalog):
     words = "is an Iceberg table, which has no operation 'tags': keep a snapshot with a branch"
     with pytest.raises(lake.UnsupportedError, match=words):
         _ = table.tags
+
+
+@pytest.mark.parametrize("kind", ["iceberg", "mixed"])
+def test_the_changes_of_a_commit_follow_the_position_before_it(tmp_path, kind):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    columns = [("id", "BIGINT NOT NULL")]
+    table = catalog.create_table("shop.orders", columns, format=kind, primary_key=["id"])
+    for number in range(3):
+        table.write(pa.table({"id": [number]}))
+    if kind == "mixed":
+        table.compact(strategy="full")
+    positions = [each.position for each in table.snapshots()]
+    befores = [table.position_before(each) for each in positions]
+    assert befores == [table.position(0), *positions[:-1]]
+    for number in range(3):
+        changes = table.changes(befores[number], positions[number]).to_arrow()
+        assert changes["id"].to_pylist() == [number]
 
 
 @pytest.mark.parametrize("kind", ["paimon", "iceberg", "mixed"])

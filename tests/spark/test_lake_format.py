@@ -1,7 +1,9 @@
 """``format("lake")`` through Spark: rows there and back, what is refused, and SQL views."""
 
+import pyarrow as pa
 import pytest
 
+import lakeformat as lake
 from spark_jobs import by_bucket, create_views, write_table
 from tests.spark.orders import data_files
 
@@ -99,3 +101,14 @@ def test_views_show_rows_changes_and_metadata_to_sql(lake_spark, orders, rows):
     ).collect()
     assert [(row.rows, row.newest) for row in found] == [(20, 1)]
     assert create_views(lake_spark, orders) == create_views(lake_spark, orders.location) == made
+
+
+def test_the_view_of_changes_of_a_mixed_table_has_the_first_commit(lake_spark, tmp_path):
+    catalog = lake.open_catalog(str(tmp_path / "iceberg"), format="iceberg")
+    catalog.create_database("shop")
+    columns = [("id", "BIGINT NOT NULL")]
+    table = catalog.create_table("shop.stock", columns, format="mixed", primary_key=["id"])
+    for number in (1, 2):
+        table.write(pa.table({"id": [number]}))
+    create_views(lake_spark, table)
+    assert lake_spark.sql("SELECT count(DISTINCT id) AS n FROM stock_changes").first().n == 2

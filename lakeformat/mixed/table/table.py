@@ -141,6 +141,15 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         upto = history.between(history.beginning, position)
         return upto[-1].snapshot_id if upto else 0
 
+    def position_before(self, position: Position) -> Position:
+        """Return the position right before the newest commit that ``position`` includes.
+
+        If no snapshot before this commit is left, it is the position before the oldest snapshot.
+        """
+        history = self._history()
+        earlier = [each.position for each in history.snapshots if each.position < position]
+        return earlier[-1] if earlier else history.oldest
+
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
     ) -> list[Position]:

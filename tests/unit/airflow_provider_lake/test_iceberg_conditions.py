@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
@@ -37,6 +38,24 @@ def test_newer_commits_are_one_change_whose_position_is_the_next_start():
     assert (kept["commit_kind"], kept["missed"], kept["rewound"]) == ("OVERWRITE", False, False)
     after = SnapshotAdvanced(after_snapshot=kept["position"])
     assert after.check("shop.orders", table) is None
+
+
+def test_the_change_since_a_time_begins_right_before_its_first_commit_in_a_mixed_table(tmp_path):
+    """A position of a Mixed table has the numbers of two stores."""
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    columns = [("id", "BIGINT NOT NULL")]
+    table = catalog.create_table("shop.orders", columns, format="mixed", primary_key=["id"])
+    for number in (1, 2):
+        table.write(pa.table({"id": [number]}))
+    table.compact(strategy="full")
+    table.write(pa.table({"id": [3]}))
+    *_, before, newest = table.snapshots()
+    found = SnapshotAdvanced(since_millis=newest.time_millis).check("shop.orders", table)
+    assert found is not None
+    assert (found["commits"], found["snapshot_id"]) == (1, newest.id)
+    assert found["previous_snapshot_id"] == before.id
+    assert table.position(found["previous_position"]) == before.position
 
 
 def test_commits_count_by_their_kind():
