@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links of a task in the web interface, built only from the XComs of the task."""
+"""Links of a task in the web interface, built from its XComs, its ids and the configuration."""
 
 from __future__ import annotations
 

@@ -79,8 +79,8 @@ def _require_taken_keys(table: Table, wanted: RemoveOrphansRequest) -> None:
     ):
         if is_given and argument in refused:
             raise UnsupportedError(
-                f"{wanted.table} is {table.kind}, whose orphans are searched by this process "
-                f"alone, and only in the directory of the table: {advice}"
+                f"{wanted.table} is {table.kind}. Only this process can look for its orphan files, "
+                f"and only in the directory of the table: {advice}"
             )
 
 

@@ -33,7 +33,8 @@ class LakeProcessTrigger(BaseTrigger):
 
     The payload is ``{"status": …}``. The status is ``ended``; ``timed_out`` if the trigger has
     ended the process at ``ends_at``, in epoch seconds; or ``elsewhere`` if the process runs on
-    another machine, in another container, or as another user.
+    another machine, in another container, or as another user, or if ``folder`` is missing or
+    belongs to a later attempt.
     """
 
     def __init__(

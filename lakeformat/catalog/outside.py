@@ -73,9 +73,10 @@ def _refusal(table: str, address: str, what: str) -> InvalidRequestError:
     return InvalidRequestError(
         f"the external path {address} of table {table!r} {what}: dropping or cleaning this table "
         "could delete files of other tables there. Nothing was changed. Choose a directory "
-        "that no other table uses. If the table has this path already, drop it by hand: delete its "
-        f"data files there (`lake files {table}` lists those of the newest snapshot), then its "
-        "directory; in a jdbc catalog drop it again after that, which removes its row"
+        "that no other table uses. If the table has this path already, drop the table by hand: "
+        f"from the path delete only its data files (`lake files {table}` lists those of the newest "
+        "snapshot), then delete the directory of the table. In a jdbc catalog drop the table after "
+        "that, to remove its row"
     )
 
 

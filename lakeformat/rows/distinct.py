@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers the distinct combinations of values in some columns."""
+"""Assigns a number to each distinct combination of values in some columns."""
 
 from __future__ import annotations
 

@@ -17,7 +17,6 @@ from lakeformat.errors import (
 )
 from lakeformat.storage import Storage
 from lakeformat.storage.base import LARGE_FILE
-from lakeformat.types.sentence import sentence
 
 __all__ = ["PublishOutcome", "create_once", "create_or_find", "try_to_create"]
 
@@ -49,6 +48,8 @@ def try_to_create(storage: Storage, path: str, content: bytes) -> PublishOutcome
                 if is_open:
                     return PublishOutcome.UNKNOWN
                 raise
+            from lakeformat.types.sentence import sentence  # only for a message
+
             is_open = True
             _log.warning(
                 "the storage did not confirm %s: %s The file is read to check if it was written",

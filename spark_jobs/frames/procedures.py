@@ -239,8 +239,7 @@ def _delete_tag(table: lake.Table, *, tag: str) -> Any:
 def _trigger_tag_automatic_creation(table: lake.Table) -> Any:
     """Create the tags that the option ``tag.automatic-creation`` requires by now, and delete the
     oldest such tags beyond ``tag.num-retained-max``. If ``tag.automatic-creation`` is ``batch``,
-    all tags of the table count for this limit and can be deleted, except tags that a branch or a
-    rollback needs.
+    all tags count and can be deleted, except those that a branch or a rollback needs.
     """
     return table.tags.create_due()
 
@@ -319,9 +318,7 @@ def _fast_forward(table: lake.Table, *, branch: str) -> Any:
 def _reset_consumer(
     table: lake.Table, *, consumerId: str, nextSnapshotId: int | None = None
 ) -> Any:
-    """Create a consumer at ``nextSnapshotId``, or move it there. Without ``nextSnapshotId``, delete
-    the consumer.
-    """
+    """Create a consumer at ``nextSnapshotId`` or move it there; without a number, delete it."""
     if nextSnapshotId is None:
         return table.consumers.reset(consumerId)
     return table.consumers.set(consumerId, next_snapshot=nextSnapshotId)

@@ -213,13 +213,14 @@ def write_in_tasks(
 ) -> list[lake.CommitMessage]:
     """Write the rows of ``frame`` in Spark's tasks, and return the messages to commit.
 
-    If the rows have an order, exactly one task must get all rows of a bucket. With ``read_rows``,
-    this function sends the rows to these tasks. Without it, the caller must have distributed
-    ``frame`` in this way; otherwise the written files are deleted and ``UnsupportedError`` is
-    raised. A failed attempt deletes its files; a killed attempt leaves them as orphans.
+    In a table with a primary key or buckets, exactly one task must get all rows of a bucket. With
+    ``read_rows``, this function sends the rows to these tasks. Without it, the caller must have
+    distributed ``frame`` in this way; otherwise the written files are deleted and
+    ``UnsupportedError`` is raised (for a Mixed table by the commit). A failed attempt deletes its
+    files; a killed attempt leaves them as orphans.
 
-    ``keyed`` is the routing of rows that change a table by key, from ``keyed_rows``; ``order`` has
-    further arguments of the writers, from ``in_order``.
+    ``keyed`` is the routing of rows that change a table by key, from ``keyed_rows``. ``order`` has
+    further arguments of the writers, such as ``read_snapshot``, from ``in_order``.
     """
     routing = keyed or routing_of(table, overwrites=overwrite is not None)
     key = None if keyed is None else keyed.schema.primary_keys

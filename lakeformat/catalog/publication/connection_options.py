@@ -39,7 +39,9 @@ def is_of_client(metastore: str, key: str) -> bool:
 
 
 def check_published(key: str) -> None:
-    """Raise ``InvalidRequestError`` for a key ``metadata.iceberg.*`` that no client has."""
+    """Raise ``InvalidRequestError`` for a key ``metadata.iceberg.*`` that is not an option of the
+    client of any Iceberg catalog.
+    """
     for metastore in _GROUPS:
         before = client_prefix(metastore)
         if key.startswith(before) and is_of_client(metastore, key.removeprefix(before)):

@@ -49,8 +49,8 @@ Flat: TypeAlias = "Numbers | Spans"
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """One list of each record: the number of its items, and the items of all lists one after the
-    other.
+    """A list field of all records: the number of items in the list of each record, and the items
+    of all these lists one after the other.
 
     An item is a value, or a pair of key and value.
     """

@@ -121,7 +121,7 @@ def _item(kind: Any, named: Mapping[str, Any]) -> tuple[Atom, ...]:
         raise NotPlainError("its schema has a list of records")
     item = tuple(_atom(each)[0] for each in parts)
     if item not in _ITEMS:
-        raise NotPlainError("its schema has a list of other items than statistics")
+        raise NotPlainError("its schema has a list with items that are neither numbers nor pairs")
     return item
 
 

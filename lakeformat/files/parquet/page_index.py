@@ -79,7 +79,7 @@ def page_index(
 ) -> PageIndex | None:
     """Return the page index of a chunk, for pages that are moved by ``distance`` bytes.
 
-    ``extent`` are the offset and the size of the pages of the chunk's row group. Return None if the
+    ``extent`` has the offset and the size of the pages of the chunk's row group. Return None if the
     chunk has no index, or an invalid one. The offsets of the old index are removed from ``chunk``.
     """
     places = [chunk.pop(each, None) for each in range(_PAGES, _BOUNDS + 2)]

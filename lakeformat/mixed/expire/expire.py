@@ -116,9 +116,10 @@ def plan_expiry(
     *,
     newest: Callable[[], MixedState] | None = None,
 ) -> ExpiryPlan:
-    """Return the plan of an expiry of the newest state; only metadata is read.
+    """Plan an expiry of the snapshots of both stores from ``state``; only metadata is read.
 
-    ``newest`` returns the newest state at the time when a store is expired; by default ``state``.
+    When a store is expired later, ``newest`` is called for the state of that moment. Without it,
+    ``state`` is used.
     """
     settings = ExpirySettings.of(loaded.base.metadata.properties)
     needed = NeededSnapshots(settings, now_millis, newest or (lambda: state))

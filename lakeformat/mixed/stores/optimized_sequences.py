@@ -112,10 +112,10 @@ def _record(base: LoadedMetadata, snapshot: Snapshot, kind: str) -> dict[str, in
         oldest = each
     if oldest.parent_id is not None:
         raise CorruptTableError(
-            f"no snapshot of {base.places.uri} from {snapshot.snapshot_id} back to "
-            f"{oldest.snapshot_id} records which changes are merged ({kind}), and older ones have "
-            "expired, so its rows cannot be merged correctly: restore the metadata file from a "
-            "backup, and expire snapshots only with `lake expire` or Amoro"
+            f"none of the snapshots {snapshot.snapshot_id} back to {oldest.snapshot_id} of "
+            f"{base.places.uri} records which changes are merged ({kind}), and older snapshots "
+            "have expired, so the rows of the table cannot be merged correctly: restore the "
+            "metadata file from a backup, and expire snapshots only with `lake expire` or Amoro"
         )
     return {}
 

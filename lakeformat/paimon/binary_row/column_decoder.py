@@ -125,7 +125,11 @@ class FramedRows:
 
     def _check_frames(self) -> None:
         arity = len(self._types)
-        self._refuse(self._sizes < FRAME_SIZE, None, "too short for its number of fields")
+        self._refuse(
+            self._sizes < FRAME_SIZE,
+            None,
+            f"shorter than the {FRAME_SIZE} bytes of its number of fields",
+        )
         found = self._read("u4", 0)
         self._refuse(found != np.uint32(arity).byteswap(), None, f"not of {arity} fields")
         needed = FRAME_SIZE + fixed_size(arity)

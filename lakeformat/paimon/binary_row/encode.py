@@ -109,7 +109,10 @@ def encode_items(values: Sequence[Value], data_type: DataType) -> list[bytes | N
 
 
 class _Items:
-    """The items of a row or array, which follow the slots or elements."""
+    """The values of a row or array that do not fit into its slots.
+
+    Their bytes follow all slots, and the slot of a value has its offset.
+    """
 
     __slots__ = ("content", "start")
 

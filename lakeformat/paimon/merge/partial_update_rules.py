@@ -35,7 +35,11 @@ class PartialUpdateRules:
 
     @cached_property
     def group_of(self) -> Mapping[str, int]:
-        """The number of the sequence group of each sequence column and each protected column."""
+        """The index in ``groups`` of each column in a sequence group, by the name of the column.
+
+        The columns of a group are its sequence columns and those that a row updates only if its
+        sequence is newer.
+        """
         return {
             name: number
             for number, group in enumerate(self.groups)

@@ -138,7 +138,7 @@ def _removed(said: object) -> frozenset[str]:
 def _note(said: dict[str, Any] | None) -> Mapping[str, Any] | None:
     """Return the checked note of a fence; None if the fence has no note.
 
-    Raise KeyError without a target, and TypeError if the target is not a snapshot number.
+    Raise KeyError if the note has no target, and TypeError if the target is not a snapshot number.
     """
     if said is not None and type(said["target"]) is not int:
         raise TypeError(f"the target {said['target']!r} is not a snapshot number")

@@ -13,7 +13,6 @@ from lakeformat.paimon.metadata.snapshot import Snapshot, snapshot_reader
 from lakeformat.storage import Storage
 from lakeformat.storage.empty_directory import empty_remover
 from lakeformat.tables.json_file import decode_json_file
-from lakeformat.types.sentence import sentence
 
 __all__ = [
     "FIRST_SNAPSHOT_ID",
@@ -131,6 +130,8 @@ def write_hints(storage: Storage, layout: TableLayout, snapshot_id: int) -> None
             else:  # the table or branch was moved a moment ago
                 _free_place(storage, layout)
     except LakeError as error:
+        from lakeformat.types.sentence import sentence  # only for a message
+
         # No traceback: the commit has succeeded, and people read this line.
         _log.warning(
             "could not update the hints of %s: %s No action needed: readers list the directory, "

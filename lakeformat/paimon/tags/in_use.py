@@ -111,9 +111,10 @@ def require_found_again(handle: TableHandle, tag: Tag) -> None:
 
 
 def is_over(handle: TableHandle, tag: Tag) -> bool:
-    """Return True if every snapshot older than the tag's rollback has expired.
+    """Return True if no expiry can delete the files that the rollback of the tag has restored.
 
-    Long-lived changelogs must have expired, too, because their expiry also deletes files.
+    This is so once every snapshot and every long-lived changelog from before the rollback has
+    expired.
     """
     made = tag_made_millis(handle, tag.name)
     oldest = _oldest(handle)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the place of each row: at once by a function or an index, or after all rows have
-arrived.
+"""Finds the partition and bucket into which each row is written.
+
+A function or an index finds them at once; otherwise they are found after all rows have arrived.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def test_a_change_that_changes_nothing_publishes_nothing(catalog):
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        (lake.update_column_type("id", "STRING"), "'id' is int and cannot become string: only int"),
+        (lake.update_column_type("id", "STRING"), "'id' is int and cannot become string: the only"),
         (lake.update_column_type("price", "DECIMAL(12, 3)"), "cannot become decimal.12, 3."),
         (lake.update_column_type("price", "DECIMAL(5, 2)"), "cannot become decimal.5, 2."),
         (lake.update_column_type("at", "STRING"), "'at' is a struct and cannot become string"),

@@ -115,8 +115,8 @@ def test_what_lies_under_a_null_is_not_looked_at(data_type, row, reason):
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (b"", "too short for its number of fields"),
-        (b"\0\0\0", "too short for its number of fields"),
+        (b"", "shorter than the 4 bytes of its number of fields"),
+        (b"\0\0\0", "shorter than the 4 bytes of its number of fields"),
         (framed(HEADER * 3, arity=2), "not of 1 fields"),
         (b"\x01\0\0\0" + bytes(16), "not of 1 fields"),
         (framed(HEADER), "shorter than 20 bytes"),
