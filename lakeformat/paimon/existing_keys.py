@@ -7,6 +7,7 @@ sorted, select candidate rows. Only these candidates are kept and compared with 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -16,14 +17,20 @@ import pyarrow.compute as pc
 from lakeformat.errors import CorruptTableError
 from lakeformat.paimon.binary_row import decode_columns, encode_columns
 from lakeformat.paimon.bucketing import row_hashes
+from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.partition import partition_path
+from lakeformat.paimon.read.data_files import DataFiles
+from lakeformat.paimon.read.deletions import find_deleted_rows
+from lakeformat.paimon.read.merged_rows_with_kind import MergedRowsWithKind
 from lakeformat.paimon.read.scan import Scan
 from lakeformat.paimon.read.splits import Split
 from lakeformat.paimon.write.assign import Place
 from lakeformat.paimon.write.key_hashes import Hashes
-from lakeformat.paimon.write.key_places import NOWHERE, FoundKeys
+from lakeformat.paimon.write.key_places import NOWHERE, DeletedKeys, FoundKeys
+from lakeformat.rows.groups import Mask
+from lakeformat.rows.row_kinds import is_retract
 from lakeformat.types.types import DataType
 
 __all__ = ["find_keys"]
@@ -34,15 +41,36 @@ def find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) ->
 
     ``keys`` are distinct framed binary rows of the primary key. ``snapshot=None`` stands for an
     empty table. A key without a row gets ``NOWHERE``. Raise CorruptTableError if one of ``keys``
-    has two rows.
+    has two rows. If compactions write the table's changelog, deleted keys are returned, too.
     """
     by_name = {field.name: field for field in handle.schema.fields}
     types = [by_name[name].type for name in handle.schema.primary_keys]
     found = _Found(handle, np.sort(row_hashes(decode_columns(keys, types), types)), types)
     scan = Scan(_with_every_row(handle), snapshot, list(handle.schema.primary_keys))
-    for split in scan.splits():
-        found.look_through(scan, split)
+    splits = scan.splits()
+    if snapshot is None or not handle.options.makes_changelog:
+        for split in splits:
+            found.look_through(split, _as_inserts(scan, split))
+        return found.among(keys)
+    with explaining_expiry(handle, snapshot):
+        files = DataFiles(handle, snapshot, find_deleted_rows(handle, snapshot))
+        merged = MergedRowsWithKind(scan.table_schema, files, scan.fields)
+        for split in splits:
+            rows = _as_inserts(scan, split) if split.raw_convertible else _merged(merged, split)
+            found.look_through(split, rows)
     return found.among(keys)
+
+
+def _as_inserts(scan: Scan, split: Split) -> Iterator[tuple[pa.RecordBatch, Mask]]:
+    for batch in scan.read(split):
+        yield batch, np.zeros(batch.num_rows, np.bool_)
+
+
+def _merged(merged: MergedRowsWithKind, split: Split) -> Iterator[tuple[pa.RecordBatch, Mask]]:
+    """Stream the merged keys of a split, and a mask of those that are deletions."""
+    for batch in merged.read(split.files, keep_retracts=True):
+        is_deleted = is_retract(batch.column(0).to_numpy())
+        yield batch.select(batch.schema.names[1:]), is_deleted
 
 
 def _with_every_row(handle: TableHandle) -> TableHandle:
@@ -67,21 +95,26 @@ class _Found:
         self._keys: list[pa.Array] = []
         self._partition_of: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
         self._bucket_of: list[np.ndarray[tuple[int], np.dtype[np.int32]]] = []
+        self._is_deleted: list[Mask] = []
 
-    def look_through(self, scan: Scan, split: Split) -> None:
+    def look_through(self, split: Split, rows: Iterator[tuple[pa.RecordBatch, Mask]]) -> None:
+        """Keep the wanted keys among the ``rows`` of a split: batches of keys, each with a mask of
+        those that are deletions.
+        """
         place = Place(split.partition, split.bucket)
         number = self._partitions.setdefault(place.partition, len(self._partitions))
         self._counts.setdefault(place, 0)
-        for batch in scan.read(split):
-            self._counts[place] += batch.num_rows
+        for batch, is_deleted in rows:
+            self._counts[place] += batch.num_rows - int(np.count_nonzero(is_deleted))
             hashes = row_hashes(batch.columns, self._types)
             at = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
-            rows = pa.array(np.flatnonzero(self._hashes[at] == hashes))
-            if len(rows):
-                keys = encode_columns(batch.take(rows).columns, self._types)
+            found = np.flatnonzero(self._hashes[at] == hashes)
+            if len(found):
+                keys = encode_columns(batch.take(pa.array(found)).columns, self._types)
                 self._keys.append(keys.cast(pa.large_binary()))
-                self._partition_of.append(np.full(len(rows), number, np.int64))
-                self._bucket_of.append(np.full(len(rows), place.bucket, np.int32))
+                self._partition_of.append(np.full(len(found), number, np.int64))
+                self._bucket_of.append(np.full(len(found), place.bucket, np.int32))
+                self._is_deleted.append(is_deleted[found])
 
     def among(self, keys: pa.Array) -> FoundKeys:
         """Return the partition and bucket of each of ``keys``; ``NOWHERE`` for a key without a row.
@@ -91,15 +124,20 @@ class _Found:
         partition_of = np.full(len(keys), NOWHERE, np.int64)
         bucket_of = np.full(len(keys), NOWHERE, np.int32)
         partitions = list(self._partitions)
-        if self._keys:
-            looked_at = pc.index_in(pa.chunked_array(self._keys), keys).combine_chunks()
-            is_key = looked_at.is_valid().to_numpy(zero_copy_only=False)
-            at = looked_at.drop_null().to_numpy()
-            there = np.concatenate(self._partition_of)[is_key]
-            self._require_one_place(at, there, partitions)
-            partition_of[at] = there
-            bucket_of[at] = np.concatenate(self._bucket_of)[is_key]
-        return FoundKeys(partitions, partition_of, bucket_of, self._counts)
+        if not self._keys:
+            none = np.empty(0, np.int64)
+            deleted = DeletedKeys(none, none, np.empty(0, np.int32))
+            return FoundKeys(partitions, partition_of, bucket_of, self._counts, deleted)
+        looked_at = pc.index_in(pa.chunked_array(self._keys), keys).combine_chunks()
+        at = looked_at.fill_null(NOWHERE).to_numpy().astype(np.int64)
+        of_rows, buckets = np.concatenate(self._partition_of), np.concatenate(self._bucket_of)
+        is_deleted = np.concatenate(self._is_deleted)
+        live, left = (np.flatnonzero((at != NOWHERE) & each) for each in (~is_deleted, is_deleted))
+        self._require_one_place(at[live], of_rows[live], partitions)
+        partition_of[at[live]] = of_rows[live]
+        bucket_of[at[live]] = buckets[live]
+        deleted = DeletedKeys(at[left], of_rows[left], buckets[left])
+        return FoundKeys(partitions, partition_of, bucket_of, self._counts, deleted)
 
     def _require_one_place(
         self,

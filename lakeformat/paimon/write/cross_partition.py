@@ -125,8 +125,9 @@ class CrossPartitionRows:
         left = np.flatnonzero(moves.left_partition != NOWHERE)
         if not len(left):
             return piece.rows, piece.kinds, moves.places
-        places.leave(moves.left_place[left])
-        deletes = self._in_partitions(piece.rows.take(pa.array(left)), moves.left_partition[left])
+        left_partition = moves.left_partition[left]
+        places.leave(piece.keys[left], left_partition, moves.left_place[left])
+        deletes = self._in_partitions(piece.rows.take(pa.array(left)), left_partition)
         # Each deletion comes right before the row that made the key move.
         order = np.argsort(
             np.concatenate([2 * np.arange(len(piece.keys)) + 1, 2 * left]), kind="stable"
@@ -180,7 +181,9 @@ def _moves(piece: _Piece, places: KeyPlaces) -> _Moves:
     comes = before != partitions
     new = np.sort(order[comes])  # keys are numbered in the order of their rows
     place = np.full(len(order), NOWHERE, np.int64)
-    place[new] = places.new(piece.partitions[new])
+    place[new] = places.come(
+        piece.keys[new], piece.partitions[new], repeats=bool((comes & ~is_first).any())
+    )
     at = place[order]
     stays = is_first & ~comes
     at[stays] = places.place_of[keys[stays]]
@@ -203,7 +206,7 @@ def _keep_first_place(piece: _Piece, places: KeyPlaces) -> tuple[Positions, Plac
     firsts = order[is_first]
     firsts = np.sort(firsts[places.partition_of[piece.keys[firsts]] == NOWHERE])
     keys = piece.keys[firsts]
-    places.place_of[keys] = places.new(piece.partitions[firsts])
+    places.place_of[keys] = places.come(keys, piece.partitions[firsts], repeats=False)
     places.partition_of[keys] = piece.partitions[firsts]
     return places.partition_of[piece.keys], places.place_of[piece.keys]
 

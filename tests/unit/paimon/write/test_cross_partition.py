@@ -280,6 +280,74 @@ def test_whatever_is_written_a_key_stays_in_its_first_partition(commits, engine,
     assert content(table) == [expected[key] for key in sorted(expected)]
 
 
+@pytest.mark.parametrize("producer", ["none", "lookup"])
+def test_a_key_that_returns_to_a_partition_gets_its_old_bucket(catalog, producer):
+    table = crossing(catalog, changelog_producer=producer, **{"dynamic-bucket.target-row-num": "2"})
+    table.write(rows(*(("mon", n, 1, "a") for n in range(3))))
+    assert buckets_of(table, 2) == {("mon", 1)}
+    table.write(rows(("mon", 0, 1, "a")), ["-D"])
+    table.write(rows(("tue", 2, 2, "b"), ("mon", 2, 3, "c")))
+    assert buckets_of(table, 2) == {("mon", 1), ("tue", 0)}
+    table.write([rows(("tue", 2, 4, "d")), rows(("mon", 2, 5, "e"))])
+    assert buckets_of(table, 2) == {("mon", 1), ("tue", 0)}
+    assert content(table) == [("mon", 1, 1, "a"), ("mon", 2, 5, "e")]
+
+
+def test_a_key_that_was_deleted_returns_to_the_bucket_of_its_deletion(catalog):
+    table = crossing(catalog, changelog_producer="lookup", **{"dynamic-bucket.target-row-num": "2"})
+    table.write(rows(*(("mon", n, 1, "a") for n in range(3))))
+    table.compact()
+    table.write(rows(("mon", 0, 2, "a"), ("mon", 2, 2, "a")), ["-D", "-D"])
+    table.write(rows(("mon", 2, 3, "b")))
+    table.compact(buckets=[0])
+    table.compact(buckets=[1])
+    found = table.changes(2, table.latest_snapshot().id, "changelog").to_arrow().to_pylist()
+    changes = [tuple(row.values()) for row in found if row["id"] == 2]
+    assert changes == [("-U", "mon", 2, 1, "a"), ("+U", "mon", 2, 3, "b")]
+
+
+def buckets_of(table: lake.Table, key: int) -> set[tuple[str, int]]:
+    """The partitions and buckets with a file in which the key may be."""
+    files = table.system_table("files").scan().to_arrow().to_pylist()
+    ranges = [(json.loads(each["min_key"])[0], json.loads(each["max_key"])[0]) for each in files]
+    return {
+        (each["partition"].strip("{}"), each["bucket"])
+        for each, (least, most) in zip(files, ranges, strict=True)
+        if least <= key <= most
+    }
+
+
+FEW = st.tuples(st.sampled_from(["mon", "tue"]), st.integers(0, 1), st.just(1), st.just("a"))
+MOVES = st.lists(st.tuples(st.sampled_from(["+I", "+I", "-D"]), FEW), min_size=2, max_size=6)
+
+
+@settings(max_examples=sampling.count(12, whole=100))
+@given(
+    st.lists(MOVES, min_size=3, max_size=6),
+    st.sampled_from(["none", "input", "lookup", "full-compaction"]),
+    st.lists(st.sampled_from([None, [0], [1]]), min_size=6, max_size=6),
+    st.integers(1, 6),
+)
+def test_the_changes_in_their_order_lead_to_the_rows(commits, producer, compacted, batch):
+    options = {"dynamic-bucket.target-row-num": "1", "changelog-producer": producer}
+    table = crossing(new_catalog(), **options)
+    for changes, buckets in zip(commits, compacted, strict=False):
+        kinds = [kind for kind, _ in changes]
+        table.write(rows(*(row for _, row in changes)).to_batches(batch), kinds)
+        if buckets is not None:
+            table.compact(buckets=buckets)
+    table.compact()
+    followed: dict[tuple[str, int], Row] = {}
+    latest = table.latest_snapshot()
+    assert latest is not None
+    for change in table.changes(0, latest.id).to_arrow().to_pylist():
+        kind, *row = change.values()
+        followed.pop((row[0], row[1]), None)
+        if kind in ("+I", "+U"):
+            followed[row[0], row[1]] = (row[0], row[1], row[2], row[3])
+    assert sorted(followed.values(), key=lambda row: row[1]) == content(table)
+
+
 def test_rows_do_not_move_where_deletes_are_ignored(catalog):
     with pytest.raises(lake.InvalidRequestError, match="its key would appear twice; add 'dt'"):
         crossing(catalog, ignore_delete="true")
