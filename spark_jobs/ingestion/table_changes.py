@@ -26,8 +26,9 @@ import pyarrow as pa
 import lakeformat as lake
 from spark_jobs.cdc.columns import MessageColumns
 from spark_jobs.cdc.declared import Declared
-from spark_jobs.cdc.evolve import changes_for, declaration
+from spark_jobs.cdc.evolve import changes_for
 from spark_jobs.frames.publish import publish
+from spark_jobs.ingestion.copied_table import copy_of, require_same_merge
 from spark_jobs.ingestion.file_stream import rounds
 from spark_jobs.runtime.job import Outcome, newest_snapshot
 
@@ -76,7 +77,8 @@ def _ingest_changes(
         _require_changes(table)
     source = catalog.table(wanted.source_table)
     _require_changes(source)
-    table = _fitted(catalog, table or _create_like(catalog, source, wanted), source, wanted.table)
+    table = _fitted(catalog, copy_of(catalog, table, source, wanted), source, wanted.table)
+    require_same_merge(table, source, wanted)
     if done := _done_by_run(table, wanted):
         return done
     identity = _finish_earlier(table, source, wanted.consumer)
@@ -237,26 +239,3 @@ def _done_by_run(table: lake.Table, wanted: IngestRequest) -> Outcome | None:
                 replayed=True,
             )
     return None
-
-
-def _create_like(catalog: lake.Catalog, source: lake.Table, wanted: IngestRequest) -> lake.Table:
-    """Create a table with the columns of the source. Keys, partitions and buckets are those of the
-    source, unless the request sets them.
-    """
-    schema = source.schema
-    columns = [(each.name, declaration(each.type)) for each in schema.fields]
-    catalog.create_database(wanted.table.rpartition(".")[0], exist_ok=True)
-    plain = [(name, type) for name, type in columns if isinstance(type, str)]
-    return catalog.create_table(
-        wanted.table,
-        plain if len(plain) == len(columns) else schema.arrow_schema(),
-        primary_key=schema.primary_keys if wanted.primary_key is None else wanted.primary_key,
-        partition_by=schema.partition_keys if wanted.partition_by is None else wanted.partition_by,
-        options=_bucket_options(source) | dict(wanted.table_options or {}),
-        exist_ok=True,
-    )
-
-
-def _bucket_options(source: lake.Table) -> dict[str, str]:
-    options = source.schema.options
-    return {key: options[key] for key in ("bucket", "bucket-key") if key in options}

@@ -283,6 +283,104 @@ def test_a_copy_without_a_key_takes_no_update(catalog, source, follow):
     assert (rows(catalog), consumer(source)) == ([("pear", 1)], {"copy": 2})
 
 
+@pytest.mark.parametrize("producer", ["none", "input", "lookup", "full-compaction"])
+def test_a_key_that_moves_to_another_partition_moves_in_the_copy(catalog, follow, producer):
+    source = moving_source(catalog, **{"changelog-producer": producer})
+    write_days(source, ("mon", 1), ("tue", 2))
+    source.compact()
+    follow()
+    write_days(source, ("tue", 1), ("mon", 2))
+    source.compact()
+    follow()
+    assert rows(catalog) == [("mon", 2), ("tue", 1)]
+    assert catalog.table("shop.copy").schema.primary_keys == ("id", "day")
+
+
+def test_a_copy_that_would_lose_keys_that_move_is_refused(catalog, follow):
+    write_days(moving_source(catalog), ("mon", 1))
+    with pytest.raises(lake.UnsupportedError, match="with the primary key id, day"):
+        follow(primary_key=["id"])
+    with pytest.raises(lake.NotFoundError):
+        catalog.table("shop.copy")
+    columns = [("day", "STRING"), ("id", "INT")]
+    copy = catalog.create_table("shop.copy", columns, primary_key=["id"], options={"bucket": "1"})
+    with pytest.raises(lake.UnsupportedError, match=r"shop\.source lacks day"):
+        follow()
+    assert copy.snapshots() == []
+
+
+def test_the_first_row_of_a_key_never_moves(catalog, follow):
+    source = moving_source(catalog, **{"merge-engine": "first-row"})
+    write_days(source, ("mon", 1), ("tue", 1))
+    follow(primary_key=["id"])
+    catalog.table("shop.copy").compact()
+    assert rows(catalog) == [("mon", 1)]
+
+
+def moving_source(catalog, **options):
+    """``shop.source`` with keys that move between partitions."""
+    return catalog.create_table(
+        "shop.source",
+        [("day", "STRING"), ("id", "INT")],
+        primary_key=["id"],
+        partition_by=["day"],
+        options={"bucket": "-1", **options},
+    )
+
+
+def write_days(table, *days):
+    table.write(pa.table({"day": [day for day, _ in days], "id": [id for _, id in days]}))
+
+
+ADDING = {"merge-engine": "aggregation", "fields.pieces.aggregate-function": "sum"}
+
+
+@pytest.mark.parametrize("producer", ["none", "input", "full-compaction"])
+def test_written_rows_that_are_merged_in_the_source_are_merged_in_the_copy(
+    catalog, follow, producer
+):
+    source = merging_source(catalog, {**ADDING, "changelog-producer": producer})
+    for pieces in (1, 2):
+        put(source, "pear", pieces)
+        source.compact()
+        follow()
+    assert rows(catalog) == [("pear", 3)]
+
+
+def test_a_copy_that_merges_written_rows_otherwise_is_refused(catalog, follow):
+    source = merging_source(catalog, ADDING)
+    put(source, "pear", 1)
+    follow()
+    catalog.alter_table(
+        "shop.source",
+        lake.add_column("boxes", "INT"),
+        lake.set_option("fields.boxes.aggregate-function", "max"),
+    )
+    with pytest.raises(
+        lake.UnsupportedError, match=r"differ in fields\.boxes\.aggregate-function\."
+    ):
+        follow()
+    catalog.alter_table("shop.copy", lake.set_option("fields.boxes.aggregate-function", "max"))
+    catalog.table("shop.source").write(pa.table({"sku": ["pear"], "pieces": [2], "boxes": [4]}))
+    follow()
+    assert rows(catalog) == [("pear", 3, 4)]
+    columns = [("sku", "STRING"), ("pieces", "INT")]
+    catalog.create_table("shop.last", columns, primary_key=["sku"], options={"bucket": "1"})
+    with pytest.raises(
+        lake.UnsupportedError, match=r"fields\.pieces.*, merge-engine\. Nothing was"
+    ):
+        follow(table="shop.last", consumer="last")
+
+
+def merging_source(catalog, options):
+    return catalog.create_table(
+        "shop.source",
+        [("sku", "STRING"), ("pieces", "INT")],
+        primary_key=["sku"],
+        options={"bucket": "1", **options},
+    )
+
+
 def test_an_empty_source_is_nothing_to_do(catalog, source, follow):
     assert follow()["skipped"]
     put(source, "pear", 1)
