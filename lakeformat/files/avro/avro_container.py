@@ -16,6 +16,8 @@ import pyarrow as pa
 from backports import zstd
 from numpy.typing import NDArray
 
+from lakeformat.types.count_text import counted
+
 __all__ = [
     "MAGIC",
     "READABLE_AFTER",
@@ -188,8 +190,8 @@ def read_records(blocks: AvroBlocks, decode: Callable[[IO[bytes]], Any]) -> Iter
                 at = f"record near byte {stream.tell()} of its content"
                 raise ValueError(f"{where}, {at}: {short_reason(reason)}") from reason
             yield record
-        if stream.tell() != len(body):
-            raise ValueError(f"{where} has bytes after its records: {len(body) - stream.tell()}")
+        if rest := len(body) - stream.tell():
+            raise ValueError(f"{where} is {counted(rest, 'byte')} longer than its records")
         start = end
 
 
