@@ -1,4 +1,4 @@
-"""The answer to a question as a page in Markdown."""
+"""The answer to a question of the benchmarks, as a page in Markdown."""
 
 from __future__ import annotations
 

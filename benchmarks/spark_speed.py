@@ -1,7 +1,8 @@
 """Compares this library on Spark with Spark alone: ``python -m benchmarks.spark_speed``.
 
-All questions share one session, ``local[2]``. All candidates of a question, except a floor that
-does less, must give the same answer; then they are timed in turns, round by round. CPU time is that
+All questions share one session, ``local[2]``. All candidates of a question must give the same
+answer, except a floor: a candidate that does only a part of the work, and shows how fast the rest
+could be at best. Then they are timed in turns, round by round. CPU time is that
 of all processes that take part. Without a question it asks all of them. It writes a report of each
 to benchmarks/results.
 

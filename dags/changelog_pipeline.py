@@ -65,14 +65,15 @@ with DAG(
             raise AirflowFailException(
                 f"{ORDERS} has a primary key and no changelog, so the old values of updated rows "
                 f"are unknown: run lake set-option {ORDERS} changelog-producer=lookup, then lake "
-                f"compact {ORDERS}. Set HAS_CHANGELOG = True here, because compactions publish the "
-                "changes"
+                f"compact {ORDERS}. Then set HAS_CHANGELOG = True in the file of this DAG, because "
+                "then only compactions publish changes"
             )
         changes = table.changes(after=part.after, upto=part.upto).to_arrow()
         if not len(changes) and producer in ("lookup", "full-compaction"):
             raise AirflowSkipException(
                 f"no changes up to position {part.upto}: compactions publish them. Run "
-                f"LakeChangelogOperator on {ORDERS}, and set HAS_CHANGELOG = True here"
+                f"LakeChangelogOperator on {ORDERS}, and set HAS_CHANGELOG = True in the file of "
+                "this DAG"
             )
         is_new = pc.is_in(changes["rowkind"], pa.array(["+I", "+U"]))
         price = changes["price"].cast(pa.int64())

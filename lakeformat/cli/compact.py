@@ -43,8 +43,9 @@ __all__ = [
 _STRATEGIES = (
     "minor compacts only the files that the table's options select; full compacts more. In a "
     "Paimon table with a primary key, full compacts every bucket completely; in one without a "
-    "primary key, it merges small files, even if they are few. In Iceberg tables, full adds groups "
-    "of two files and all files with deletes. In Mixed tables, it is a full optimizing."
+    "primary key, it merges small files, even if they are few. In Iceberg tables, full also "
+    "compacts groups of only two files, and all files with deletes. In Mixed tables, it is a full "
+    "optimizing."
 )
 StrategyOption = Annotated[
     str,

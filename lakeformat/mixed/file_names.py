@@ -87,7 +87,8 @@ def parse_file_name(path: str) -> FileName:
         raise CorruptTableError(
             f"{path} does not have the name of a file of a Mixed table, such as "
             "5-I-0-00000-0-7502998595631226311-00001.parquet, so its node and its transaction are "
-            "unknown: another program named it. Write its rows with the Mixed table itself"
+            "unknown: another program wrote it. Write rows to the Mixed table, never into one of "
+            "its stores"
         )
     node, kind = TreeNode.of_id(parts.pop("node")), FileKind(parts.pop("kind"))
     return FileName(node=node, kind=kind, **parts)

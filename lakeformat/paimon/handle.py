@@ -293,8 +293,8 @@ def require_writable(handle: TableHandle) -> None:
         key = next(key for key in (option.key, *option.older_keys) if key in given)
         raise UnsupportedError(
             f"{handle.uri} sets {key!r}, so a row that moves to another partition is not deleted "
-            "in the old one: its key would appear twice. Nothing was written. Remove the option; "
-            "once the table has a snapshot, copy its rows to a new table without the option"
+            "in the old one: its key would appear twice. Nothing was written. If the table has no "
+            "snapshot yet, remove the option; otherwise copy its rows to a new table without it"
         )
     require_allowed(handle, Operation.WRITE)
 

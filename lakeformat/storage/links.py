@@ -25,9 +25,9 @@ __all__ = [
 
 
 class FollowsNoLinks(ABC):
-    """A storage that can contain symbolic links.
+    """A storage that can contain symbolic links, but does not follow those below a directory.
 
-    ``within`` limits the storage to one directory and refuses links below it. A class that wraps
+    ``within`` limits the storage to that directory and refuses links below it. A class that wraps
     such a storage must also derive from this class. ``LockedCreation`` is the exception, because
     the functions of this module inspect the storage inside it.
     """

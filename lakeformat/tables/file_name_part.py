@@ -49,5 +49,5 @@ def check_file_name_part(what: str, name: object) -> None:
     if not name.strip() or name in (".", "..") or "/" in name or "\0" in name:
         raise InvalidRequestError(
             f"{what} {name!r} is not allowed: it becomes part of a file name, so it must not "
-            "be blank, . or .., or hold a slash or a null character"
+            "be blank, '.' or '..', and must not contain a slash or a null character"
         )

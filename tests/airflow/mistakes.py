@@ -200,7 +200,7 @@ MISTAKES = [
         "a tag with a slash",
         "run",
         'LakeTagOperator(task_id="t", table="shop.orders", action="create", tag="release/1")',
-        "InvalidRequestError: tag name 'release/1' is not allowed: it becomes part of a file name, so it must not be blank, . or .., or hold a slash or a null character",
+        "InvalidRequestError: tag name 'release/1' is not allowed: it becomes part of a file name, so it must not be blank, '.' or '..', and must not contain a slash or a null character",
     ),
     Mistake(
         "a tag that does not exist",

@@ -253,10 +253,10 @@ class RecordReader:
         return Lists(wanted, (*parts, self._stopped(at + 1, rows)))
 
     def _stopped(self, ranks: Positions, rows: Positions) -> Numbers:
-        """Return the numbers with the indexes ``ranks`` among all numbers of the window.
+        """Return variable-length numbers by their positions ``ranks`` among all of the window.
 
-        A number begins after the last byte of the number before it. ``rows`` are the records of the
-        numbers. ``sound`` of a record becomes False if its number is too long.
+        Each begins after the last byte of the number before it. ``rows`` has, for each number, the
+        index of its record; ``sound`` of the record becomes False if the number is too long.
         """
         window = self.window
         places = np.where(ranks > 0, window.stops.take(ranks - 1, mode="clip") + 1, 0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans a scan: the live data files that may have matching rows, and the delete files for them.
 
-Manifests and entries are pruned as columns. Python objects are created only for the files that
-remain.
+Manifests and their entries are pruned as Arrow columns. Python objects are created only for the
+files that remain.
 """
 
 from __future__ import annotations

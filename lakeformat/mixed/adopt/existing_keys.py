@@ -79,8 +79,8 @@ def _require_own_node(state: MixedState, split: NodeSplit, columns: Sequence[pa.
             f"{state.base.places.uri} cannot be adopted with the key "
             f"{', '.join(each.name for each in state.key)}: {split.files[0].path} was written by a "
             f"Mixed table for the hash bucket {node}, but by this key its rows are in other hash "
-            "buckets, so that Mixed table had another key. Nothing was changed: first rewrite all "
-            "files with table.compact(rewrite_all=True)"
+            "buckets. So that earlier Mixed table had another key. Nothing was changed: first "
+            "rewrite all files with table.compact(rewrite_all=True)"
         )
 
 

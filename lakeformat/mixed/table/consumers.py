@@ -89,7 +89,9 @@ class MixedConsumers(PositionConsumers):
     def _parsed(self, members: Mapping[str, Any]) -> Position:
         found = super()._parsed(members)
         if len(found.numbers) != 2 or found.branch not in (None, MAIN_BRANCH):
-            raise ValueError(f"position {found} does not have the numbers of both stores of 'main'")
+            raise ValueError(
+                f"position {found} is not a pair of snapshots of both stores of 'main'"
+            )
         return found
 
 
