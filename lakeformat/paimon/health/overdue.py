@@ -36,7 +36,7 @@ _TOLERATED_PART = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverdueNumbers:
-    """How many snapshots (or changelogs) the table has, and how many are beyond the retention."""
+    """Counts of all snapshots (or changelogs) of a table, and of those beyond the retention."""
 
     count: int = 0
     overdue: int = 0

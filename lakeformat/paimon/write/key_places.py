@@ -25,7 +25,7 @@ NOWHERE = -1
 class DeletedKeys:
     """Keys that are deleted in a partition whose files still have the deletion.
 
-    A key that comes back must get the bucket of its deletion. Otherwise two buckets compact the
+    A key that returns must get the bucket of its deletion. Otherwise two buckets compact the
     deletion and the new row at different times, and the changelog can have them in the wrong order.
     """
 
