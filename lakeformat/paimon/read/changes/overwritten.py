@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the changes of an OVERWRITE snapshot, bucket by bucket: deleted rows first, then added
-rows.
+"""Reads the changes of an OVERWRITE snapshot: the deleted rows of all buckets, then the added rows.
+
+An overwrite can move a key to another bucket, so its new row must not precede its deletion.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ def reads_overwrites(handle: TableHandle) -> Callable[[Snapshot], bool]:
 
 
 def overwritten_buckets(entries: Sequence[ManifestEntry]) -> list[tuple[ManifestEntry, ...]]:
-    """Group the entries of an OVERWRITE snapshot by partition and bucket.
+    """Return the deleted files of each bucket, then the added files of each bucket.
 
-    A file that was both deleted and added again is left out.
+    ``entries`` are those of an OVERWRITE snapshot. A file that was both deleted and added again is
+    left out.
     """
     buckets: dict[tuple[bytes, int], dict[tuple[object, ...], ManifestEntry]] = {}
     for entry in entries:
@@ -48,25 +50,28 @@ def overwritten_buckets(entries: Sequence[ManifestEntry]) -> list[tuple[Manifest
         before = place.pop(entry.identity, None)
         if before is None or before.kind is entry.kind:
             place[entry.identity] = entry
-    return [tuple(place.values()) for place in buckets.values() if place]
+    groups = (
+        tuple(entry for entry in place.values() if entry.kind is kind)
+        for kind in (FileKind.DELETE, FileKind.ADD)
+        for place in buckets.values()
+    )
+    return [group for group in groups if group]
 
 
 def overwritten_rows(
     handle: TableHandle, snapshot: Snapshot, entries: Sequence[ManifestEntry], asked: ChangedRows
 ) -> Iterator[pa.RecordBatch]:
     """Stream the changes of one bucket of a primary-key table: ``-D`` for rows of deleted files,
-    ``+I`` or ``+U`` for rows of added files.
+    ``+I`` or ``+U`` for rows of added files; ``entries`` are all deleted, or all added.
     """
-    gone = [entry for entry in entries if entry.kind is FileKind.DELETE]
-    come = [entry for entry in entries if entry.kind is FileKind.ADD]
+    if entries[0].kind is FileKind.ADD:
+        yield from map(asked.of_stored, _merged(handle, snapshot, entries, asked, hides=True))
+        return
     before = read_snapshot_if_present(handle.storage, handle.layout, snapshot.id - 1)
-    if gone:
-        for batch in _merged(handle, before or snapshot, gone, asked, hides=before is not None):
-            kinds = pa.repeat(pa.scalar(DELETE, pa.int8()), batch.num_rows)
-            at = batch.schema.get_field_index(VALUE_KIND.name)
-            yield asked.of_stored(batch.set_column(at, batch.schema.field(at), kinds))
-    if come:
-        yield from map(asked.of_stored, _merged(handle, snapshot, come, asked, hides=True))
+    for batch in _merged(handle, before or snapshot, entries, asked, hides=before is not None):
+        kinds = pa.repeat(pa.scalar(DELETE, pa.int8()), batch.num_rows)
+        at = batch.schema.get_field_index(VALUE_KIND.name)
+        yield asked.of_stored(batch.set_column(at, batch.schema.field(at), kinds))
 
 
 def _merged(

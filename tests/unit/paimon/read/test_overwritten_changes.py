@@ -85,16 +85,16 @@ def test_conditions_and_columns_hold_for_overwrites(orders):
     assert told(found) == [("-D", 20), ("+I", 22)]
 
 
-def test_each_bucket_of_an_overwrite_is_a_part_of_its_own(keyed_table):
+def test_an_overwrite_has_two_parts_for_each_bucket_and_the_deletions_come_first(keyed_table):
     table = keyed_table(COLUMNS, bucket="3", **ASKED)
     values = [(key, key) for key in range(20)]
     table.write(rows(table, *values))
     table.write(rows(table, *values), overwrite={})
     changes = table.changes(1, 2)
     parts = pickle.loads(pickle.dumps(changes.parts()))
-    assert len(parts) == 3
+    assert len(parts) == 6
     assert [row for part in parts for row in told(part.to_arrow())] == told(changes.to_arrow())
-    assert len(told(changes.to_arrow())) == 40
+    assert [row[0] for row in told(changes.to_arrow())] == ["-D"] * 20 + ["+I"] * 20
 
 
 def test_an_append_table_tells_the_rows_an_overwrite_adds(catalog):
@@ -119,20 +119,25 @@ def test_rows_whose_snapshot_has_expired_are_named(orders):
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
-def test_replayed_changes_are_the_state(keyed_table, seed):
+def test_replayed_changes_are_the_state(catalog, keyed_table, seed):
     chance = random.Random(seed)
     table = keyed_table([("id", "BIGINT"), ("n", "INT")], bucket="2", **ASKED)
     stream = table.stream("from-snapshot", snapshot=1)
     changes: list[tuple[str, int, int]] = []
     for number in range(12):
         values = [(key, number) for key in chance.sample(range(8), chance.randint(1, 5))]
-        match chance.choice(["write", "write", "overwrite", "compact", "truncate"]):
+        match chance.choice(["write", "write", "overwrite", "compact", "truncate", "rescale"]):
             case "write":
                 table.write(rows(table, *values))
             case "overwrite":
                 table.write(rows(table, *values), overwrite={})
             case "compact":
                 table.compact(strategy="full")
+            case "rescale":
+                buckets = str(chance.randint(1, 4))
+                catalog.alter_table("shop.orders", lake.set_option("bucket", buckets))
+                table = catalog.table("shop.orders")
+                table.rescale()
             case _:
                 table.truncate()
         changes += [row for each in stream for row in told(each.to_arrow())]
