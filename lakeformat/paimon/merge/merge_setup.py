@@ -26,9 +26,10 @@ def merge_order(schema: TableSchema) -> MergeOrder:
     options = schema.table_options
     sequence = tuple(name.strip() for name in options.sequence_field)
     check_sequence_columns(schema, sequence)  # another engine may have named any column
+    keys = tuple(field.name for field in schema.key_fields)
     return MergeOrder(
-        tuple(field.name for field in schema.key_fields),
-        sequence,
+        keys,
+        tuple(name for name in sequence if name not in keys),  # rows of one key are equal in these
         options.sequence_field_sort_order == "descending",
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
@@ -273,6 +274,14 @@ def test_a_table_another_writer_made_against_the_rules_is_not_merged(catalog):
     foreign = replace(schema, options={**schema.options, "fields.nix.sequence-group": "a"})
     with pytest.raises(lake.InvalidRequestError, match="names 'nix', which is not a column"):
         merge_engine(foreign)
+
+
+def test_a_column_of_the_key_may_be_a_sequence_column(keyed_table):
+    table = keyed_table([("id", "BIGINT"), ("v", "INT")], **{"sequence.field": "v,id"})
+    for value in (2, 3, 1):
+        table.write(pa.table({"id": [1], "v": [value]}))
+    table.compact()
+    assert table.scan().to_arrow().to_pylist() == [{"id": 1, "v": 3}]
 
 
 def test_spaces_around_the_columns_of_a_sequence_mean_nothing(catalog):
