@@ -24,6 +24,7 @@ from lakeformat.paimon.options.foreign import (
     Trait,
     find_foreign,
 )
+from lakeformat.paimon.options.merge import AggregateOptions, MergeOptions
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.options.option import ColumnOption, Option
 
@@ -32,6 +33,14 @@ __all__ = ["TableOptions"]
 T = TypeVar("T")
 _PUBLISHED = (AT_TABLE, "hadoop-catalog", "hive-catalog", "rest-catalog")
 _OF_REST_CATALOG = f"{PUBLISHED_PREFIX}rest."
+
+_ON_WRITE = ("rowkind.field", "ignore-delete", "ignore-update-before")
+_MERGING = frozenset(
+    option
+    for owner in (AggregateOptions, MergeOptions)
+    for option in vars(owner).values()
+    if isinstance(option, Option) and option.key not in _ON_WRITE
+)
 
 _TARGET_OF_LEVELS = "128 mb"
 """The default of ``target-file-size`` for primary-key tables."""
@@ -51,6 +60,22 @@ class TableOptions(DeclaredOptions):
         """
         levels = self.num_levels
         return self.compaction_trigger + 1 if levels is None else levels
+
+    @property
+    def merging(self) -> dict[str, Any]:
+        """The options that decide how rows of one key are merged, by key, without defaults.
+
+        Empty if the last row of a key replaces the earlier ones.
+        """
+        found: dict[str, Any] = {}
+        for key, text in self._raw.items():
+            option = find_option(key)
+            if option in _MERGING:
+                value, default = option.parse(text, key), option.parse(option.default)
+                if value != default:
+                    names = isinstance(value, tuple)
+                    found[key] = tuple(name.strip() for name in value) if names else value
+        return found
 
     @property
     def keeps_moved_rows(self) -> bool:

@@ -137,3 +137,23 @@ def test_what_means_something_to_other_engines_alone_is_kept_and_stops_nothing()
     table = catalog.alter_table("shop.t", lake.set_option("lookup.cache-rows", "10"))
     assert len(table.compact().snapshot_ids) == 1
     assert table.options.to_dict() == {**options, "lookup.cache-rows": "10"}
+
+
+@pytest.mark.parametrize(
+    ("options", "merging"),
+    [
+        ({}, {}),
+        ({"merge-engine": "DEDUPLICATE", "bucket": "2", "ignore-delete": "true"}, {}),
+        ({"aggregation.remove-record-on-delete": "false", "fields.v.stats-mode": "none"}, {}),
+        (
+            {"merge-engine": "Aggregation", "fields.v.aggregate-function": "sum"},
+            {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum"},
+        ),
+        (
+            {"sequence.field": "v, w", "sequence.field.sort-order": "ascending"},
+            {"sequence.field": ("v", "w")},
+        ),
+    ],
+)
+def test_the_options_that_decide_a_merge_are_found_without_defaults(options, merging):
+    assert TableOptions(options).merging == merging
