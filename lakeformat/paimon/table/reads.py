@@ -270,7 +270,8 @@ class TableReads:
         and ``from-timestamp`` needs ``as_of``. With a ``consumer`` the stream resumes after the
         last acknowledged snapshot, and unacknowledged snapshots do not expire. Raise
         InvalidRequestError if the other arguments do not fit ``mode``. The stream raises
-        NotFoundError if its next snapshot has expired.
+        NotFoundError if its next snapshot has expired, or if a rollback has removed a snapshot that
+        it has read.
         """
         from lakeformat.paimon.read.changes.rows import changed_rows
         from lakeformat.paimon.read.changes.streaming import ChangeStream

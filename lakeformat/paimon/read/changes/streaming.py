@@ -16,6 +16,7 @@ from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (
     FIRST_SNAPSHOT_ID,
     latest_snapshot,
+    latest_snapshot_id,
     read_snapshot_if_present,
     snapshot_ids,
 )
@@ -52,6 +53,8 @@ class ChangeStream(TableStream[Snapshot, int]):
         self._asked = asked
         self._files = ChangeFiles(handle, asked)
         self._uses_delta = changelog_producer(handle) == NO_PRODUCER
+        self._last: Snapshot | None = None
+        """The snapshot before the next one, as this stream knows it; None if it is unknown."""
         super().__init__(start, asked.schema, consumer)
 
     @property
@@ -71,8 +74,12 @@ class ChangeStream(TableStream[Snapshot, int]):
         return StreamBegin(following, full, position_at(self._handle, following - 1))
 
     def _next_changes(self, place: int) -> StreamedChanges | None:
+        is_checked = False
         while (snapshot := self._read(place)) is not None:
-            self._place = place = place + 1
+            if not is_checked:  # after the read, so that a rollback before it is noticed
+                self._require_same_history()
+                is_checked = True
+            self._place = place = self._place_after(snapshot)
             if self._files.reads_overwrite(snapshot):
                 find = self._files.overwrite
             elif self._uses_delta and snapshot.commit_kind is CommitKind.APPEND:
@@ -87,10 +94,16 @@ class ChangeStream(TableStream[Snapshot, int]):
     def _stored(self, consumer: str) -> int | None:
         handle = self._handle
         found = read_consumer(handle.storage, handle.layout, consumer, handle.environment)
-        return None if found is None else found.next_snapshot
+        if found is None:
+            return None
+        self._last = read_snapshot_if_present(
+            handle.storage, handle.layout, found.next_snapshot - 1
+        )
+        return found.next_snapshot
 
     def _store(self, consumer: str, place: int) -> None:
         require_branch_still(self._handle.storage, self._handle.layout)
+        self._require_same_history()  # a rollback sets the consumer back
         write_consumer(self._handle.storage, self._handle.layout, Consumer(consumer, place))
 
     def _first_full(self, start: StreamStart) -> Snapshot | None:
@@ -109,6 +122,7 @@ class ChangeStream(TableStream[Snapshot, int]):
         return FIRST_SNAPSHOT_ID if latest is None else self._place_after(latest)
 
     def _place_after(self, snapshot: Snapshot) -> int:
+        self._last = snapshot
         return snapshot.id + 1
 
     def _at_least_earliest(self, start: StreamStart) -> int:
@@ -128,6 +142,8 @@ class ChangeStream(TableStream[Snapshot, int]):
             return read_changelog(handle.storage, handle.layout, number)
         ids = snapshot_ids(handle.storage, handle.layout)
         if not ids or number > ids[-1]:
+            if self._last is not None and max(ids, default=0) < self._last.id:
+                raise self._another_history(self._last)
             return None
         earliest, consumer = self._earliest(), self._consumer
         advice = (
@@ -143,6 +159,33 @@ class ChangeStream(TableStream[Snapshot, int]):
         raise NotFoundError(
             f"snapshot {number} of {handle.uri} is next in this stream and has expired: the "
             f"earliest snapshot left is {earliest}. {advice}"
+        )
+
+    def _require_same_history(self) -> None:
+        """Raise NotFoundError if a rollback has removed the last snapshot that was read.
+
+        An expired snapshot is no error.
+        """
+        last, storage, layout = self._last, self._handle.storage, self._handle.layout
+        if last is None:
+            return
+        found = read_snapshot_if_present(storage, layout, last.id)
+        if found is None:
+            is_same = (latest_snapshot_id(storage, layout) or 0) >= last.id
+        else:
+            is_same = found.identity == last.identity
+        if not is_same:
+            raise self._another_history(last)
+
+    def _another_history(self, last: Snapshot) -> NotFoundError:
+        first = ""
+        if self._consumer is not None:
+            delete = f"table.consumers.reset({self._consumer!r})"
+            first = f"The consumer was not moved. Delete it: {delete}. "
+        return NotFoundError(
+            f"this stream has read {self._handle.uri} up to snapshot {last.id}, which the table no "
+            f"longer has: the table was rolled back or recreated. {first}Start the stream again "
+            "with a full read"
         )
 
     def _earliest(self) -> int:

@@ -75,6 +75,61 @@ def test_a_next_snapshot_that_has_expired_is_an_error(table):
         stream.poll()
 
 
+@pytest.mark.parametrize(
+    "start", [{}, {"mode": "latest"}, {"mode": "from-snapshot", "snapshot": 1}]
+)
+def test_a_stream_stops_after_a_rollback_of_rows_that_it_has_read(table, start):
+    stream = table.table.stream(**start)
+    drained(stream)
+    table.table.rollback(snapshot=1, as_latest=False)
+    with pytest.raises(lake.NotFoundError, match=r"up to snapshot 3, which the table no longer"):
+        stream.poll()
+    for row in (A, B, C):
+        table.commit(row)
+    with pytest.raises(lake.NotFoundError, match=r"rolled back or recreated\. Start the stream"):
+        stream.poll()
+
+
+def test_a_consumer_stops_after_a_rollback_and_keeps_the_place_that_the_rollback_set(table):
+    drained(first := table.table.stream(consumer="job"))
+    first.acknowledge()
+    second = table.table.stream(consumer="job")
+    assert second.poll() is None
+    table.table.rollback(snapshot=1, as_latest=False)
+    for row in (A, B, C):
+        table.commit(row)
+    for stream in (first, second):
+        with pytest.raises(lake.NotFoundError, match=r"moved\. Delete it: .*reset\('job'\)"):
+            stream.poll()
+        with pytest.raises(lake.NotFoundError, match=r"not moved"):
+            stream.acknowledge()
+    assert drained(table.table.stream(consumer="job")) == [
+        (2, False, [A]),
+        (3, False, [B]),
+        (4, False, [C]),
+    ]
+
+
+def test_a_stream_goes_on_after_a_rollback_of_rows_that_it_has_not_read(table):
+    stream = table.table.stream("from-snapshot", snapshot=1)
+    assert listed(stream.poll()) == [A]
+    table.table.rollback(snapshot=1, as_latest=False)
+    assert stream.poll() is None
+    table.commit(C)
+    assert drained(stream) == [(2, False, [C])]
+
+
+def test_a_stream_goes_on_if_the_snapshot_that_it_has_read_expires(table):
+    stream = table.table.stream(consumer="job")
+    drained(stream)
+    table.commit(A)
+    for number in (1, 2, 3):
+        table.expire(number)
+    assert stream.poll().snapshot_id == 4
+    stream.acknowledge()
+    assert table.table.consumers.list()[0].next_snapshot == 5
+
+
 def test_snapshots_without_changes_are_passed_over(table):
     table.table.write(table.table.scan().to_arrow(), overwrite={})
     table.commit(("+I", 9, "z"))
