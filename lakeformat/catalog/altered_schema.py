@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes the schema of a Paimon table, and refuses changes that its published Iceberg table cannot
-have.
+have, or that would keep rows out of the changelog.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakeformat.environment import Environment
+from lakeformat.paimon.compact.changelogs.waiting import check_change_of_producer
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.schema_file import alter_schema
@@ -30,11 +31,15 @@ def alter_schema_of(
 
     The result is written to a new schema file, unless the changes have no effect. Changes that the
     published Iceberg table cannot have raise ``UnsupportedError``; then no file is written.
+    A new ``changelog-producer`` raises ``InvalidRequestError`` if rows still wait for the changelog
+    of the old one.
     """
 
     def checked(before: TableSchema, after: TableSchema) -> TableSchema:
         written = publication.publishable(after, before)
-        publication.check_change(before, TableHandle(storage, layout, written, environment))
+        handle = TableHandle(storage, layout, written, environment)
+        publication.check_change(before, handle)
+        check_change_of_producer(TableHandle(storage, layout, before, environment), handle)
         return written
 
     return alter_schema(storage, layout, changes, environment, checked)

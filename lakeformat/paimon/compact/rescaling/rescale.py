@@ -9,7 +9,7 @@ are not changed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from lakeformat.errors import InvalidRequestError, LakeError, UnsupportedError
 from lakeformat.executor import Executor, where_to_work
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.compact.changelogs.waiting import level_without_changelog
 from lakeformat.paimon.compact.newest_schema import newest_schema
 from lakeformat.paimon.compact.partition_choice import WHOLE_TABLE, Chosen, chosen_partitions
 from lakeformat.paimon.compact.postponed import with_buckets
@@ -36,7 +37,6 @@ from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
-from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.partition import partition_name, partition_path
@@ -304,7 +304,7 @@ def _require_seen(unit: _RescaledPartition) -> None:
     waiting = None
     if skips_level_zero(unit.handle.schema) and 0 in levels:
         waiting = "rows on level 0, which only a compaction makes visible"
-    elif options.makes_changelog and min(levels) <= _level_without_changelog(options, levels):
+    elif options.makes_changelog and min(levels) <= level_without_changelog(options, levels):
         waiting = f"rows that its changelog ({options.changelog_producer!r}) does not contain yet"
     if waiting is not None:
         place = partition_path(unit.handle.schema, unit.partition)
@@ -312,13 +312,6 @@ def _require_seen(unit: _RescaledPartition) -> None:
             f"{f'partition {place} of ' if place else ''}{unit.handle.uri} has {waiting}: compact "
             "it first (Table.compact, or lake compact). This partition was not changed"
         )
-
-
-def _level_without_changelog(options: TableOptions, levels: Collection[int]) -> int:
-    """Return the highest level whose rows the changelog may not contain yet."""
-    if options.changelog_producer == "lookup":
-        return 0
-    return max(options.level_count - 1, *levels) - 1
 
 
 def _published(

@@ -121,7 +121,7 @@ class ChangeFiles:
         """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)
-        if self._is_from_before(snapshot):
+        if self.is_from_before(snapshot):
             return self.delta(snapshot)
         if snapshot.commit_kind not in _CARRY_CHANGELOG:
             return ChangedFiles(snapshot)
@@ -149,7 +149,7 @@ class ChangeFiles:
                 return
             yield from self._rows(found.snapshot, found.entries)
 
-    def _is_from_before(self, snapshot: Snapshot) -> bool:
+    def is_from_before(self, snapshot: Snapshot) -> bool:
         """Return True if the snapshot was committed before ``changelog-producer=input`` was set.
 
         The changes of such a snapshot are only in the files that it added. Return False for any

@@ -82,7 +82,9 @@ class ChangeStream(TableStream[Snapshot, int]):
             self._place = place = self._place_after(snapshot)
             if self._files.reads_overwrite(snapshot):
                 find = self._files.overwrite
-            elif self._uses_delta and snapshot.commit_kind is CommitKind.APPEND:
+            elif snapshot.commit_kind is CommitKind.APPEND and (
+                self._uses_delta or self._files.is_from_before(snapshot)
+            ):
                 find = self._files.delta
             elif not self._uses_delta and snapshot.changelog_manifest_list is not None:
                 find = self._files.changelog

@@ -255,6 +255,48 @@ def test_lake_changelog_of_a_table_that_keeps_none_is_refused(tmp_path):
     assert "'changelog-producer' is 'none'" in str(run.exception)
 
 
+def with_producer(table: lake.Table, producer: str) -> lake.Table:
+    catalog = lake.open_catalog(table.location.rsplit("/", 2)[0])
+    return catalog.alter_table("shop.t", lake.set_option("changelog-producer", producer))
+
+
+@pytest.mark.parametrize("options", [LOOKUP, FULL], ids=["lookup", "full-compaction"])
+@pytest.mark.parametrize("producer", ["none", "input"])
+def test_the_producer_changes_only_when_the_changelog_has_all_rows(options, producer):
+    """Otherwise no stream would deliver the rows of level 0."""
+    table = new_table(options)
+    write(table, ("+I", 1, 1))
+    with pytest.raises(lake.InvalidRequestError, match=r"does not contain.* lake changelog first"):
+        with_producer(table, producer)
+    compact(table, "full")
+    assert with_producer(table, producer).options.changelog_producer == producer
+
+
+def test_between_the_producers_that_compact_only_rows_that_are_not_compacted_again_count():
+    table = two_levels({**FULL, "num-sorted-run.compaction-trigger": "2", "num-levels": "6"})
+    write(table, ("+U", 5, 50))
+    lookup = with_producer(table, "lookup")
+    full = with_producer(lookup, "full-compaction")
+    write(full, ("+U", 5, 51))
+    compact(full)
+    assert levels(full) == [4, 5]
+    with pytest.raises(lake.InvalidRequestError, match=r"from 'full-compaction' to 'lookup' yet"):
+        with_producer(full, "lookup")
+    assert compact(full, "full") == [("-U", 5, 5), ("+U", 5, 51)]
+    with_producer(full, "lookup")
+
+
+@pytest.mark.parametrize(("producer", "is_refused"), [("input", False), ("none", True)])
+def test_postponed_rows_wait_only_for_a_producer_that_writes_their_changelog(producer, is_refused):
+    table = new_table({**LOOKUP, "bucket": "-2"})
+    write(table, ("+I", 1, 1))
+    if is_refused:
+        with pytest.raises(lake.InvalidRequestError, match=r"cannot change from 'lookup'"):
+            with_producer(table, producer)
+        return
+    assert compact(with_producer(table, producer), "full") == [("+I", 1, 1)]
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [

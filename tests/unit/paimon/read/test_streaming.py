@@ -144,6 +144,19 @@ def test_a_stream_of_a_table_with_changelog_reads_that():
     assert drained(stream) == [(1, False, [A, ("-U", 1, "a"), ("+U", 1, "b")])]
 
 
+def test_a_stream_reads_the_commits_from_before_the_producer_input(table):
+    stream = table.table.stream("from-snapshot", snapshot=2, consumer="job")
+    assert drained(stream) == [(2, False, [B]), (3, False, [C])]
+    stream.acknowledge()
+    table.commit(A)
+    table.table.compact()
+    table.table.truncate()
+    altered = table.catalog.alter_table("shop.t", lake.set_option("changelog-producer", "input"))
+    table.table = altered
+    table.commit(B)
+    assert drained(altered.stream(consumer="job")) == [(4, False, [A]), (7, False, [B])]
+
+
 @pytest.mark.parametrize(
     "start",
     [
