@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 
 import lakeformat as lake
 from lakeformat.types.types import STRING, DataType, TypeName, atomic
-from spark_jobs.cdc.changes import MessageChanges, SourceTable, field_of
+from spark_jobs.cdc.changes import MessageChanges, OldRows, SourceTable, field_of
 from spark_jobs.cdc.declared import Declared, declared_of
 from spark_jobs.cdc.maxwell import TypedMessages, keys_of, row_changes
+from spark_jobs.cdc.old_nulls import OLD_NULLS, marks_of
 
 __all__ = ["Canal"]
 
@@ -83,7 +84,9 @@ class Canal(TypedMessages):
 
     def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
         """Return the Arrow schema that parses messages with rows of the type ``row``."""
-        rows = [("data", pa.list_(row)), ("old", pa.list_(keys_of(row, keys)))]
+        old = keys_of(row, keys)
+        lists = [("data", row), ("old", old), (OLD_NULLS, marks_of(old))]
+        rows = [(name, pa.list_(each)) for name, each in lists]
         return pa.schema([*rows, ("isDdl", pa.bool_()), ("type", pa.string()), *self.of_tables()])
 
     def changes(
@@ -117,12 +120,12 @@ class Canal(TypedMessages):
         if data is None or not pc.any(mask).as_py():
             return []
         kind, data = kind.filter(mask), data.filter(mask)
-        old = field_of(messages, "old")
-        rows = data.flatten()
+        old = (field_of(messages, name) for name in ("old", OLD_NULLS))
+        beside = (None if each is None else _beside(each.filter(mask), data, path) for each in old)
         return row_changes(
             kind.take(pc.list_parent_indices(data)),
-            rows,
-            None if old is None else _beside(old.filter(mask), data, path),
+            data.flatten(),
+            OldRows(*beside),
             keys,
             path,
         )

@@ -16,6 +16,7 @@ import lakeformat as lake
 
 __all__ = [
     "MessageChanges",
+    "OldRows",
     "Positions",
     "SourceTable",
     "arranged",
@@ -34,6 +35,43 @@ class MessageChanges:
     kind: str
     positions: Positions
     rows: pa.StructArray
+
+
+@dataclass(frozen=True, slots=True)
+class OldRows:
+    """The old row of each update, for sources whose old row has only the changed columns."""
+
+    values: pa.StructArray | None
+    nulls: pa.StructArray | None = None
+    """Booleans, true for an old value that is NULL, because ``values`` also has nulls for columns
+    that did not change; None if no old value is NULL.
+    """
+
+    def filter(self, mask: pa.Array) -> OldRows:
+        """Return the old rows whose boolean in ``mask`` is true."""
+        found = (None if each is None else each.filter(mask) for each in (self.values, self.nulls))
+        return OldRows(*found)
+
+    def before(self, name: str, after: pa.Array) -> tuple[pa.Array, pa.Array]:
+        """Return the values of a column before the updates, and a boolean for each, true if the
+        update changed the value. ``after`` has the new values.
+
+        The types of old and new values may differ only if Arrow has inferred them. Then the
+        values without a change are null.
+        """
+        old = None if self.values is None else field_of(self.values, name)
+        if old is None:
+            old = pa.nulls(len(after), after.type)
+        changed = pc.is_valid(old)
+        if old.type != after.type or pa.types.is_null(old.type):
+            return old, changed
+        if not pa.types.is_nested(after.type):
+            changed = pc.and_(changed, pc.fill_null(pc.not_equal(old, after), True))
+        was_null = None if self.nulls is None else field_of(self.nulls, name)
+        if was_null is not None:
+            became_known = pc.and_(pc.fill_null(was_null, False), pc.is_valid(after))
+            changed = pc.or_(changed, became_known)
+        return pc.if_else(changed, old, after), changed
 
 
 def arranged(parts: Iterable[MessageChanges]) -> tuple[pa.Array, pa.StructArray] | None:
@@ -116,27 +154,26 @@ class SourceTable:
 
 
 def updates_of(
-    rows: pa.StructArray, old: pa.StructArray | None, positions: Positions, keys: Sequence[str]
+    rows: pa.StructArray, old: OldRows, positions: Positions, keys: Sequence[str]
 ) -> list[MessageChanges]:
     """Return the changes of updates, for sources whose old row has only the changed columns.
 
-    The new row replaces the old row of the same key. If an update changes the key, a delete of the
-    old key is added, whose other columns have the new values. ``positions`` are the positions of
+    The new row replaces the old row of the same ``keys``, which are the key and, in a Mixed table,
+    the partition columns. If an update changes one of them, a delete with the old values of
+    ``keys`` is added, whose other columns have the new values. ``positions`` are the positions of
     these deletes; each new row has the next position.
     """
     found = [MessageChanges("+U", positions + 1, rows)]
-    if old is None or not keys:
+    if old.values is None or not keys:
         return found
-    before = {name: field_of(old, name) for name in keys}
-    moved = np.zeros(len(rows), bool)
+    moved = pa.repeat(False, len(rows))
     columns = dict(zip([field.name for field in rows.type], rows.flatten(), strict=True))
-    for name, value in before.items():
-        if value is None or name not in columns:
-            continue
-        other = pc.fill_null(pc.not_equal(value, columns[name]), False)
-        moved |= other.to_numpy(zero_copy_only=False)
-        columns[name] = pc.coalesce(value, columns[name])
-    if moved.any():
-        gone = pa.StructArray.from_arrays([*columns.values()], fields=list(rows.type))
-        found.append(MessageChanges("-D", positions[moved], gone.filter(pa.array(moved))))
+    for name in keys:
+        if name in columns:
+            columns[name], changed = old.before(name, columns[name])
+            moved = pc.or_(moved, changed)
+    places = positions[moved.to_numpy(zero_copy_only=False)]
+    if len(places):
+        gone = pa.StructArray.from_arrays([*columns.values()], names=[*columns])
+        found.append(MessageChanges("-D", places, gone.filter(moved)))
     return found

@@ -12,8 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
-from spark_jobs.cdc.changes import MessageChanges, SourceTable, field_of, joined_names, updates_of
+from spark_jobs.cdc.changes import (
+    MessageChanges,
+    OldRows,
+    SourceTable,
+    field_of,
+    joined_names,
+    updates_of,
+)
 from spark_jobs.cdc.declared import Declared
+from spark_jobs.cdc.old_nulls import OLD_NULLS, marks_of
 
 __all__ = ["Maxwell", "TypedMessages", "keys_of", "row_changes"]
 
@@ -74,7 +82,8 @@ class Maxwell(TypedMessages):
 
     def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
         """Return the Arrow schema that parses messages with rows of the type ``row``."""
-        rows = [("data", row), ("old", keys_of(row, keys))]
+        old = keys_of(row, keys)
+        rows = [("data", row), ("old", old), (OLD_NULLS, marks_of(old))]
         return pa.schema([*rows, ("type", pa.string()), *self.of_tables()])
 
     def changes(
@@ -99,25 +108,19 @@ class Maxwell(TypedMessages):
         mask = rows if meant is None else pc.and_(rows, meant)
         if data is None or not pc.any(mask).as_py():
             return []
-        old = field_of(messages, "old")
-        return row_changes(
-            kind.filter(mask),
-            data.filter(mask),
-            None if old is None else old.filter(mask),
-            keys,
-            path,
-        )
+        old = OldRows(field_of(messages, "old"), field_of(messages, OLD_NULLS))
+        return row_changes(kind.filter(mask), data.filter(mask), old.filter(mask), keys, path)
 
 
 def keys_of(row: pa.StructType, keys: Sequence[str]) -> pa.StructType:
-    """Return the type of old rows with only the key columns, because only their keys are read."""
+    """Return the type of old rows with only the columns ``keys``, because no other is read."""
     return pa.struct([each for each in row if each.name in keys])
 
 
 def row_changes(
     kind: pa.Array,
     rows: pa.StructArray,
-    old: pa.StructArray | None,
+    old: OldRows,
     keys: Sequence[str],
     path: str,
 ) -> list[MessageChanges]:
@@ -141,5 +144,4 @@ def row_changes(
     deleted, places = part(["delete"])
     found.append(MessageChanges("-D", places, rows.filter(deleted)))
     updated, places = part(["update"])
-    before = None if old is None else old.filter(updated)
-    return [*found, *updates_of(rows.filter(updated), before, places, keys)]
+    return [*found, *updates_of(rows.filter(updated), old.filter(updated), places, keys)]

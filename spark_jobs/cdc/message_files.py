@@ -27,6 +27,7 @@ from spark_jobs.cdc.debezium import Debezium
 from spark_jobs.cdc.evolve import changes_for, column_list
 from spark_jobs.cdc.lines import blocks_of, lines_where, parse_block
 from spark_jobs.cdc.maxwell import Maxwell
+from spark_jobs.cdc.old_nulls import with_old_nulls
 from spark_jobs.cdc.values import column_values, read_as
 from spark_jobs.ingestion.remote_files import opener_of
 from spark_jobs.runtime.progress import report_progress
@@ -55,6 +56,10 @@ class MessageFiles:
     keys: Sequence[str]
     """The primary key of the table; an update that changes the key deletes the row of the old
     key.
+    """
+    within: Sequence[str] = ()
+    """The partition columns of a Mixed table, in which each partition can have a row of a key; an
+    update that changes them deletes the row in the old partition.
     """
     only: str | None = None
     """The source table whose messages are read; None if all messages must be of the same table."""
@@ -93,7 +98,7 @@ class MessageFiles:
         for block in self._blocks(path):
             with naming(path):
                 messages = self._parsed(block, source, path)
-                changes = envelope.changes(messages, self.keys, source, path)
+                changes = envelope.changes(messages, self._compared, source, path)
                 for declared in envelope.declared(block):
                     columns.declare(declared)
                 columns.note(changes)
@@ -141,8 +146,9 @@ class MessageFiles:
         for number, path in enumerate(self.paths, 1):
             for block in self._blocks(path):
                 with naming(path):
-                    messages = parse_block(block, envelope.wanted(row, self.keys))
-                found = arranged(envelope.changes(messages, self.keys, source, path))
+                    marked = with_old_nulls(block, self.within)
+                    messages = parse_block(marked, envelope.wanted(row, self._compared))
+                found = arranged(envelope.changes(messages, self._compared, source, path))
                 if found is None:
                     continue
                 kinds, rows = found
@@ -158,6 +164,10 @@ class MessageFiles:
     def rows_of(self, table: lake.Table, path: str) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one file in the same form as ``rows``."""
         return replace(self, paths=[path]).rows(table)
+
+    @property
+    def _compared(self) -> list[str]:
+        return [*dict.fromkeys([*self.keys, *self.within])]
 
     def _blocks(self, path: str) -> Iterator[bytes]:
         """Yield the messages of a file in blocks.

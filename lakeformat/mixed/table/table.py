@@ -111,6 +111,13 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         return self.base.partition_by
 
     @property
+    def partition_columns(self) -> list[str]:
+        """The columns from whose values the partition of a new row is derived."""
+        from lakeformat.mixed.write.changes import partition_columns
+
+        return partition_columns(self._loaded().change.metadata)
+
+    @property
     def properties(self) -> Mapping[str, str]:
         """The table properties of the base store."""
         return self._loaded().base.metadata.properties

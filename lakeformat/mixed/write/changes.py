@@ -31,6 +31,7 @@ __all__ = [
     "ChangesOf",
     "equals_the_one_before",
     "optional_columns",
+    "partition_columns",
     "require_keys",
 ]
 
@@ -194,6 +195,16 @@ def optional_columns(metadata: TableMetadata, key: Sequence[Field]) -> set[str]:
         for each in metadata.schema.fields
         if not each.required and kept.isdisjoint((each.id, *_ids(each.type)))
     }
+
+
+def partition_columns(metadata: TableMetadata) -> list[str]:
+    """Return the names of the columns from whose values the partition is derived."""
+    sources = _partition_sources(metadata)
+    return [
+        each.name
+        for each in metadata.schema.fields
+        if not sources.isdisjoint((each.id, *_ids(each.type)))
+    ]
 
 
 def equals_the_one_before(column: pa.Array) -> Mask:

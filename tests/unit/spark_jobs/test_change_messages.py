@@ -65,6 +65,22 @@ def test_rows_are_inserted_updated_moved_and_deleted(catalog, stock, ingest, for
 
 
 @pytest.mark.parametrize("form", ["canal", "maxwell"])
+def test_an_old_key_may_look_like_a_time(catalog, stock, ingest, form):
+    """Arrow then infers another type for the old keys than for the new ones."""
+    new, old = {"sku": "pear", "pieces": "5"}, {"sku": "2024-01-31"}
+    inserted, updated = {
+        "canal": (canal("INSERT", new | old), canal("UPDATE", new, old=[old])),
+        "maxwell": (
+            maxwell("insert", item(old["sku"], 5)),
+            maxwell("update", item("pear", 5), old),
+        ),
+    }[form]
+    ingest(form, inserted)
+    ingest(form, updated)
+    assert rows(catalog) == [("pear", 5)]
+
+
+@pytest.mark.parametrize("form", ["canal", "maxwell"])
 @pytest.mark.parametrize("keyed", [True, False])
 def test_a_column_may_be_null_in_every_row_but_the_old_ones(catalog, ingest, form, keyed):
     columns = [("sku", "STRING"), ("pieces", "INT"), ("on_sale", "BOOLEAN")]
