@@ -78,13 +78,18 @@ def require_updatable(handle: TableHandle, assignments: Assignments) -> None:
 
 
 def find_keyed_rows(handle: TableHandle, snapshot: Snapshot, where: PredicateFilter | None) -> Scan:
-    """Return a scan of the merged rows that meet the condition, including rows of level 0."""
-    # With deletion vectors, a read skips rows of level 0. These are newer, so change them, too.
-    options = {**handle.schema.options, "deletion-vectors.merge-on-read": "true"}
+    """Return a scan of the merged rows that meet the condition.
+
+    The scan includes rows that other reads see only after a compaction: those of level 0, and
+    postponed rows. They are newer, so the condition is checked on them, and they are changed.
+    """
+    options = {
+        **handle.schema.options,
+        "deletion-vectors.merge-on-read": "true",
+        "postpone.merge-on-read": "true",
+    }
     merged = replace(handle, schema=replace(handle.schema, options=options))
-    return Scan(
-        merged if handle.options.deletion_vectors_enabled else handle, snapshot, None, where
-    )
+    return Scan(merged, snapshot, None, where)
 
 
 def unchanged_rows(scan: Scan, as_of: WrittenAsOf | None) -> Iterator[pa.RecordBatch]:

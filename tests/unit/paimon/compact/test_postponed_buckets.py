@@ -305,6 +305,23 @@ def test_a_merging_read_says_what_a_compaction_will_make_of_it(catalog, engine):
     assert content(table) == before
 
 
+@pytest.mark.parametrize("engine", ["deduplicate", "partial-update", "aggregation"])
+def test_a_delete_finds_the_same_rows_before_and_after_a_compaction(engine):
+    removes = {} if engine == "deduplicate" else {f"{engine}.remove-record-on-delete": "true"}
+    tables = [postponed(new_catalog(), **{"merge-engine": engine}, **removes) for _ in range(2)]
+    for table in tables:
+        table.write(pa.concat_tables([rows(range(4)), rows(range(3), dt="tue")]))
+        table.compact()
+        table.write(rows([1, 2, 5], "b"))
+        table.write(rows([2, 5], "c"), ["-D", "-D"])
+        table.write(rows([2, 7], "d"))
+    tables[1].compact()
+    for table in tables:
+        assert table.delete("note IN ('a', 'd')").rows == 7
+        table.compact()
+        assert content(table) == {("mon", 1): "b"}
+
+
 @settings(max_examples=sampling.count(8, whole=50))
 @given(
     st.lists(st.tuples(CHANGES, st.booleans()), min_size=1, max_size=5),

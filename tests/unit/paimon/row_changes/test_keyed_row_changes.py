@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lakeformat as lake
+from lakeformat.paimon.row_changes import attempt
 from tests.keyed_rows import KeyedRows, listed
 
 
@@ -48,6 +49,41 @@ def test_rows_that_wait_for_a_compaction_are_changed_in_their_newest_version():
     assert rows.table.update("v = 'newer'", {"v": "newest"}).rows == 1
     rows.table.compact()
     assert sorted(listed(rows.table.scan())) == [(1, "newest"), (2, "b")]
+
+
+@pytest.mark.parametrize("vectors", ["false", "true"])
+def test_postponed_rows_are_changed_in_their_newest_version(vectors):
+    rows = KeyedRows({"bucket": "-2", "deletion-vectors.enabled": vectors})
+    rows.commit(("+I", 1, "a"), ("+I", 2, "b"), ("+I", 3, "c"))
+    rows.table.compact()
+    rows.commit(("+U", 1, "older"), ("-D", 3, "c"))
+    rows.commit(("+U", 1, "newer"), ("+I", 4, "d"), ("+I", 5, "e"))
+    assert rows.table.delete("v = 'a' OR v = 'older' OR k = 3").rows == 0
+    assert rows.table.update("k >= 3", {"v": "D"}, dry_run=True).rows == 2
+    assert rows.table.update("k = 1 OR v = 'd'", {"v": "newest"}).rows == 2
+    assert rows.table.delete("v IN ('b', 'e')").rows == 2
+    rows.table.compact()
+    assert sorted(listed(rows.table.scan())) == [(1, "newest"), (4, "newest")]
+
+
+def test_a_row_that_is_postponed_during_a_delete_is_kept(monkeypatch):
+    rows = KeyedRows({"bucket": "-2"})
+    rows.commit(("+I", 1, "a"), ("+I", 2, "a"))
+    rows.table.compact()
+    search, late = attempt.find_keyed_rows, [("+U", 1, "new")]
+
+    def then_write(*args):
+        found = search(*args)
+        found.splits()
+        if late:
+            rows.commit(late.pop())
+        return found
+
+    monkeypatch.setattr(attempt, "find_keyed_rows", then_write)
+    report = rows.table.delete("v = 'a'")
+    assert (report.rows, report.attempts) == (1, 2)
+    rows.table.compact()
+    assert listed(rows.table.scan()) == [(1, "new")]
 
 
 def test_what_orders_rows_stays_in_force():
