@@ -24,6 +24,7 @@ from lakeformat.paimon.row_changes.find import Found, find_rows
 from lakeformat.paimon.row_changes.keyed import (
     find_keyed_rows,
     require_deletable,
+    require_sequences,
     require_updatable,
     unchanged_rows,
     write_keyed_rows,
@@ -177,6 +178,8 @@ class ChangeAttempt:
                 return self.report(rows=0, committed=self._record())
             searched, as_of = self.changes.base, self.changes.as_of()
         scan = find_keyed_rows(self.handle, searched, self.where)
+        if self.assignments is None:
+            require_sequences(self.handle, scan)
         self._files_read = sum(len(split.files) for split in scan.splits())
         if self.request.dry_run:
             if as_of is None:

@@ -9,20 +9,24 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.read.scan import Scan
 from lakeformat.paimon.row_changes.own_rows import OwnRowsWriter
+from lakeformat.paimon.schema_changes.sequence_groups import sequence_groups
 from lakeformat.paimon.write.as_of import WrittenAsOf
 from lakeformat.rows.assignments import Assignments
 from lakeformat.rows.conditions.filter import PredicateFilter
+from lakeformat.rows.conditions.predicate import And, IsNull
 from lakeformat.rows.row_kinds import DELETE, UPDATE_AFTER, UPDATE_BEFORE
+from lakeformat.types.count_text import counted
 
 __all__ = [
     "find_keyed_rows",
     "require_deletable",
+    "require_sequences",
     "require_updatable",
     "unchanged_rows",
     "write_keyed_rows",
@@ -90,6 +94,28 @@ def find_keyed_rows(handle: TableHandle, snapshot: Snapshot, where: PredicateFil
     }
     merged = replace(handle, schema=replace(handle.schema, options=options))
     return Scan(merged, snapshot, None, where)
+
+
+def require_sequences(handle: TableHandle, found: Scan) -> None:
+    """Raise UnsupportedError if a delete would have no effect on some of the found rows.
+
+    With ``partial-update.remove-record-on-sequence-group``, a delete removes a row only if the
+    delete has a sequence. Its sequence is that of the found row.
+    """
+    removing = set(handle.options.remove_record_on_sequence_group)
+    if not removing or handle.options.merge_engine != "partial-update":
+        return
+    groups = [group.sequence for group in sequence_groups(handle.schema)]
+    names = [name for group in groups if not removing.isdisjoint(group) for name in group]
+    if rows := found.meeting(And(tuple(IsNull(name) for name in names))).count():
+        columns = " or ".join(map(repr, names))
+        raise UnsupportedError(
+            f"DELETE of rows of {handle.uri} is not possible: the condition meets "
+            f"{counted(rows, 'row')} without a value in {columns}, and a delete has an effect only "
+            "with such a value ('partial-update.remove-record-on-sequence-group'). Nothing was "
+            "changed; write these rows with a value and then delete them, limit the condition to "
+            f"rows with a value, or {_OVERWRITE}"
+        )
 
 
 def unchanged_rows(scan: Scan, as_of: WrittenAsOf | None) -> Iterator[pa.RecordBatch]:

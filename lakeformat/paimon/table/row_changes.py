@@ -56,7 +56,8 @@ class TableRowChanges(TableReads):
 
         Raise InvalidRequestError if ``where`` is None, if ``read_snapshot`` is given without
         transaction order, or transaction order without ``read_snapshot``. Raise UnsupportedError
-        for a table that numbers its rows (``row-tracking.enabled``).
+        for a table that numbers its rows (``row-tracking.enabled``), and if
+        ``partial-update.remove-record-on-sequence-group`` is set and a found row has no sequence.
         """
         from lakeformat.paimon.row_changes.change import delete_rows
 

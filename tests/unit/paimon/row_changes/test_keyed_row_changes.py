@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
@@ -123,6 +124,37 @@ def test_engines_that_remove_records_delete_rows(engine):
     assert listed(rows.table.scan()) == [(2, "b")]
     with pytest.raises(lake.InvalidRequestError, match="merges new values with earlier ones"):
         rows.table.update("k = 2", {"v": "c"})
+
+
+@pytest.mark.parametrize("bucket", ["1", "-2"])
+def test_rows_without_a_sequence_are_not_deleted_by_it(bucket):
+    catalog = KeyedRows().catalog
+    table = catalog.create_table(
+        "shop.grouped",
+        [("k", "INT"), ("v", "STRING"), ("g", "INT"), ("h", "INT"), ("other", "INT")],
+        primary_key=["k"],
+        options={
+            "bucket": bucket,
+            "merge-engine": "partial-update",
+            "fields.g,h.sequence-group": "v",
+            "fields.other.sequence-group": "other",
+            "partial-update.remove-record-on-sequence-group": "h",
+        },
+    )
+    table.write(pa.table({"k": [1, 2, 3], "g": [1, None, None], "other": [None, None, 1]}))
+    table.write(pa.table({"k": [2], "h": [1]}))
+    for dry_run in (True, False):
+        with pytest.raises(
+            lake.UnsupportedError,
+            match=r"meets 1 row without a value in 'g' or 'h', .* Nothing was changed; write these",
+        ):
+            table.delete("k > 0", dry_run=dry_run)
+    assert table.latest_snapshot().id == 2
+    assert table.delete("k > 0 AND (g IS NOT NULL OR h IS NOT NULL)").rows == 2
+    table.write(pa.table({"k": [3], "g": [1]}))
+    assert table.delete("k > 0").rows == 1
+    table.compact()
+    assert listed(table.scan()) == []
 
 
 def test_the_first_row_of_a_key_is_not_updated():
