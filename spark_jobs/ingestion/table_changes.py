@@ -44,6 +44,8 @@ _Written: TypeAlias = "Callable[[lake.Table, ChangeStream], list[lake.CommitMess
 """Writes the next changes of a stream into files, and returns the messages to commit."""
 _KINDS = "rowkind"
 _NEXT = "lake.source.next-snapshot"
+_LAST = "lake.source.position"
+"""The property for the position of the last source snapshot that was read, with its identity."""
 _RUN = "lake.source.run"
 
 
@@ -94,7 +96,8 @@ def _ingest_changes(
     with (
         remembered as noted
     ):  # keeps the record until the consumer has moved and stores the position
-        report = _commit(table, stream, identity, noted, _run_of(wanted), messages)
+        properties = _properties(source, stream, wanted) if messages else {}
+        report = _commit(table, identity, noted, messages, properties)
         if report.replayed:  # another run was first, and may not have moved the consumer yet
             _move(table, source, wanted.consumer, report)
         else:
@@ -120,21 +123,18 @@ def _require_changes(table: lake.Table) -> None:
 
 def _commit(
     table: lake.Table,
-    stream: ChangeStream,
     commit: lake.CommitId,
     noted: lake.CommitId | None,
-    run: str | None,
     messages: list[lake.CommitMessage],
+    properties: dict[str, str],
 ) -> lake.CommitReport:
-    """Commit the files in ``messages``. The snapshot stores the position at which the reading
-    ended.
+    """Commit the files in ``messages``. The snapshot stores ``properties``.
 
     ``noted`` is the identity for this commit; None if another run has already committed changes
     from the same position. Then return the report of the other run's commit, which may end at
     another position. Raise ``CommitConflictError`` if that commit is not found, for example because
     its snapshot has expired.
     """
-    properties = {_NEXT: str(stream.next_snapshot), **({} if run is None else {_RUN: run})}
     if noted is None:
         table.abort(messages)
         if (done := table.find_commit(commit)) is not None:
@@ -151,6 +151,18 @@ def _commit(
         if (done := table.find_commit(commit)) is not None:
             return done  # the commit of another run, which may have read more or less
         raise
+
+
+def _properties(source: lake.Table, stream: ChangeStream, wanted: IngestRequest) -> dict[str, str]:
+    """Return the properties of a commit: the position at which the reading ended, and the run."""
+    following = stream.next_snapshot
+    assert following is not None  # the stream has read a snapshot
+    found = {_NEXT: str(following)}
+    if (last := source.snapshot(following - 1)) is not None:
+        found[_LAST] = str(last.position)
+    if (run := _run_of(wanted)) is not None:
+        found[_RUN] = run
+    return found
 
 
 def _fitted(catalog: lake.Catalog, table: lake.Table, source: lake.Table, name: str) -> lake.Table:
@@ -178,10 +190,14 @@ def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lak
     """Move the consumer past the commit of an earlier run that crashed before it moved the
     consumer.
 
-    Return the commit identity of the next changes.
+    Return the commit identity of the next changes. Raise ``NotFoundError`` if the source no longer
+    has the snapshots that earlier runs have read.
     """
     user = _user(source, consumer)
-    ended = next((_end_of(s) for s in reversed(table.snapshots()) if s.commit_user == user), None)
+    newest = next((each for each in reversed(table.snapshots()) if each.commit_user == user), None)
+    if newest is not None:
+        _require_same_history(table, source, newest)
+    ended = None if newest is None else _end_of(newest)
     try:
         position = _position(source, consumer)
     except lake.CorruptTableError:
@@ -193,6 +209,25 @@ def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lak
     if ended > position:
         source.consumers.set(consumer, next_snapshot=ended)
     return lake.CommitId(user, ended)
+
+
+def _require_same_history(table: lake.Table, source: lake.Table, commit: lake.Snapshot) -> None:
+    """Raise ``NotFoundError`` if the last source snapshot that ``commit`` has copied was replaced
+    or removed.
+
+    If this snapshot has expired, it is not compared.
+    """
+    last = (commit.properties or {}).get(_LAST)
+    if last is None:  # a commit of an earlier version
+        return
+    read = source.position(last)
+    if source.since(read, read).rewound:
+        raise lake.NotFoundError(
+            f"{source.location} was rolled back or recreated: snapshot {read.number}, which "
+            f"earlier runs have copied into {table.location}, was removed. So the copy has rows "
+            "that the source no longer has. Nothing was written; copy into a new table, with "
+            "another consumer"
+        )
 
 
 def _move(table: lake.Table, source: lake.Table, consumer: str, report: lake.CommitReport) -> None:

@@ -140,6 +140,68 @@ def test_a_crash_between_commit_and_consumer_brings_nothing_twice_though_the_com
     assert consumer(copy) == {}
 
 
+def test_a_source_that_was_rolled_back_is_refused(catalog, source, follow):
+    for pieces in range(5):
+        put(source, "pear", pieces)
+    follow()
+    source.rollback(snapshot=3, as_latest=False)
+    refusal = r"rolled back or recreated: snapshot 5, .*copy into a new table, with another"
+    with pytest.raises(lake.NotFoundError, match=refusal):
+        follow()
+    for pieces in range(3):
+        put(source, "plum", pieces)
+    with pytest.raises(lake.NotFoundError, match=refusal):
+        follow()
+    assert (rows(catalog), consumer(source)) == ([("pear", 4)], {"copy": 4})
+    follow(table="shop.second", consumer="second")
+    assert rows(catalog, "shop.second") == [("pear", 2), ("plum", 2)]
+
+
+def test_a_rollback_to_the_last_copied_snapshot_is_not_refused(catalog, source, follow):
+    put(source, "pear", 1)
+    follow()
+    put(source, "plum", 1)
+    source.rollback(snapshot=1, as_latest=False)
+    put(source, "fig", 1)
+    follow()
+    assert rows(catalog) == [("fig", 1), ("pear", 1)]
+
+
+@pytest.mark.parametrize("writes", [0, 1, 7])
+def test_a_source_that_was_created_again_is_refused(catalog, source, follow, writes):
+    for pieces in range(5):
+        put(source, "pear", pieces)
+    follow()
+    catalog.drop_table("shop.source")
+    again = merging_source(catalog, {"changelog-producer": "input"})
+    for pieces in range(writes):
+        put(again, f"plum {pieces}", pieces)
+    with pytest.raises(lake.NotFoundError, match=r"Nothing was written"):
+        follow()
+    assert (rows(catalog), consumer(again)) == ([("pear", 4)], {})
+
+
+def test_a_copied_snapshot_of_the_source_may_expire(catalog, source, follow):
+    for pieces in range(3):
+        put(source, "pear", pieces)
+    follow()
+    put(source, "plum", 1)
+    source.expire_snapshots(retain_max=1, retain_min=1)
+    assert source.snapshot(3) is None
+    follow()
+    assert rows(catalog) == [("pear", 2), ("plum", 1)]
+
+
+def test_a_copy_of_an_earlier_version_goes_on(catalog, source, follow, monkeypatch):
+    put(source, "pear", 1)
+    monkeypatch.setattr(table_changes, "_properties", lambda *_: {table_changes._NEXT: "2"})
+    follow()
+    monkeypatch.undo()
+    put(source, "plum", 1)
+    follow()
+    assert rows(catalog) == [("pear", 1), ("plum", 1)]
+
+
 def die(*_):
     raise KeyboardInterrupt
 
