@@ -100,8 +100,8 @@ def _ingest_changes(
         report = _commit(table, identity, noted, messages, properties)
         if report.replayed:  # another run was first, and may not have moved the consumer yet
             _move(table, source, wanted.consumer, report)
-        else:
-            stream.acknowledge()
+        elif messages or newest_snapshot(table) is not None:
+            stream.acknowledge()  # until the table has rows, each run looks for all rows
     if report.snapshot_id is None:
         why = f"consumer {wanted.consumer!r} reads snapshot {stream.next_snapshot} next"
         if stream.next_snapshot is None:
@@ -205,10 +205,41 @@ def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lak
             raise
         position = 0  # The consumer was truncated by a crash, but the commit has a later position.
     if ended is None:
+        if position and newest_snapshot(table) is None:
+            _warn_of_missing_rows(table, source, consumer, position)
         return lake.CommitId(user, position)
     if ended > position:
         source.consumers.set(consumer, next_snapshot=ended)
+    elif ended < position:
+        _move_back(table, source, consumer, ended, position)
     return lake.CommitId(user, ended)
+
+
+def _move_back(
+    table: lake.Table, source: lake.Table, consumer: str, ended: int, position: int
+) -> None:
+    """Move the consumer back to the last commit in ``table``: it may be a copy of an earlier state.
+
+    The snapshots up to ``position`` may also be without rows. So if they have expired, only log a
+    warning.
+    """
+    try:
+        source.consumers.set(consumer, next_snapshot=ended)
+    except (lake.InvalidRequestError, lake.CommitConflictError):  # they have expired
+        _warn_of_missing_rows(table, source, consumer, position)
+
+
+def _warn_of_missing_rows(
+    table: lake.Table, source: lake.Table, consumer: str, position: int
+) -> None:
+    _log.warning(
+        "%s may lack rows: consumer %r of %s reads snapshot %d next, and the table has no commit "
+        "with the changes before it. To copy all rows, use a new table and another consumer",
+        table.location,
+        consumer,
+        source.location,
+        position,
+    )
 
 
 def _require_same_history(table: lake.Table, source: lake.Table, commit: lake.Snapshot) -> None:

@@ -202,6 +202,58 @@ def test_a_copy_of_an_earlier_version_goes_on(catalog, source, follow, monkeypat
     assert rows(catalog) == [("pear", 1), ("plum", 1)]
 
 
+def test_a_new_table_with_a_used_consumer_is_warned_of(catalog, source, follow, caplog):
+    put(source, "pear", 1)
+    follow()
+    put(source, "plum", 1)
+    catalog.drop_table("shop.copy")
+    follow()
+    assert rows(catalog) == [("plum", 1)]
+    assert "may lack rows: consumer 'copy' of" in caplog.text
+
+
+def test_a_consumer_that_was_set_before_the_first_run_is_where_it_begins(catalog, source, follow):
+    put(source, "pear", 1)
+    put(source, "plum", 1)
+    source.consumers.set("copy", next_snapshot=2)
+    follow()
+    assert rows(catalog) == [("plum", 1)]
+
+
+def test_no_warning_comes_after_runs_that_found_no_rows(catalog, source, follow, caplog):
+    put(source, "pear", 1)
+    source.truncate()
+    first = follow()
+    assert (first["skipped"], consumer(source)) == (True, {})
+    put(source, "plum", 1)
+    follow()
+    assert (rows(catalog), consumer(source)) == ([("plum", 1)], {"copy": 4})
+    assert "may lack rows" not in caplog.text
+
+
+def test_a_clone_of_an_earlier_copy_gets_all_changes(catalog, source, follow):
+    put(source, "pear", 1)
+    follow()
+    lake.clone_table(catalog.table("shop.copy"), catalog, "shop.clone")
+    put(source, "plum", 1)
+    follow()
+    follow(table="shop.clone")
+    follow()
+    assert rows(catalog) == rows(catalog, "shop.clone") == [("pear", 1), ("plum", 1)]
+
+
+def test_changes_without_rows_may_expire_before_the_next_rows(catalog, source, follow, caplog):
+    put(source, "pear", 1)
+    follow()
+    source.compact(strategy="full")
+    follow()
+    put(source, "plum", 1)
+    source.expire_snapshots(retain_max=1, retain_min=1)
+    follow()
+    assert (rows(catalog), consumer(source)) == ([("pear", 1), ("plum", 1)], {"copy": 4})
+    assert "may lack rows: consumer 'copy' of" in caplog.text
+
+
 def die(*_):
     raise KeyboardInterrupt
 
