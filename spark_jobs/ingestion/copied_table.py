@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 import lakeformat as lake
 from spark_jobs.cdc.evolve import declaration
@@ -12,7 +15,7 @@ from spark_jobs.cdc.evolve import declaration
 if TYPE_CHECKING:
     from spark_jobs.job_requests.ingest import IngestRequest
 
-__all__ = ["copy_of", "require_same_merge"]
+__all__ = ["copy_of", "forgets_deletes", "require_no_deletes", "require_same_merge"]
 
 _MERGING = ("merge-engine", "sequence.field", "partial-update.", "aggregation.", "fields.")
 """The beginnings of the options that decide how rows of one key are merged."""
@@ -57,6 +60,35 @@ def require_same_merge(table: lake.Table, source: lake.Table, wanted: IngestRequ
             "them with `lake set-option`; otherwise copy into a new table, which gets these "
             "options, with another consumer"
         )
+
+
+def forgets_deletes(source: lake.Table) -> bool:
+    """Return True if a compaction of ``source`` can forget the sequence of a deleted row, so that
+    the row returns with a smaller one, although the changes are rows as written.
+    """
+    options = source.schema.table_options
+    orders = options.sequence_field or options.remove_record_on_sequence_group
+    return bool(orders) and not options.makes_changelog and not options.ignore_delete
+
+
+def require_no_deletes(
+    table: lake.Table, changes: Iterable[pa.RecordBatch], kinds: str
+) -> Iterator[pa.RecordBatch]:
+    """Yield the changes of a source that ``forgets_deletes``. Raise ``UnsupportedError`` at the
+    first row of the kind ``-U`` or ``-D`` in the column ``kinds``.
+    """
+    removing = pa.array(["-U", "-D"])
+    for batch in changes:
+        if pc.any(pc.is_in(batch.column(kinds), value_set=removing)).as_py():
+            raise lake.UnsupportedError(
+                f"{table.location} could lose rows: the changes to copy have rows of the kind -U "
+                "or -D, and a sequence column orders the rows of each key. A compaction of the "
+                "source forgets the sequence of a deleted row, but the copy may keep it and then "
+                "refuse a later row with a smaller one. Nothing was written; set the option "
+                "'changelog-producer' of the source to 'lookup', or to 'full-compaction' if the "
+                "source refuses that; then copy into a new table, with another consumer"
+            )
+        yield batch
 
 
 def _create(

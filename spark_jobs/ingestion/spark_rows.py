@@ -14,6 +14,7 @@ from lakeformat.paimon.read.changes.rows import ROW_KIND
 from lakeformat.paimon.read.splits import Split
 from lakeformat.tables.arguments import Overwritten
 from lakeformat.tables.results import Results
+from spark_jobs.ingestion.copied_table import forgets_deletes, require_no_deletes
 from spark_jobs.ingestion.row_sources import Columns, FileRows, MessageRows, rows_of
 from spark_jobs.runtime.tasks import ReportingExecutor
 
@@ -82,7 +83,8 @@ def changes_written(
             parts += source.changes(each.position.before, each.position).parts()
     if not parts:
         return []
-    frame, read_rows = parts_frame(started(), parts, _read_changes)
+    read = partial(_read_changes, forgets_deletes(source))
+    frame, read_rows = parts_frame(started(), parts, read)
     with reporting_tasks(started()):
         return write_in_tasks(frame, table, read_rows, kinds=ROW_KIND.name)
 
@@ -134,13 +136,14 @@ def _read_messages(files: MessageFiles, table: lake.Table, path: str) -> Iterato
 
 
 def _read_changes(
-    table: lake.Table, part: tuple[lake.Scan, Split] | Results
+    without_deletes: bool, table: lake.Table, part: tuple[lake.Scan, Split] | Results
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of ``part`` with a column of row kinds. All rows of a split are inserts,
-    ``+I``.
+    ``+I``. With ``without_deletes``, raise ``UnsupportedError`` for a row that deletes a row.
     """
     if isinstance(part, Results):
-        yield from part.to_batches()
+        rows = part.to_batches()
+        yield from require_no_deletes(table, rows, ROW_KIND.name) if without_deletes else rows
         return
     scan, split = part
     for batch in scan.read(split):

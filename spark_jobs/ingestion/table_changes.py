@@ -28,7 +28,12 @@ from spark_jobs.cdc.columns import MessageColumns
 from spark_jobs.cdc.declared import Declared
 from spark_jobs.cdc.evolve import changes_for
 from spark_jobs.frames.publish import publish
-from spark_jobs.ingestion.copied_table import copy_of, require_same_merge
+from spark_jobs.ingestion.copied_table import (
+    copy_of,
+    forgets_deletes,
+    require_no_deletes,
+    require_same_merge,
+)
 from spark_jobs.ingestion.file_stream import rounds
 from spark_jobs.runtime.job import Outcome, newest_snapshot
 
@@ -86,7 +91,7 @@ def _ingest_changes(
     identity = _finish_earlier(table, source, wanted.consumer)
     before = newest_snapshot(table)
     stream = source.stream(consumer=wanted.consumer)
-    written: _Written = _written_here
+    written: _Written = partial(_written_here, source)
     if spark is not None:
         from spark_jobs.ingestion.spark_rows import changes_written
 
@@ -175,9 +180,14 @@ def _fitted(catalog: lake.Catalog, table: lake.Table, source: lake.Table, name: 
     return catalog.alter_table(name, *changes) if changes else table
 
 
-def _written_here(table: lake.Table, stream: ChangeStream) -> list[lake.CommitMessage]:
+def _written_here(
+    source: lake.Table, table: lake.Table, stream: ChangeStream
+) -> list[lake.CommitMessage]:
+    rows = _rows(stream)
+    if forgets_deletes(source):
+        rows = require_no_deletes(table, rows, _KINDS)
     with table.new_writer() as writer:
-        writer.write(_rows(stream), _KINDS)
+        writer.write(rows, _KINDS)
         return writer.prepare()
 
 

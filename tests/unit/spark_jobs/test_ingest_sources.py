@@ -486,6 +486,78 @@ def test_a_copy_that_merges_written_rows_otherwise_is_refused(catalog, follow):
         follow(table="shop.last", consumer="last")
 
 
+BY_PIECES = {"sequence.field": "pieces"}
+
+
+@pytest.mark.parametrize("producer", ["none", "input"])
+def test_deletes_of_a_source_with_a_sequence_are_refused(catalog, follow, producer):
+    source = merging_source(catalog, {**BY_PIECES, "changelog-producer": producer})
+    put(source, "pear", 10)
+    put(source, "pear", 11)
+    follow()
+    put(source, "pear", 9)
+    follow()
+    assert rows(catalog) == [("pear", 11)]
+    put(source, "plum", 10)
+    source.delete("sku = 'pear'")
+    source.compact()
+    with pytest.raises(lake.UnsupportedError, match=r"kind -U or -D.*Nothing was written; set"):
+        follow()
+    assert rows(catalog) == [("pear", 11)]
+
+    source = catalog.alter_table(
+        "shop.source", lake.set_option("changelog-producer", "full-compaction")
+    )
+    for pieces in (5, 6):
+        put(source, "pear", pieces)
+        source.compact()
+        follow(table="shop.second", consumer="second")
+    assert rows(catalog, "shop.second") == rows(catalog, "shop.source")
+
+
+def test_deletes_by_a_sequence_group_are_refused(catalog, follow):
+    groups = {
+        "merge-engine": "partial-update",
+        "fields.pieces.sequence-group": "note",
+        "partial-update.remove-record-on-sequence-group": "pieces",
+    }
+    columns = [("sku", "STRING"), ("pieces", "INT"), ("note", "STRING")]
+    options = {"bucket": "1", **groups}
+    source = catalog.create_table("shop.source", columns, primary_key=["sku"], options=options)
+    row = pa.table({"sku": ["pear"], "pieces": [1], "note": ["x"]})
+    source.write(row)
+    follow()
+    source.write(row, kinds=["-D"])
+    with pytest.raises(lake.UnsupportedError, match=r"kind -U or -D"):
+        follow()
+
+
+def test_ignored_deletes_of_a_source_with_a_sequence_are_no_reason_to_refuse(catalog, follow):
+    source = merging_source(catalog, {**BY_PIECES, "ignore-delete": "true"})
+    put(source, "pear", 1)
+    follow()
+    put(source, "pear", 2, "-D")
+    put(source, "pear", 3)
+    follow()
+    assert rows(catalog) == [("pear", 3)]
+
+
+@pytest.mark.parametrize("kind", ["+I", "+U", "-U", "-D"])
+def test_spark_refuses_the_same_deletes(catalog, source, kind):
+    pytest.importorskip("pyspark")
+    from spark_jobs.ingestion import spark_rows
+
+    put(source, "pear", 1)
+    put(source, "pear", 1, kind)
+    [part] = source.changes(1, 2).parts()
+    if kind[0] == "+":
+        [batch] = spark_rows._read_changes(True, source, part)
+        assert batch.num_rows == 1
+        return
+    with pytest.raises(lake.UnsupportedError, match=r"kind -U or -D"):
+        [*spark_rows._read_changes(True, source, part)]
+
+
 def merging_source(catalog, options):
     return catalog.create_table(
         "shop.source",
