@@ -105,8 +105,8 @@ def _ingest_changes(
         report = _commit(table, identity, noted, messages, properties)
         if report.replayed:  # another run was first, and may not have moved the consumer yet
             _move(table, source, wanted.consumer, report)
-        elif messages or newest_snapshot(table) is not None:
-            stream.acknowledge()  # until the table has rows, each run looks for all rows
+        elif messages or _may_have_copied(table, identity.user):
+            stream.acknowledge()  # before the first commit each run looks for all rows
     if report.snapshot_id is None:
         why = f"consumer {wanted.consumer!r} reads snapshot {stream.next_snapshot} next"
         if stream.next_snapshot is None:
@@ -215,7 +215,7 @@ def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lak
             raise
         position = 0  # The consumer was truncated by a crash, but the commit has a later position.
     if ended is None:
-        if position and newest_snapshot(table) is None:
+        if position and not _may_have_copied(table, user):
             _warn_of_missing_rows(table, source, consumer, position)
         return lake.CommitId(user, position)
     if ended > position:
@@ -223,6 +223,13 @@ def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lak
     elif ended < position:
         _move_back(table, source, consumer, ended, position)
     return lake.CommitId(user, ended)
+
+
+def _may_have_copied(table: lake.Table, user: str) -> bool:
+    """Return True if the table has a commit of ``user``, or such a commit may have expired."""
+    snapshots = table.snapshots()
+    has_expired = bool(snapshots) and snapshots[0].id > 1
+    return has_expired or any(each.commit_user == user for each in snapshots)
 
 
 def _move_back(

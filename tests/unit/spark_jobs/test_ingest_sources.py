@@ -212,6 +212,21 @@ def test_a_new_table_with_a_used_consumer_is_warned_of(catalog, source, follow, 
     assert "may lack rows: consumer 'copy' of" in caplog.text
 
 
+def test_a_target_of_which_all_copies_were_rolled_back_is_warned_of(
+    catalog, source, follow, caplog
+):
+    copy = catalog.create_table("shop.copy", [("sku", "STRING"), ("pieces", "INT")])
+    copy.write(pa.table({"sku": ["own row"], "pieces": [0]}))
+    put(source, "pear", 1)
+    follow()
+    assert caplog.text == ""
+    copy.rollback(snapshot=1, as_latest=False)
+    put(source, "plum", 1)
+    follow()
+    assert rows(catalog) == [("own row", 0), ("plum", 1)]
+    assert "may lack rows: consumer 'copy' of" in caplog.text
+
+
 def test_a_consumer_that_was_set_before_the_first_run_is_where_it_begins(catalog, source, follow):
     put(source, "pear", 1)
     put(source, "plum", 1)
