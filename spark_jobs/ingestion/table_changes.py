@@ -16,7 +16,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -97,10 +97,8 @@ def _ingest_changes(
 
         written = partial(changes_written, spark, source)
     messages = written(table, stream)
-    remembered = table.stream_batch(identity) if messages else nullcontext(identity)
-    with (
-        remembered as noted
-    ):  # keeps the record until the consumer has moved and stores the position
+    with ExitStack() as stack:  # keeps the record until the consumer has moved
+        noted = _noted(stack, table, identity, messages)
         properties = _properties(source, stream, wanted) if messages else {}
         report = _commit(table, identity, noted, messages, properties)
         if report.replayed:  # another run was first, and may not have moved the consumer yet
@@ -144,10 +142,7 @@ def _commit(
         table.abort(messages)
         if (done := table.find_commit(commit)) is not None:
             return done
-        raise lake.CommitConflictError(
-            f"another run has just written the next changes into {table.location}; this run "
-            "wrote nothing. Run the job again"
-        )
+        raise _commit_is_missing(table)
     try:
         return publish(table, messages, commit=noted, properties=properties)
     except lake.CommitOutcomeUnknownError:
@@ -156,6 +151,32 @@ def _commit(
         if (done := table.find_commit(commit)) is not None:
             return done  # the commit of another run, which may have read more or less
         raise
+
+
+def _noted(
+    stack: ExitStack, table: lake.Table, commit: lake.CommitId, messages: list[lake.CommitMessage]
+) -> lake.CommitId | None:
+    """Record the commit until ``stack`` ends, and return the identity to commit with; None if
+    another run has committed changes from the same position.
+
+    Raise ``CommitConflictError`` if later changes were committed, and this commit is not found.
+    """
+    if not messages:
+        return commit
+    try:
+        return stack.enter_context(table.stream_batch(commit))
+    except lake.InvalidRequestError as error:  # a later commit is recorded
+        table.abort(messages)
+        raise _commit_is_missing(table) from error
+
+
+def _commit_is_missing(table: lake.Table) -> lake.CommitConflictError:
+    return lake.CommitConflictError(
+        f"the next changes were already written into {table.location}, but the table no longer has "
+        "their commit: the table was rolled back or restored, or another run has just written them "
+        "and the commit has expired. This run wrote nothing. Run the job again; if it fails again, "
+        "the table was rolled back or restored: copy into a new table, with another consumer"
+    )
 
 
 def _properties(source: lake.Table, stream: ChangeStream, wanted: IngestRequest) -> dict[str, str]:

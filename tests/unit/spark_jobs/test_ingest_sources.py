@@ -227,6 +227,24 @@ def test_a_target_of_which_all_copies_were_rolled_back_is_warned_of(
     assert "may lack rows: consumer 'copy' of" in caplog.text
 
 
+@pytest.mark.parametrize("kept", [1, 2])
+def test_a_target_that_was_rolled_back_is_refused(catalog, source, follow, tmp_path, kept):
+    for pieces in range(3):
+        put(source, "pear", pieces)
+        follow()
+    catalog.table("shop.copy").rollback(snapshot=kept, as_latest=False)
+    files = {*tmp_path.rglob("shop.db/copy/bucket-0/data-*")}
+    put(source, "plum", 1)
+    for _ in range(2):
+        with pytest.raises(
+            lake.CommitConflictError,
+            match=r"rolled back or restored, .*wrote nothing\. .*copy into a new table, with",
+        ):
+            follow()
+    assert rows(catalog) == [("pear", kept - 1)]
+    assert {*tmp_path.rglob("shop.db/copy/bucket-0/data-*")} == files
+
+
 def test_a_consumer_that_was_set_before_the_first_run_is_where_it_begins(catalog, source, follow):
     put(source, "pear", 1)
     put(source, "plum", 1)
