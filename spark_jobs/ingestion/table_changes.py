@@ -105,6 +105,7 @@ def _ingest_changes(
             _move(table, source, wanted.consumer, report)
         elif messages or _may_have_copied(table, identity.user):
             stream.acknowledge()  # before the first commit each run looks for all rows
+    _warn_of_overwrites(table, source, identity.identifier, stream.next_snapshot)
     if report.snapshot_id is None:
         why = f"consumer {wanted.consumer!r} reads snapshot {stream.next_snapshot} next"
         if stream.next_snapshot is None:
@@ -114,6 +115,27 @@ def _ingest_changes(
     return Outcome.of_commit(
         table, report, before, more={"next_snapshot": _position(source, wanted.consumer)}
     )
+
+
+def _warn_of_overwrites(
+    table: lake.Table, source: lake.Table, began: int, following: int | None
+) -> None:
+    """Log a warning if the changes from snapshot ``began`` to the one before ``following`` skipped
+    overwrites. ``began`` is 0 if a snapshot was read in full.
+    """
+    reads_all = source.schema.primary_keys and source.schema.table_options.streaming_read_overwrite
+    if not began or following is None or reads_all:
+        return
+    read = source.since(began - 1, following - 1).snapshots
+    skipped = [str(each.id) for each in read if each.commit_kind is lake.CommitKind.OVERWRITE]
+    if skipped:
+        _log.warning(
+            "%s may have other rows than %s: changes do not include the rows that overwrites "
+            "remove (snapshots: %s). Copy into a new table, with another consumer",
+            table.location,
+            source.location,
+            ", ".join(skipped),
+        )
 
 
 def _require_changes(table: lake.Table) -> None:

@@ -245,6 +245,26 @@ def test_a_target_that_was_rolled_back_is_refused(catalog, source, follow, tmp_p
     assert {*tmp_path.rglob("shop.db/copy/bucket-0/data-*")} == files
 
 
+def test_a_skipped_overwrite_is_warned_of(catalog, source, follow, caplog):
+    source.write(pa.table({"sku": ["fig"], "pieces": [1]}), overwrite="table")
+    follow()
+    assert caplog.text == ""
+    put(source, "plum", 1)
+    source.truncate()
+    follow()
+    assert rows(catalog) == [("fig", 1), ("plum", 1)]
+    assert "remove (snapshots: 3)" in caplog.text
+
+
+def test_an_overwrite_that_is_read_is_not_warned_of(catalog, follow, caplog):
+    source = merging_source(catalog, {"streaming-read-overwrite": "true"})
+    put(source, "pear", 1)
+    follow()
+    source.truncate()
+    follow()
+    assert (rows(catalog), caplog.text) == ([], "")
+
+
 def test_a_consumer_that_was_set_before_the_first_run_is_where_it_begins(catalog, source, follow):
     put(source, "pear", 1)
     put(source, "plum", 1)
