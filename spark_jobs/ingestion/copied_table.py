@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,11 +16,13 @@ from spark_jobs.cdc.evolve import declaration
 if TYPE_CHECKING:
     from spark_jobs.job_requests.ingest import IngestRequest
 
-__all__ = ["copy_of", "forgets_deletes", "require_no_deletes", "require_same_merge"]
-
-_MERGING = ("merge-engine", "sequence.field", "partial-update.", "aggregation.", "fields.")
-"""The beginnings of the options that decide how rows of one key are merged."""
-_OTHER_FIELD_OPTIONS = (".stats-mode", ".map.storage-layout")
+__all__ = [
+    "copy_of",
+    "forgets_deletes",
+    "require_no_deletes",
+    "require_no_kept_deletes",
+    "require_same_merge",
+]
 
 
 def copy_of(
@@ -31,35 +34,46 @@ def copy_of(
     """Return ``table``; if it is None, create it with the columns of ``source``.
 
     Partitions and buckets of a new table are those of the source, unless the request sets them.
-    Raise ``UnsupportedError`` if the primary key is too small, see ``_require_key``.
+    Raise ``UnsupportedError`` if the table would get other rows than the source; then no table is
+    created.
     """
     if table is not None:
         _require_key(table.schema.primary_keys, source, wanted)
         return table
     key = _key_of_copy(source) if wanted.primary_key is None else [*wanted.primary_key]
     _require_key(key, source, wanted)
-    return _create(catalog, source, wanted, key)
+    options = _options_of_copy(source, key) | dict(wanted.table_options or {})
+    if key:
+        merging = replace(source.schema, options=options).table_options.merging
+        _require_merging(merging, source, wanted)
+    return _create(catalog, source, wanted, key, options)
 
 
 def require_same_merge(table: lake.Table, source: lake.Table, wanted: IngestRequest) -> None:
     """Raise ``UnsupportedError`` if the table merges the written rows of a source otherwise than
     the source.
 
-    Any table can have the changes of a source whose compactions write the changelog, because these
-    are merged rows, and of a source in which the last row of each key replaces the earlier ones.
+    The changes of all other sources are merged rows, or the last row of each key replaces the
+    earlier ones; the table may merge these in its own way.
     """
-    merging, other = _merging(source.schema.options), _merging(table.schema.options)
-    if not table.schema.primary_keys or source.schema.table_options.makes_changelog:
+    if table.schema.primary_keys:
+        _require_merging(table.schema.table_options.merging, source, wanted)
+
+
+def _require_merging(merging: Mapping[str, Any], source: lake.Table, wanted: IngestRequest) -> None:
+    options = source.schema.table_options
+    needed = options.merging
+    if options.makes_changelog or not needed or merging == needed:
         return
-    if merging and other != merging:
-        keys = sorted(key for key in {*merging, *other} if merging.get(key) != other.get(key))
-        raise lake.UnsupportedError(
-            f"{wanted.table} would get other rows than {wanted.source_table}, whose changes are "
-            "rows as written, not yet merged: the two tables differ in "
-            f"{', '.join(keys)}. Nothing was written. If only options of new columns differ, set "
-            "them with `lake set-option`; otherwise copy into a new table, which gets these "
-            "options, with another consumer"
-        )
+    keys = sorted(key for key in {*merging, *needed} if merging.get(key) != needed.get(key))
+    raise lake.UnsupportedError(
+        f"{wanted.table} would get other rows than {wanted.source_table}, whose changes are not "
+        f"merged yet, because its 'changelog-producer' is {options.changelog_producer!r}. Both "
+        "tables must merge rows by the same options, but they differ in "
+        f"{', '.join(keys)}. No row was written. If the source got these options with new columns, "
+        f"set them in {wanted.table}, too (`lake set-option`). Otherwise copy into a new table, "
+        "without these options in 'table_options', and with another consumer"
+    )
 
 
 def forgets_deletes(source: lake.Table) -> bool:
@@ -91,11 +105,25 @@ def require_no_deletes(
         yield batch
 
 
+def require_no_kept_deletes(table: lake.Table, scan: lake.Scan) -> None:
+    """Raise ``UnsupportedError`` if files of ``scan`` have deletes; it reads all rows of a source
+    that ``forgets_deletes``, without the deletes.
+    """
+    if any(entry.file.delete_row_count for split in scan.splits() for entry in split.files):
+        raise lake.UnsupportedError(
+            f"{table.location} could get rows that its source has deleted: a sequence column "
+            "orders the rows of each key, and the files of the source have deleted rows, whose "
+            "sequences the copy would not know. Nothing was written; compact the source completely "
+            "(`lake compact`), and run the job again"
+        )
+
+
 def _create(
     catalog: lake.Catalog,
     source: lake.Table,
     wanted: IngestRequest,
     key: Sequence[str],
+    options: Mapping[str, str],
 ) -> lake.Table:
     schema = source.schema
     columns = [(each.name, declaration(each.type)) for each in schema.fields]
@@ -106,7 +134,7 @@ def _create(
         plain if len(plain) == len(columns) else schema.arrow_schema(),
         primary_key=key,
         partition_by=schema.partition_keys if wanted.partition_by is None else wanted.partition_by,
-        options=_options_of_copy(source) | dict(wanted.table_options or {}),
+        options=options,
         exist_ok=True,
     )
 
@@ -123,10 +151,12 @@ def _key_of_copy(source: lake.Table) -> list[str]:
     return key
 
 
-def _options_of_copy(source: lake.Table) -> dict[str, str]:
-    options = source.schema.options
-    bucket = {key: options[key] for key in ("bucket", "bucket-key") if key in options}
-    return bucket if source.schema.table_options.makes_changelog else bucket | _merging(options)
+def _options_of_copy(source: lake.Table, key: Sequence[str]) -> dict[str, str]:
+    options, typed = source.schema.options, source.schema.table_options
+    copied = {"bucket", "bucket-key"}
+    if key and not typed.makes_changelog:
+        copied |= {*typed.merging}
+    return {name: text for name, text in options.items() if name in copied}
 
 
 def _require_key(key: Sequence[str], source: lake.Table, wanted: IngestRequest) -> None:
@@ -145,13 +175,3 @@ def _require_key(key: Sequence[str], source: lake.Table, wanted: IngestRequest) 
             "partition can arrive after the new row. Nothing was written; copy into a new table "
             f"with the primary key {', '.join(needed)}, and with another consumer"
         )
-
-
-def _merging(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options that decide how rows of one key are merged; none if the last row wins."""
-    found = {
-        key: value
-        for key, value in options.items()
-        if key.startswith(_MERGING) and not key.endswith(_OTHER_FIELD_OPTIONS)
-    }
-    return {} if found == {"merge-engine": "deduplicate"} else found

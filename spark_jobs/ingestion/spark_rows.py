@@ -14,7 +14,11 @@ from lakeformat.paimon.read.changes.rows import ROW_KIND
 from lakeformat.paimon.read.splits import Split
 from lakeformat.tables.arguments import Overwritten
 from lakeformat.tables.results import Results
-from spark_jobs.ingestion.copied_table import forgets_deletes, require_no_deletes
+from spark_jobs.ingestion.copied_table import (
+    forgets_deletes,
+    require_no_deletes,
+    require_no_kept_deletes,
+)
 from spark_jobs.ingestion.row_sources import Columns, FileRows, MessageRows, rows_of
 from spark_jobs.runtime.tasks import ReportingExecutor
 
@@ -75,15 +79,18 @@ def changes_written(
     from spark_jobs.runtime.spark_progress import reporting_tasks
 
     parts: list[tuple[lake.Scan, Split] | Results] = []
+    without_deletes = forgets_deletes(source)
     for each in stream:  # the tasks read its rows
         if each.is_full:
             scan = source.state_scan(each.position)
+            if without_deletes:
+                require_no_kept_deletes(table, scan)
             parts += [(scan, split) for split in scan.splits()]
         else:
             parts += source.changes(each.position.before, each.position).parts()
     if not parts:
         return []
-    read = partial(_read_changes, forgets_deletes(source))
+    read = partial(_read_changes, without_deletes)
     frame, read_rows = parts_frame(started(), parts, read)
     with reporting_tasks(started()):
         return write_in_tasks(frame, table, read_rows, kinds=ROW_KIND.name)

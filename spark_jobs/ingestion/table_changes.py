@@ -32,6 +32,7 @@ from spark_jobs.ingestion.copied_table import (
     copy_of,
     forgets_deletes,
     require_no_deletes,
+    require_no_kept_deletes,
     require_same_merge,
 )
 from spark_jobs.ingestion.file_stream import rounds
@@ -226,17 +227,24 @@ def _fitted(catalog: lake.Catalog, table: lake.Table, source: lake.Table, name: 
 def _written_here(
     source: lake.Table, table: lake.Table, stream: ChangeStream
 ) -> list[lake.CommitMessage]:
-    rows = _rows(stream)
-    if forgets_deletes(source):
-        rows = require_no_deletes(table, rows, _KINDS)
+    rows = _rows_without_deletes if forgets_deletes(source) else _rows
     with table.new_writer() as writer:
-        writer.write(rows, _KINDS)
+        writer.write(rows(source, table, stream), _KINDS)
         return writer.prepare()
 
 
-def _rows(stream: ChangeStream) -> Iterator[pa.RecordBatch]:
+def _rows(source: lake.Table, table: lake.Table, stream: ChangeStream) -> Iterator[pa.RecordBatch]:
     for changes in stream:
         yield from changes.to_batches()
+
+
+def _rows_without_deletes(
+    source: lake.Table, table: lake.Table, stream: ChangeStream
+) -> Iterator[pa.RecordBatch]:
+    for changes in stream:
+        if changes.is_full:
+            require_no_kept_deletes(table, source.state_scan(changes.position))
+        yield from require_no_deletes(table, changes.to_batches(), _KINDS)
 
 
 def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lake.CommitId:

@@ -499,6 +499,7 @@ def write_days(table, *days):
     table.write(pa.table({"day": [day for day, _ in days], "id": [id for _, id in days]}))
 
 
+ASCENDING = {"sequence.field.sort-order": "ascending"}
 ADDING = {"merge-engine": "aggregation", "fields.pieces.aggregate-function": "sum"}
 
 
@@ -533,9 +534,7 @@ def test_a_copy_that_merges_written_rows_otherwise_is_refused(catalog, follow):
     assert rows(catalog) == [("pear", 3, 4)]
     columns = [("sku", "STRING"), ("pieces", "INT")]
     catalog.create_table("shop.last", columns, primary_key=["sku"], options={"bucket": "1"})
-    with pytest.raises(
-        lake.UnsupportedError, match=r"fields\.pieces.*, merge-engine\. Nothing was"
-    ):
+    with pytest.raises(lake.UnsupportedError, match=r"fields\.pieces.*, merge-engine\. No row was"):
         follow(table="shop.last", consumer="last")
 
 
@@ -609,6 +608,50 @@ def test_spark_refuses_the_same_deletes(catalog, source, kind):
         return
     with pytest.raises(lake.UnsupportedError, match=r"kind -U or -D"):
         [*spark_rows._read_changes(True, source, part)]
+
+
+@pytest.mark.parametrize(
+    ("of_source", "of_target"),
+    [
+        ({"merge-engine": "DEDUPLICATE"}, {}),
+        ({"merge-engine": "Aggregation"}, {"merge-engine": "aggregation"}),
+        ({"sequence.field": "pieces"}, {"sequence.field": "pieces", **ASCENDING}),
+    ],
+)
+def test_options_that_merge_alike_may_be_spelled_otherwise(catalog, follow, of_source, of_target):
+    put(merging_source(catalog, of_source), "pear", 1)
+    columns = [("sku", "STRING"), ("pieces", "INT")]
+    options = {"bucket": "1", **of_target}
+    catalog.create_table("shop.copy", columns, primary_key=["sku"], options=options)
+    follow()
+    assert rows(catalog) == [("pear", 1)]
+
+
+def test_no_table_is_created_with_options_that_merge_otherwise(catalog, follow):
+    put(merging_source(catalog, {"sequence.field": "pieces"}), "pear", 1)
+    with pytest.raises(lake.UnsupportedError, match=r"differ in sequence\.field\.sort-order"):
+        follow(table_options={"sequence.field.sort-order": "descending"})
+    with pytest.raises(lake.NotFoundError):
+        catalog.table("shop.copy")
+
+
+def test_a_copy_without_a_key_gets_no_options_that_merge(catalog, follow):
+    put(merging_source(catalog, {"merge-engine": "first-row"}), "pear", 1)
+    follow(primary_key=[], table_options={"bucket": "-1"})
+    assert rows(catalog) == [("pear", 1)]
+
+
+def test_deletes_that_the_first_run_cannot_see_must_be_compacted(catalog, follow):
+    source = merging_source(catalog, {"sequence.field": "pieces"})
+    put(source, "pear", 5)
+    put(source, "pear", 6, "-D")
+    with pytest.raises(lake.UnsupportedError, match="compact the source completely"):
+        follow()
+    source.compact()
+    follow()
+    put(source, "pear", 3)
+    follow()
+    assert rows(catalog) == rows(catalog, "shop.source") == [("pear", 3)]
 
 
 def merging_source(catalog, options):
