@@ -101,16 +101,14 @@ def offering_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def offer_arguments(cls: type[C]) -> type[C]:
-    """Decorate the public methods of a class and of its bases with ``offering_arguments``."""
+    """Decorate the public methods of a class and its bases, unless they take any argument."""
     for each in cls.__mro__:
         if not each.__module__.startswith("lakeformat."):
             continue
         for name, member in [*vars(each).items()]:
             if name.startswith("_") or not isinstance(member, FunctionType):
                 continue
-            # A method that takes any argument refuses unknown ones itself.
-            inner = getattr(member, "__wrapped__", member)
-            takes_any = inner.__code__.co_flags & _CO_VARKEYWORDS
+            takes_any = getattr(member, "__wrapped__", member).__code__.co_flags & _CO_VARKEYWORDS
             if not takes_any and not hasattr(member, "offers_arguments"):
                 setattr(each, name, offering_arguments(member))
     return cls
@@ -181,8 +179,7 @@ class Table(ABC):
     @property
     def kind(self) -> str:
         """The format with an article, such as "an Iceberg table", for messages."""
-        article = "an" if self.format[0] in "aeiou" else "a"
-        return f"{article} {self.format.capitalize()} table"
+        return f"{'an' if self.format[0] in 'aeiou' else 'a'} {self.format.capitalize()} table"
 
     def writer_buckets(self, *, overwrites: bool = False) -> WriterBuckets | None:
         """Return the function that finds the bucket of each row; None if the schema alone
@@ -198,6 +195,11 @@ class Table(ABC):
     def has_unique_keys(self) -> bool:
         """True if the table keeps one row for each key; False if every written row is added."""
         return False
+
+    @property
+    def unique_within(self) -> list[str]:
+        """The columns of the partition in which a key is unique; empty if in the whole table."""
+        return []
 
     @property
     @abstractmethod
@@ -308,11 +310,10 @@ class Table(ABC):
             conditions=conditions,
             warn_only=warn_only,
         )
-        return self._check(
-            CheckRequest(
-                checks=checks, where=where, executor=executor, staged=staged, replaces=replaces
-            )
+        request = CheckRequest(
+            checks=checks, where=where, executor=executor, staged=staged, replaces=replaces
         )
+        return self._check(request)
 
     def rollback(
         self,
@@ -345,18 +346,17 @@ class Table(ABC):
         """
         from lakeformat.tables.rollback_request import RollbackRequest
 
-        return self._rollback(
-            RollbackRequest(
-                snapshot=snapshot,
-                tag=tag,
-                as_of=as_of,
-                watermark=watermark,
-                as_latest=as_latest,
-                force=force,
-                commit=commit,
-                dry_run=dry_run,
-            )
+        request = RollbackRequest(
+            snapshot=snapshot,
+            tag=tag,
+            as_of=as_of,
+            watermark=watermark,
+            as_latest=as_latest,
+            force=force,
+            commit=commit,
+            dry_run=dry_run,
         )
+        return self._rollback(request)
 
     def _check(self, request: CheckRequest) -> CheckReport:
         raise refuse_operation(self, "check")

@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import InvalidRequestError
 
 if TYPE_CHECKING:
-    from lakeformat import Catalog, MixedTable, Table
+    from lakeformat import Catalog, Table
     from spark_jobs.job_requests.ingest import IngestRequest
 
 __all__ = [
     "key_of_rows",
     "keys_of_messages",
     "new_writer",
-    "partition_of_messages",
     "require_key_of_new_table",
 ]
 
@@ -56,15 +55,6 @@ def keys_of_messages(table: Table | None, wanted: IngestRequest) -> list[str]:
     if not keys:
         raise _without_key(wanted)
     return keys
-
-
-def partition_of_messages(table: Table | None) -> list[str]:
-    """Return the partition columns of a Mixed table, because in it a row replaces the row of its
-    key only within a partition. The list is empty for any other table.
-    """
-    if table is None or table.format != "mixed":
-        return []
-    return cast("MixedTable", table).partition_columns
 
 
 def require_key_of_new_table(catalog: Catalog, wanted: IngestRequest) -> None:

@@ -16,7 +16,7 @@ import lakeformat as lake
 from lakeformat.catalog.row_schema import row_schema
 from spark_jobs.cdc.recognition import applying, message_format_of
 from spark_jobs.ingestion.new_column_texts import column_texts
-from spark_jobs.ingestion.row_key import keys_of_messages, partition_of_messages
+from spark_jobs.ingestion.row_key import keys_of_messages
 from spark_jobs.ingestion.schema_change import changes_for_types
 from spark_jobs.ingestion.source_files import SourceFiles, find_paths, find_source
 from spark_jobs.runtime.progress import report_progress
@@ -161,7 +161,8 @@ def rows_of(
 
         return SqlRows(wanted)
     if wanted.holds_messages:
-        keys, within = keys_of_messages(table, wanted), partition_of_messages(table)
+        keys = keys_of_messages(table, wanted)
+        within = [] if table is None else table.unique_within
         return MessageRows(wanted, keys, within, paths, executor)
     assert wanted.source is not None
     options = wanted.catalog_options

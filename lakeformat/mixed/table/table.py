@@ -111,8 +111,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         return self.base.partition_by
 
     @property
-    def partition_columns(self) -> list[str]:
-        """The columns from whose values the partition of a new row is derived."""
+    def unique_within(self) -> list[str]:
+        """The columns that give the partition of a new row: each partition may have its key."""
         from lakeformat.mixed.write.changes import partition_columns
 
         return partition_columns(self._loaded().change.metadata)
