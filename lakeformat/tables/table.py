@@ -198,7 +198,7 @@ class Table(ABC):
 
     @property
     def unique_within(self) -> list[str]:
-        """The columns of the partition in which a key is unique; empty if in the whole table."""
+        """The columns of the partition, if each partition may have its own row of a key."""
         return []
 
     @property

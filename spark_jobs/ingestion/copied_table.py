@@ -89,32 +89,56 @@ def require_no_deletes(
     table: lake.Table, changes: Iterable[pa.RecordBatch], kinds: str
 ) -> Iterator[pa.RecordBatch]:
     """Yield the changes of a source that ``forgets_deletes``. Raise ``UnsupportedError`` at the
-    first row of the kind ``-U`` or ``-D`` in the column ``kinds``.
+    first deleted row: a row of the kind ``-D``, or ``-U`` without the ``+U`` row of the same key.
+
+    The column ``kinds`` has the kind of each row.
     """
-    removing = pa.array(["-U", "-D"])
+    held: list[pa.RecordBatch] = []  # the last row, if it is a -U, whose +U may follow
     for batch in changes:
-        if pc.any(pc.is_in(batch.column(kinds), value_set=removing)).as_py():
-            raise lake.UnsupportedError(
-                f"{table.location} could lose rows: the changes to copy have rows of the kind -U "
-                "or -D, and a sequence column orders the rows of each key. A compaction of the "
-                "source forgets the sequence of a deleted row, but the copy may keep it and then "
-                "refuse a later row with a smaller one. Nothing was written; set the option "
-                "'changelog-producer' of the source to 'lookup', or to 'full-compaction' if the "
-                "source refuses that; then copy into a new table, with another consumer"
-            )
-        yield batch
+        rows = pa.Table.from_batches([*held, batch]).combine_chunks()
+        count = rows.num_rows
+        waits = count > 0 and rows[kinds][count - 1].as_py() == "-U"
+        held = rows.slice(count - 1).to_batches() if waits else []
+        ready = rows.slice(0, count - len(held))
+        _require_rows_remain(table, ready, kinds)
+        yield from ready.to_batches()
+    if held:
+        _require_rows_remain(table, pa.Table.from_batches(held), kinds)
+
+
+def _require_rows_remain(table: lake.Table, rows: pa.Table, kinds: str) -> None:
+    kind, last = rows[kinds], max(rows.num_rows - 1, 0)
+    follows = pc.equal(kind.slice(1), "+U")
+    for name in table.schema.primary_keys:
+        follows = pc.and_(follows, pc.equal(rows[name].slice(0, last), rows[name].slice(1)))
+    none_after = pa.array([False] * (rows.num_rows - last), pa.bool_())
+    is_updated = pa.chunked_array([*follows.chunks, none_after], pa.bool_())
+    lone = pc.and_not(pc.equal(kind, "-U"), is_updated)
+    deleted = rows.filter(pc.or_(pc.equal(kind, "-D"), lone))
+    if deleted.num_rows:
+        key = deleted.select(table.schema.primary_keys).slice(0, 1).to_pylist()[0]
+        raise lake.UnsupportedError(
+            f"{table.location} could lose rows: its source has deleted the row of the key {key}, "
+            "and a sequence column orders the rows of each key. A compaction of the source "
+            "forgets the sequence of a deleted row, but the copy may keep it and then refuse a "
+            "later row with a smaller one. Nothing was written; set the option "
+            "'changelog-producer' of the source to 'lookup', or to 'full-compaction' if the "
+            "source refuses that; then copy into a new table, with another consumer"
+        )
 
 
 def require_no_kept_deletes(table: lake.Table, scan: lake.Scan) -> None:
-    """Raise ``UnsupportedError`` if files of ``scan`` have deletes; it reads all rows of a source
-    that ``forgets_deletes``, without the deletes.
+    """Raise ``UnsupportedError`` if files of ``scan`` have, or may have, deletes; it reads all rows
+    of a source that ``forgets_deletes``, without the deletes.
     """
-    if any(entry.file.delete_row_count for split in scan.splits() for entry in split.files):
+    if any(entry.file.delete_row_count != 0 for split in scan.splits() for entry in split.files):
         raise lake.UnsupportedError(
             f"{table.location} could get rows that its source has deleted: a sequence column "
             "orders the rows of each key, and the files of the source have deleted rows, whose "
-            "sequences the copy would not know. Nothing was written; compact the source completely "
-            "(`lake compact`), and run the job again"
+            "sequences the copy would not know. Nothing was written. If rows will be deleted in "
+            "the source later, too, first set its option 'changelog-producer' to 'lookup', or to "
+            "'full-compaction' if it refuses that. Then compact the source completely (`lake "
+            "compact`), and run the job again"
         )
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,7 +23,7 @@ from spark_jobs.ingestion.row_sources import Columns, FileRows, MessageRows, row
 from spark_jobs.runtime.tasks import ReportingExecutor
 
 if TYPE_CHECKING:
-    from lakeformat import ChangeStream
+    from lakeformat.tables.stream import StreamedChanges
     from spark_jobs.cdc.message_files import MessageFiles
     from spark_jobs.frames.spark_write import Order
     from spark_jobs.job_requests.ingest import IngestRequest
@@ -66,7 +66,7 @@ def spark_rows(
 
 
 def changes_written(
-    started: Sessions, source: lake.Table, table: lake.Table, stream: ChangeStream
+    started: Sessions, source: lake.Table, table: lake.Table, stream: Iterable[StreamedChanges]
 ) -> list[lake.CommitMessage]:
     """Write the next changes of a stream of ``source`` in tasks, in the order of the snapshots;
     return the messages to commit.

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -39,19 +39,19 @@ from spark_jobs.ingestion.file_stream import rounds
 from spark_jobs.runtime.job import Outcome, newest_snapshot
 
 if TYPE_CHECKING:
-    from lakeformat import ChangeStream
+    from lakeformat.tables.stream import StreamedChanges
     from spark_jobs.job_requests.ingest import IngestRequest
     from spark_jobs.runtime.spark_session import Sessions
 
 __all__ = ["follow_changes"]
 
 _log = logging.getLogger(__name__)
-_Written: TypeAlias = "Callable[[lake.Table, ChangeStream], list[lake.CommitMessage]]"
+_Written: TypeAlias = "Callable[[lake.Table, Iterable[StreamedChanges]], list[lake.CommitMessage]]"
 """Writes the next changes of a stream into files, and returns the messages to commit."""
 _KINDS = "rowkind"
 _NEXT = "lake.source.next-snapshot"
 _LAST = "lake.source.position"
-"""The property for the position of the last source snapshot that was read, with its identity."""
+"""The property for the position of the last source snapshot with copied rows, with its identity."""
 _RUN = "lake.source.run"
 
 
@@ -92,47 +92,50 @@ def _ingest_changes(
     identity = _finish_earlier(table, source, wanted.consumer)
     before = newest_snapshot(table)
     stream = source.stream(consumer=wanted.consumer)
+    begin = stream.starts_at()
     written: _Written = partial(_written_here, source)
     if spark is not None:
         from spark_jobs.ingestion.spark_rows import changes_written
 
         written = partial(changes_written, spark, source)
-    messages = written(table, stream)
+    copied: list[lake.Position] = []
+    messages = written(table, _noting(stream, copied))
     with ExitStack() as stack:  # keeps the record until the consumer has moved
         noted = _noted(stack, table, identity, messages)
-        properties = _properties(source, stream, wanted) if messages else {}
+        properties = _properties(stream.next_snapshot, copied, wanted)
         report = _commit(table, identity, noted, messages, properties)
         if report.replayed:  # another run was first, and may not have moved the consumer yet
             _move(table, source, wanted.consumer, report)
         elif messages or _may_have_copied(table, identity.user):
             stream.acknowledge()  # before the first commit each run looks for all rows
-    _warn_of_overwrites(table, source, identity.identifier, stream.next_snapshot)
+    if begin.full is None:
+        _warn_of_overwrites(table, source, begin.position)
+    following = _position(source, wanted.consumer)
     if report.snapshot_id is None:
-        why = f"consumer {wanted.consumer!r} reads snapshot {stream.next_snapshot} next"
+        why = f"consumer {wanted.consumer!r} reads snapshot {following} next"
         if stream.next_snapshot is None:
             why = f"{wanted.source_table} has no snapshots"
+        elif not following:
+            why = "the next run reads all rows"
         reason = f"no new changes in {wanted.source_table}, so nothing was written: {why}"
         report = replace(report, reason=reason)
-    return Outcome.of_commit(
-        table, report, before, more={"next_snapshot": _position(source, wanted.consumer)}
-    )
+    return Outcome.of_commit(table, report, before, more={"next_snapshot": following})
 
 
-def _warn_of_overwrites(
-    table: lake.Table, source: lake.Table, began: int, following: int | None
-) -> None:
-    """Log a warning if the changes from snapshot ``began`` to the one before ``following`` skipped
-    overwrites. ``began`` is 0 if a snapshot was read in full.
-    """
-    reads_all = source.schema.primary_keys and source.schema.table_options.streaming_read_overwrite
-    if not began or following is None or reads_all:
+def _warn_of_overwrites(table: lake.Table, source: lake.Table, after: lake.Position) -> None:
+    """Log a warning if the changes after a position skip overwrites."""
+    if source.schema.primary_keys and source.schema.table_options.streaming_read_overwrite:
         return
-    read = source.since(began - 1, following - 1).snapshots
-    skipped = [str(each.id) for each in read if each.commit_kind is lake.CommitKind.OVERWRITE]
+    skipped = [
+        str(each.id)
+        for each in source.since(after).snapshots
+        if each.commit_kind is lake.CommitKind.OVERWRITE
+    ]
     if skipped:
         _log.warning(
             "%s may have other rows than %s: changes do not include the rows that overwrites "
-            "remove (snapshots: %s). Copy into a new table, with another consumer",
+            "remove and add (snapshots: %s; a rescale among them changes no row). To copy all "
+            "rows, use a new table and another consumer",
             table.location,
             source.location,
             ", ".join(skipped),
@@ -166,6 +169,17 @@ def _commit(
         if (done := table.find_commit(commit)) is not None:
             return done
         raise _commit_is_missing(table)
+    if not messages:  # an empty commit would use up the identity
+        return table.find_commit(commit) or lake.CommitReport(
+            table=table.location,
+            snapshot_id=None,
+            rows=0,
+            files=0,
+            bytes=0,
+            attempts=0,
+            replayed=False,
+            reason="no changes",
+        )
     try:
         return publish(table, messages, commit=noted, properties=properties)
     except lake.CommitOutcomeUnknownError:
@@ -196,19 +210,30 @@ def _noted(
 def _commit_is_missing(table: lake.Table) -> lake.CommitConflictError:
     return lake.CommitConflictError(
         f"the next changes were already written into {table.location}, but the table no longer has "
-        "their commit: the table was rolled back or restored, or another run has just written them "
-        "and the commit has expired. This run wrote nothing. Run the job again; if it fails again, "
-        "the table was rolled back or restored: copy into a new table, with another consumer"
+        "their commit. This run wrote nothing. Run the job again, because another run may have "
+        "just written them. If it fails again, the table was rolled back or restored: copy into a "
+        "new table, with another consumer"
     )
 
 
-def _properties(source: lake.Table, stream: ChangeStream, wanted: IngestRequest) -> dict[str, str]:
-    """Return the properties of a commit: the position at which the reading ended, and the run."""
-    following = stream.next_snapshot
-    assert following is not None  # the stream has read a snapshot
-    found = {_NEXT: str(following)}
-    if (last := source.snapshot(following - 1)) is not None:
-        found[_LAST] = str(last.position)
+def _noting(
+    stream: Iterable[StreamedChanges], copied: list[lake.Position]
+) -> Iterator[StreamedChanges]:
+    """Yield the changes of ``stream``, and add the position of each to ``copied``."""
+    for changes in stream:
+        copied.append(changes.position)
+        yield changes
+
+
+def _properties(
+    following: int | None, copied: Sequence[lake.Position], wanted: IngestRequest
+) -> dict[str, str]:
+    """Return the properties of a commit: the position at which the reading ended, the last position
+    with rows, and the run.
+    """
+    found = {} if following is None else {_NEXT: str(following)}
+    if copied:
+        found[_LAST] = str(copied[-1])
     if (run := _run_of(wanted)) is not None:
         found[_RUN] = run
     return found
@@ -225,7 +250,7 @@ def _fitted(catalog: lake.Catalog, table: lake.Table, source: lake.Table, name: 
 
 
 def _written_here(
-    source: lake.Table, table: lake.Table, stream: ChangeStream
+    source: lake.Table, table: lake.Table, stream: Iterable[StreamedChanges]
 ) -> list[lake.CommitMessage]:
     rows = _rows_without_deletes if forgets_deletes(source) else _rows
     with table.new_writer() as writer:
@@ -233,13 +258,15 @@ def _written_here(
         return writer.prepare()
 
 
-def _rows(source: lake.Table, table: lake.Table, stream: ChangeStream) -> Iterator[pa.RecordBatch]:
+def _rows(
+    source: lake.Table, table: lake.Table, stream: Iterable[StreamedChanges]
+) -> Iterator[pa.RecordBatch]:
     for changes in stream:
         yield from changes.to_batches()
 
 
 def _rows_without_deletes(
-    source: lake.Table, table: lake.Table, stream: ChangeStream
+    source: lake.Table, table: lake.Table, stream: Iterable[StreamedChanges]
 ) -> Iterator[pa.RecordBatch]:
     for changes in stream:
         if changes.is_full:
@@ -255,7 +282,14 @@ def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lak
     has the snapshots that earlier runs have read.
     """
     user = _user(source, consumer)
-    newest = next((each for each in reversed(table.snapshots()) if each.commit_user == user), None)
+    newest = next(
+        (
+            each
+            for each in reversed(table.snapshots())
+            if each.commit_user == user and _NEXT in (each.properties or {})
+        ),
+        None,
+    )
     if newest is not None:
         _require_same_history(table, source, newest)
     ended = None if newest is None else _end_of(newest)
@@ -271,8 +305,6 @@ def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lak
         return lake.CommitId(user, position)
     if ended > position:
         source.consumers.set(consumer, next_snapshot=ended)
-    elif ended < position:
-        _move_back(table, source, consumer, ended, position)
     return lake.CommitId(user, ended)
 
 
@@ -281,20 +313,6 @@ def _may_have_copied(table: lake.Table, user: str) -> bool:
     snapshots = table.snapshots()
     has_expired = bool(snapshots) and snapshots[0].id > 1
     return has_expired or any(each.commit_user == user for each in snapshots)
-
-
-def _move_back(
-    table: lake.Table, source: lake.Table, consumer: str, ended: int, position: int
-) -> None:
-    """Move the consumer back to the last commit in ``table``: it may be a copy of an earlier state.
-
-    The snapshots up to ``position`` may also be without rows. So if they have expired, only log a
-    warning.
-    """
-    try:
-        source.consumers.set(consumer, next_snapshot=ended)
-    except (lake.InvalidRequestError, lake.CommitConflictError):  # they have expired
-        _warn_of_missing_rows(table, source, consumer, position)
 
 
 def _warn_of_missing_rows(
@@ -323,8 +341,8 @@ def _require_same_history(table: lake.Table, source: lake.Table, commit: lake.Sn
     if source.since(read, read).rewound:
         raise lake.NotFoundError(
             f"{source.location} was rolled back or recreated: snapshot {read.number}, which "
-            f"earlier runs have copied into {table.location}, was removed. So the copy has rows "
-            "that the source no longer has. Nothing was written; copy into a new table, with "
+            f"earlier runs have copied into {table.location}, was removed. So the copy may have "
+            "rows that the source no longer has. Nothing was written; copy into a new table, with "
             "another consumer"
         )
 

@@ -112,7 +112,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
     @property
     def unique_within(self) -> list[str]:
-        """The columns that give the partition of a new row: each partition may have its key."""
+        """The columns that give the partition of a row: each may have its own row of a key."""
         from lakeformat.mixed.write.changes import partition_columns
 
         return partition_columns(self._loaded().change.metadata)

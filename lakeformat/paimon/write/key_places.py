@@ -178,7 +178,7 @@ class LeftPlaces:
         return found
 
     def _sort(self) -> None:
-        pending, self._unsorted = self._unsorted, []
+        pending, self._unsorted = [*reversed(self._unsorted)], []  # the newest place counts
         size = sum(len(pairs) for pairs, _ in pending)
         while self._parts and len(self._parts[-1][0]) <= 2 * size:
             pending.append(self._parts.pop())

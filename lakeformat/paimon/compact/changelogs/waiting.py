@@ -21,7 +21,8 @@ _INPUT, _LOOKUP, _FULL = "input", "lookup", "full-compaction"
 def level_without_changelog(options: TableOptions, levels: Collection[int]) -> int:
     """Return the highest level whose rows the changelog may not contain yet.
 
-    ``levels`` are the levels of the existing files. Compactions must write the changelog.
+    ``levels`` are the levels of the existing files. The producer must be ``lookup`` or
+    ``full-compaction``.
     """
     if options.changelog_producer == _LOOKUP:
         return 0

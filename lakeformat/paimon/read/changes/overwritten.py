@@ -61,8 +61,9 @@ def overwritten_buckets(entries: Sequence[ManifestEntry]) -> list[tuple[Manifest
 def overwritten_rows(
     handle: TableHandle, snapshot: Snapshot, entries: Sequence[ManifestEntry], asked: ChangedRows
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the changes of one bucket of a primary-key table: ``-D`` for rows of deleted files,
-    ``+I`` or ``+U`` for rows of added files; ``entries`` are all deleted, or all added.
+    """Stream the changes of the deleted or the added files ``entries`` of one bucket.
+
+    In a primary-key table, rows of deleted files are ``-D``, rows of added files ``+I`` or ``+U``.
     """
     if entries[0].kind is FileKind.ADD:
         yield from map(asked.of_stored, _merged(handle, snapshot, entries, asked, hides=True))

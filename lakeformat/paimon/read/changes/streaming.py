@@ -98,9 +98,12 @@ class ChangeStream(TableStream[Snapshot, int]):
         found = read_consumer(handle.storage, handle.layout, consumer, handle.environment)
         if found is None:
             return None
-        self._last = read_snapshot_if_present(
-            handle.storage, handle.layout, found.next_snapshot - 1
-        )
+        before = found.next_snapshot - 1
+        self._last = read_snapshot_if_present(handle.storage, handle.layout, before)
+        if self._last is None and before > (
+            latest_snapshot_id(handle.storage, handle.layout) or 0
+        ):  # another engine rolled the table back, and left the consumer where it was
+            raise self._another_history(before)
         return found.next_snapshot
 
     def _store(self, consumer: str, place: int) -> None:
@@ -124,6 +127,7 @@ class ChangeStream(TableStream[Snapshot, int]):
         return FIRST_SNAPSHOT_ID if latest is None else self._place_after(latest)
 
     def _place_after(self, snapshot: Snapshot) -> int:
+        """Return the number that follows a snapshot, and keep it as the last one that was read."""
         self._last = snapshot
         return snapshot.id + 1
 
@@ -145,7 +149,7 @@ class ChangeStream(TableStream[Snapshot, int]):
         ids = snapshot_ids(handle.storage, handle.layout)
         if not ids or number > ids[-1]:
             if self._last is not None and max(ids, default=0) < self._last.id:
-                raise self._another_history(self._last)
+                raise self._another_history(self._last.id)
             return None
         earliest, consumer = self._earliest(), self._consumer
         advice = (
@@ -177,15 +181,15 @@ class ChangeStream(TableStream[Snapshot, int]):
         else:
             is_same = found.identity == last.identity
         if not is_same:
-            raise self._another_history(last)
+            raise self._another_history(last.id)
 
-    def _another_history(self, last: Snapshot) -> NotFoundError:
+    def _another_history(self, last: int) -> NotFoundError:
         first = ""
         if self._consumer is not None:
             delete = f"table.consumers.reset({self._consumer!r})"
             first = f"The consumer was not moved. Delete it: {delete}. "
         return NotFoundError(
-            f"this stream has read {self._handle.uri} up to snapshot {last.id}, which the table no "
+            f"this stream has read {self._handle.uri} up to snapshot {last}, which the table no "
             f"longer has: the table was rolled back or recreated. {first}Start the stream again "
             "with a full read"
         )

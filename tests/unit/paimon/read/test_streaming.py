@@ -110,6 +110,13 @@ def test_a_consumer_stops_after_a_rollback_and_keeps_the_place_that_the_rollback
     ]
 
 
+def test_a_consumer_past_the_newest_snapshot_stops(table):
+    handle = table.table._handle
+    write_consumer(handle.storage, handle.layout, Consumer("job", 9))
+    with pytest.raises(lake.NotFoundError, match="up to snapshot 8, which the table no longer"):
+        table.table.stream(consumer="job").poll()
+
+
 def test_a_stream_goes_on_after_a_rollback_of_rows_that_it_has_not_read(table):
     stream = table.table.stream("from-snapshot", snapshot=1)
     assert listed(stream.poll()) == [A]
