@@ -77,12 +77,13 @@ def _require_merging(merging: Mapping[str, Any], source: lake.Table, wanted: Ing
 
 
 def forgets_deletes(source: lake.Table) -> bool:
-    """Return True if a compaction of ``source`` can forget the sequence of a deleted row, so that
-    the row returns with a smaller one, although the changes are rows as written.
+    """Return True if later rows of a deleted key depend on the compactions of ``source``, although
+    its changes are rows as written: a compaction forgets the sequence or the values of the deleted
+    row, with which other rows are compared or merged.
     """
     options = source.schema.table_options
-    orders = options.sequence_field or options.remove_record_on_sequence_group
-    return bool(orders) and not options.makes_changelog and not options.ignore_delete
+    keeps = options.sequence_field or options.merge_engine in ("partial-update", "aggregation")
+    return bool(keeps) and not options.makes_changelog and not options.ignore_delete
 
 
 def require_no_deletes(
@@ -118,12 +119,12 @@ def _require_rows_remain(table: lake.Table, rows: pa.Table, kinds: str) -> None:
     if deleted.num_rows:
         key = deleted.select(table.schema.primary_keys).slice(0, 1).to_pylist()[0]
         raise lake.UnsupportedError(
-            f"{table.location} could lose rows: its source has deleted the row of the key {key}, "
-            "and a sequence column orders the rows of each key. A compaction of the source "
-            "forgets the sequence of a deleted row, but the copy may keep it and then refuse a "
-            "later row with a smaller one. Nothing was written; set the option "
-            "'changelog-producer' of the source to 'lookup', or to 'full-compaction' if the "
-            "source refuses that; then copy into a new table, with another consumer"
+            f"{table.location} could get other rows than its source, which has deleted the row of "
+            f"the key {key}: a compaction of the source forgets the sequence and the values of a "
+            "deleted row, but the copy may still compare or merge a later row with them. Nothing "
+            "was written; set the option 'changelog-producer' of the source to 'lookup', or to "
+            "'full-compaction' if the source refuses that; then copy into a new table, with "
+            "another consumer"
         )
 
 
@@ -133,11 +134,11 @@ def require_no_kept_deletes(table: lake.Table, scan: lake.Scan) -> None:
     """
     if any(entry.file.delete_row_count != 0 for split in scan.splits() for entry in split.files):
         raise lake.UnsupportedError(
-            f"{table.location} could get rows that its source has deleted: a sequence column "
-            "orders the rows of each key, and the files of the source have deleted rows, whose "
-            "sequences the copy would not know. Nothing was written. If rows will be deleted in "
-            "the source later, too, first set its option 'changelog-producer' to 'lookup', or to "
-            "'full-compaction' if it refuses that. Then compact the source completely (`lake "
+            f"{table.location} could get other rows than its source: the files of the source have "
+            "deleted rows, whose sequences and values it may still compare or merge with later "
+            "rows, and the copy would not know them. Nothing was written. If rows will be deleted "
+            "in the source later, too, first set its option 'changelog-producer' to 'lookup', or "
+            "to 'full-compaction' if it refuses that. Then compact the source completely (`lake "
             "compact`), and run the job again"
         )
 

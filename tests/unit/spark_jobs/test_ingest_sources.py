@@ -591,6 +591,18 @@ def test_deletes_by_a_sequence_group_are_refused(catalog, follow):
         follow()
 
 
+@pytest.mark.parametrize("engine", ["partial-update", "aggregation"])
+def test_deletes_of_a_source_that_merges_rows_are_refused(catalog, follow, engine):
+    removing = {"merge-engine": engine, f"{engine}.remove-record-on-delete": "true"}
+    source = merging_source(catalog, removing)
+    put(source, "pear", 1)
+    follow()
+    source.delete("sku = 'pear'")
+    with pytest.raises(lake.UnsupportedError, match="deleted the row of the key"):
+        follow()
+    assert rows(catalog) == [("pear", 1)]
+
+
 def test_ignored_deletes_of_a_source_with_a_sequence_are_no_reason_to_refuse(catalog, follow):
     source = merging_source(catalog, {**BY_PIECES, "ignore-delete": "true"})
     put(source, "pear", 1)
