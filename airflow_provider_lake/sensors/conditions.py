@@ -44,7 +44,8 @@ class Condition(Protocol):
 class SnapshotAdvanced:
     """The table has a commit after ``after_snapshot``, not earlier than ``since_millis``. The kind
     of the commit is in ``kinds``; with ``changelog``, a commit of any kind counts if it has
-    changelog rows.
+    changelog rows. If ``after_snapshot`` is no longer in the history of the table, its newest
+    commit counts, of any kind.
     """
 
     after_snapshot: int | str = 0
@@ -56,12 +57,15 @@ class SnapshotAdvanced:
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
         """Return the payload about all commits that meet the condition; None if there are none.
 
-        With ``changelog``, raise ``UnsupportedError`` for a table without changelogs.
+        If ``after_snapshot`` is no longer in the history, the payload is about all rows. With
+        ``changelog``, raise ``UnsupportedError`` for a table without changelogs.
         """
         if self.changelog:
             table.require("changelog")
         after = table.position(self.after_snapshot)
         since = table.since(after)
+        if since.rewound:
+            return self._rewound(name, table)
         counted = [
             snapshot
             for snapshot in since.snapshots
@@ -70,9 +74,16 @@ class SnapshotAdvanced:
         ]
         if not counted:
             return None
-        missed = since.missed and counted[0] is since.snapshots[0]
+        # Expired snapshots are older than the oldest one that is left.
+        missed = since.missed and since.snapshots[0].time_millis >= self.since_millis
         previous = table.position_before(counted[0].position) if self.since_millis else after
         return describe_change(name, table, counted, previous=previous, missed=missed)
+
+    def _rewound(self, name: str, table: Table) -> dict[str, Any] | None:
+        head = table.latest_snapshot()
+        if head is None or head.time_millis < self.since_millis:
+            return None
+        return describe_change(name, table, [head], previous=None, rewound=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

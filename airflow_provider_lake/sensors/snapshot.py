@@ -25,7 +25,8 @@ class LakeSnapshotSensor(LakeTableSensor):
     new commits.
 
     With neither, the sensor waits for the first commit. Compactions and statistics count only if
-    ``kinds`` names them.
+    ``kinds`` names them. If the table was recreated, or a rollback removed the snapshot or
+    position, the sensor returns the facts of the newest commit, with ``rewound`` true.
 
     :param after_snapshot: wait for a commit after the snapshot with this number
     :param after_position: instead of ``after_snapshot``: a position in the history of the table,

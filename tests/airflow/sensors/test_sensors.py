@@ -137,6 +137,80 @@ def test_a_commit_may_have_to_be_newer_than_a_time(orders):
     assert sensor(LakeSnapshotSensor, since="2001-01-01").execute({})["snapshot_id"] == 1
 
 
+@pytest.mark.parametrize("later", [0, 1, 2, 3])
+def test_a_rollback_that_removed_the_position_ends_the_wait(orders, later):
+    """New snapshots may have the number of the position, or higher ones."""
+    write(orders, 2)
+    write(orders, 3)
+    removed = str(orders.position())
+    orders.rollback(snapshot=1, as_latest=False)
+    for number in range(later):
+        write(orders, 10 + number)
+
+    found = sensor(LakeSnapshotSensor, after_position=removed).execute({})
+
+    assert (found["rewound"], found["missed"], found["commits"]) == (True, False, 1)
+    assert found["snapshot_id"] == 1 + later
+    assert (found["previous_snapshot_id"], found["previous_position"]) == (None, None)
+
+
+def test_a_rollback_wakes_a_sensor_that_waits_in_the_triggerer(orders):
+    write(orders, 2)
+    waiting = sensor(LakeSnapshotSensor, after_position=str(orders.position()))
+    with pytest.raises(TaskDeferred) as deferred:
+        waiting.execute({})
+    orders.rollback(snapshot=1, as_latest=False)
+    event = asyncio.run(anext_of(deferred.value.trigger))
+
+    found = waiting.execute_complete({}, event.payload)
+
+    assert (found["rewound"], found["snapshot_id"]) == (True, 1)
+
+
+def test_a_recreated_table_ends_the_wait_with_its_first_commit(orders, catalog):
+    removed = str(orders.position())
+    catalog.drop_table("shop.orders")
+    orders = catalog.create_table("shop.orders", [("id", "BIGINT"), ("dt", "STRING")])
+    waiting = sensor(LakeSnapshotSensor, after_position=removed)
+    with pytest.raises(TaskDeferred):
+        waiting.execute({})
+    write(orders, 1)
+
+    found = waiting.execute({})
+
+    assert (found["rewound"], found["snapshot_id"]) == (True, 1)
+
+
+def test_after_a_rollback_the_newest_commit_may_have_to_be_newer_than_a_time(orders):
+    write(orders, 2)
+    removed = str(orders.position())
+    orders.rollback(snapshot=1, as_latest=False)
+    after = orders.latest_snapshot().time_millis + 1
+    waiting = sensor(LakeSnapshotSensor, after_position=removed, since=after)
+    with pytest.raises(TaskDeferred):
+        waiting.execute({})
+    write(orders, 3)
+
+    assert waiting.execute({})["rewound"]
+
+
+def test_expired_commits_before_a_compaction_are_missed(orders, warehouse):
+    first = str(orders.position())
+    write(orders, 2)
+    orders.compact(strategy="full")
+    write(orders, 3)
+    assert [each.commit_kind for each in orders.snapshots()][2] == "COMPACT"
+    for number in (1, 2):
+        (Path(warehouse) / f"shop.db/orders/snapshot/snapshot-{number}").unlink()
+    compacted, newest = (each.time_millis for each in orders.snapshots())
+
+    found = sensor(LakeSnapshotSensor, after_position=first).execute({})
+    assert (found["previous_snapshot_id"], found["commits"], found["missed"]) == (1, 1, True)
+    for since, missed in ((compacted, True), (newest, newest == compacted)):
+        found = sensor(LakeSnapshotSensor, after_position=first, since=since).execute({})
+        assert (found["commits"], found["missed"]) == (1, missed)
+
+
 def test_a_consumer_that_fell_behind_is_said_at_once(orders, warehouse):
     orders.consumers.set("job", next_snapshot=1)
     write(orders, 2)

@@ -17,6 +17,7 @@ from airflow_provider_lake.sensors.conditions import (
     WatermarkReached,
 )
 from tests.golden.iceberg import iceberg_table
+from tests.golden.mixed import mixed_table
 from tests.unit.iceberg.growing_table import GrowingTable
 
 
@@ -81,6 +82,37 @@ def test_snapshots_that_expired_unseen_are_told():
     found = SnapshotAdvanced(after_snapshot="main/1").check("shop.orders", opened("expired"))
     assert found is not None
     assert found["missed"]
+
+
+def test_a_rollback_that_removed_the_position_is_reported(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    for number in (1, 2, 3):
+        table.write(pa.table({"id": [number]}))
+    kept, _, removed = table.snapshots()
+    after = [removed.position, removed.snapshot_id]
+    table.rollback(snapshot=kept.position)
+    for _ in range(2):
+        newest = table.latest_snapshot()
+        for each in after:
+            wanted = SnapshotAdvanced(after_snapshot=each if isinstance(each, int) else str(each))
+            found = wanted.check("shop.orders", table)
+            assert found is not None
+            assert (found["rewound"], found["previous_position"]) == (True, None)
+            assert (found["snapshot_id"], found["commits"]) == (newest.id, 1)
+        assert SnapshotAdvanced(after_snapshot=str(newest.position)).check("s.o", table) is None
+        table.write(pa.table({"id": [4]}))
+
+
+def test_a_mixed_table_without_the_position_is_reported():
+    table = lake.open_table(mixed_table("keyed_int").location)
+    *_, before, newest = table.snapshots()
+    other = lake.Position(before.position.numbers, "main", "1-")
+    found = SnapshotAdvanced(after_snapshot=str(other)).check("shop.orders", table)
+    assert found is not None
+    assert (found["rewound"], found["previous_position"]) == (True, None)
+    assert found["position"] == str(newest.position)
 
 
 def test_a_consumer_that_has_caught_up_is_found(tmp_path):
