@@ -203,20 +203,31 @@ class BranchHistory:
         return [each for each in found if each.position.number <= last]
 
     def _missed(self, after: Position) -> bool:
-        """Return True if snapshots after the position may have expired."""
+        """Return True if snapshots after the position may have expired.
+
+        A position with an identity is compared by it: after a rollback, the numbers do not show
+        that the oldest snapshot follows another snapshot than the one of the position.
+        """
         if not self.snapshots:
             return False
         oldest = self.snapshots[0].snapshot
-        is_its_child = after.identity is not None and after.identity == str(oldest.parent_id)
-        is_right_before = after.number >= oldest.sequence_number - 1
-        return oldest.parent_id is not None and not (is_its_child or is_right_before)
+        if oldest.parent_id is None or after.number >= oldest.sequence_number:
+            return False
+        if after.identity is None:
+            return after.number < oldest.sequence_number - 1
+        return after.identity != str(oldest.parent_id)
 
     def _rewound(self, after: Position) -> bool:
-        """Return True if a rollback has removed the snapshot of the position from the history."""
+        """Return True if a rollback has removed the snapshot of the position from the history.
+
+        If snapshots have expired, an older position may have belonged to them: then return False.
+        """
         numbers = [each.snapshot.sequence_number for each in self.snapshots]
         if after.number > max(numbers, default=0):
             return True
-        if after.identity is None or not numbers or after.number < numbers[0]:
+        if after.identity is None or not numbers:
+            return False
+        if after.number < numbers[0] and self.snapshots[0].snapshot.parent_id is not None:
             return False
         return all(str(each.snapshot_id) != after.identity for each in self.snapshots)
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from tests.unit.iceberg.growing_table import GrowingTable
 from tests.unit.iceberg.table.test_iceberg_changes import opened
+from tests.unit.iceberg.write.made_tables import keep_newest, made_table
 
 SIGNS = {"+I": 1, "+U": 1, "-D": -1, "-U": -1}
 
@@ -148,3 +154,82 @@ def test_it_ends_with_an_error_after_a_rollback():
     stream._place = lake.Position.parse(f"main/{table.position().number}@1")
     with pytest.raises(lake.NotFoundError, match="that a rollback removed"):
         stream.poll()
+
+
+def add(table: lake.IcebergTable, number: int) -> None:
+    table.write(pa.table({"id": [number], "k": ["a"]}))
+
+
+def compact(table: lake.IcebergTable) -> None:
+    table.compact(min_input_files=2)
+
+
+@pytest.mark.parametrize("change", [lambda table: add(table, 4), compact])
+def test_it_ends_with_an_error_if_the_snapshots_of_a_rollback_expired(storage, change):
+    """The oldest snapshot has the next number, but it does not follow the position."""
+    handle = made_table(storage)
+    table = lake.IcebergTable(handle)
+    for number in (1, 2, 3):
+        add(table, number)
+    stream = table.stream("latest")
+    assert stream.poll() is None
+    at = table.position()
+    table.rollback(snapshot=table.snapshots()[1].snapshot_id)
+    change(table)
+    keep_newest(handle)
+    assert [each.position.number for each in table.snapshots()] == [at.number + 1]
+    assert table.since(at).missed
+    with pytest.raises(lake.NotFoundError, match=r"the commits that follow position main/3@"):
+        stream.poll()
+    with pytest.raises(lake.NotFoundError, match=r"position main/3@\d+ of .* has expired"):
+        table.changes(at)
+
+
+def test_it_ends_with_an_error_if_its_branch_was_created_again(storage):
+    handle = made_table(storage)
+    main = lake.IcebergTable(handle)
+    add(main, 1)
+    dev_handle = replace(handle, branch="dev")
+    dev = lake.IcebergTable(dev_handle)
+    main.branches.create("dev")
+    add(dev, 2)
+    stream = dev.stream("latest")
+    assert stream.poll() is None
+    main.branches.delete("dev")
+    main.branches.create("dev")
+    add(dev, 3)
+    add(main, 4)
+    keep_newest(dev_handle)
+    with pytest.raises(lake.NotFoundError, match=r"the commits that follow position dev/2@"):
+        stream.poll()
+
+
+def test_it_continues_after_its_snapshot_expired(storage):
+    handle = made_table(storage)
+    table = lake.IcebergTable(handle)
+    add(table, 1)
+    older = table.position()
+    add(table, 2)
+    at = table.position()
+    add(table, 3)
+    keep_newest(handle)
+    since = table.since(at)
+    assert (len(since.snapshots), since.missed, since.rewound) == (1, False, False)
+    assert (table.since(older).missed, table.since(older).rewound) == (True, False)
+
+
+def test_a_history_that_begins_anew_has_no_earlier_position(storage):
+    """Java's replacement of a table gives the first snapshot a new number and no parent."""
+    handle = made_table(storage)
+    table = lake.IcebergTable(handle)
+    for number in (1, 2):
+        add(table, number)
+    at = table.snapshots()[0].position
+    commit_metadata(handle, without_snapshots)
+    add(table, 3)
+    since = table.since(at)
+    assert (len(since.snapshots), since.missed, since.rewound) == (1, False, True)
+
+
+def without_snapshots(loaded: LoadedMetadata) -> TableMetadata:
+    return replace(loaded.metadata, current_snapshot_id=None, references={}, snapshot_log=())

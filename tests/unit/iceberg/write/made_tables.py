@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
+from lakeformat.environment import Environment
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.manifest import live_entries, read_entries
 from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.storage import Storage
+from tests.crash.simulated import NOW_MILLIS
 from tests.unit.iceberg.path_table import path_table
 
 COLUMNS = {"id": "long", "k": "string"}
@@ -50,6 +53,13 @@ def made_table(
             "properties": {key.replace("_", "."): value for key, value in properties.items()},
         },
     )
+
+
+def keep_newest(handle: TableHandle) -> None:
+    """Expire all snapshots but the newest one of each branch, as on a later day."""
+    later = Environment(now_millis=lambda: NOW_MILLIS + 30 * 86_400_000)
+    own = IcebergTable(replace(handle, environment=later))
+    own.expire_snapshots(older_than="1 d", retain_min=1)
 
 
 def rows_of(handle: TableHandle) -> list[dict[str, Any]]:
