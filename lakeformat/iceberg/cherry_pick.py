@@ -21,16 +21,19 @@ from lakeformat.iceberg.choice import snapshot_id_of
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.metadata.manifest import ADDED, read_entries
+from lakeformat.iceberg.metadata.manifest import ADDED, DATA, read_entries
 from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
 from lakeformat.iceberg.metadata.manifest_writer import ManifestWriter
 from lakeformat.iceberg.metadata.snapshot import Reference, Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import set_reference
+from lakeformat.iceberg.reachable_files import live_files
 from lakeformat.iceberg.write.counts import FileCounts, partition_count
+from lakeformat.iceberg.write.foreign_entries import files_of
 from lakeformat.iceberg.write.manifest_merge import merge_manifests
 from lakeformat.iceberg.write.new_entries import with_snapshot
 from lakeformat.iceberg.write.publish import Base, FileChange, publish_change
+from lakeformat.storage.location import one_spelling
 from lakeformat.tables.position import AnyPosition
 from lakeformat.tables.report import Report
 
@@ -63,8 +66,9 @@ def cherry_pick(
 
     Give either ``snapshot`` or ``wap_id``, the ``wap.id`` in the summary of the snapshot. Raise
     ``NotFoundError`` if the snapshot does not exist. Raise ``InvalidRequestError`` if the branch
-    already has another snapshot with the same ``wap.id``. Raise ``UnsupportedError`` if the
-    snapshot does more than append files, and the branch cannot move to it.
+    already has another snapshot with the same ``wap.id``, or only some of the files. Raise
+    ``UnsupportedError`` if the snapshot does more than append files, and the branch cannot move to
+    it.
     """
     if (snapshot is None) == (wap_id is None):
         given = "neither" if snapshot is None else "both"
@@ -99,6 +103,10 @@ class _Addition:
         if self.earlier is not None:
             return None
         entries = _appended(self.handle, base.loaded, self.source)
+        if _has_files(self.handle, base, self.source, entries):
+            assert base.parent is not None
+            self.earlier = base.parent.snapshot_id
+            return None
         manifests = [_manifest(base, spec_id, some) for spec_id, some in entries.items()]
         return FileChange(
             "append",
@@ -207,6 +215,28 @@ def _appended(handle: TableHandle, loaded: LoadedMetadata, source: Snapshot) -> 
         if len(some):
             found[spec_id] = some
     return found
+
+
+def _has_files(
+    handle: TableHandle, base: Base, source: Snapshot, entries: Mapping[int, pa.Table]
+) -> bool:
+    """Return True if all files of the entries are live in the head of the branch.
+
+    Then an earlier cherry-pick added them, or the branch had the snapshot, and the snapshots that
+    show this have expired. Raise ``InvalidRequestError`` if only some of the files are live.
+    """
+    paths = {one_spelling(path): path for path in files_of(entries.values())}
+    data = base.manifests.filter(pc.equal(base.manifests.column("content"), DATA))
+    there = live_files(base.loaded, [data]).keys() & paths.keys()
+    if there and len(there) < len(paths):
+        raise InvalidRequestError(
+            f"{len(there)} of {len(paths)} files of snapshot {source.snapshot_id} are in branch "
+            f"{handle.branch!r} of {handle.uri} already, such as {paths[min(there)]}, so adding "
+            "the snapshot would repeat their rows. Probably it was published before, and rows were "
+            "deleted or compacted since. Nothing was written: compare the rows of the snapshot "
+            "with those of the branch, and write the missing rows with table.write"
+        )
+    return bool(there)
 
 
 def _manifest(base: Base, spec_id: int, entries: pa.Table) -> pa.Table:

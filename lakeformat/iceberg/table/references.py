@@ -43,11 +43,13 @@ class TableReferences(TableHistory):
         ``snapshot`` is its id or position; ``wap_id`` is the ``wap.id`` with which its writer
         staged it. If the parent of the snapshot is the newest snapshot of the branch, the branch
         moves to the snapshot. Otherwise the files that the snapshot appended are added in a new
-        snapshot. A repeated call changes nothing.
+        snapshot. A repeated call changes nothing, unless an expiry has removed the first result
+        from the history, and the files were compacted or deleted since.
 
         Raise ``NotFoundError`` if the snapshot does not exist, and ``InvalidRequestError`` if the
-        branch already has another snapshot with its ``wap.id``. Raise ``UnsupportedError`` if the
-        snapshot does more than append files and its parent is not the newest snapshot.
+        branch already has another snapshot with its ``wap.id``, or only some of its files. Raise
+        ``UnsupportedError`` if the snapshot does more than append files and its parent is not the
+        newest snapshot.
         """
         from lakeformat.iceberg.cherry_pick import cherry_pick
 

@@ -18,6 +18,7 @@ from tests.unit.iceberg.write.made_tables import (
     entries_of,
     head_of,
     ids_of,
+    keep_newest,
     made_table,
     referenced_files,
     stored_files,
@@ -83,6 +84,70 @@ def test_a_repetition_changes_nothing(storage):
     assert (again.action, again.snapshot_id) == ("kept", first.snapshot_id)
     assert ids_of(handle) == [1, 2, 3, 8]
     assert stored_files(storage) == referenced_files(handle)
+
+
+@VERSIONS
+def test_a_repetition_after_an_expiry_changes_nothing(storage, version):
+    handle = with_branch(storage, version)
+    append(handle, rows(2))
+    source = append(on_branch(handle, "dev"), rows(8)).snapshot_id
+    IcebergTable(handle).cherry_pick(source)
+    append(handle, rows(3))
+    keep_newest(handle)
+    again = IcebergTable(handle).cherry_pick(source)
+    assert (again.action, again.snapshot_id) == ("kept", head_of(handle).snapshot_id)
+    assert ids_of(handle) == [1, 2, 3, 8]
+    assert stored_files(storage) == referenced_files(handle)
+
+
+def test_a_tagged_snapshot_of_the_branch_changes_nothing_after_an_expiry(storage):
+    handle = made_table(storage)
+    for number in (1, 2, 3):
+        append(handle, rows(number))
+        if number == 1:
+            IcebergTable(handle).tags.create("first")
+    source = IcebergTable(handle).snapshots()[0].snapshot_id
+    keep_newest(handle)
+    assert IcebergTable(handle).cherry_pick(source).action == "kept"
+    assert ids_of(handle) == [1, 2, 3]
+
+
+def test_rows_that_came_over_another_branch_are_added_once(storage):
+    handle = with_branch(storage)
+    append(handle, rows(2))
+    IcebergTable(handle).branches.create("b")
+    b = on_branch(handle, "b")
+    append(b, rows(7))
+    source = append(on_branch(handle, "dev"), rows(8)).snapshot_id
+    IcebergTable(handle).cherry_pick(source)
+    picked = IcebergTable(b).cherry_pick(source).snapshot_id
+    assert IcebergTable(handle).cherry_pick(picked).action == "kept"
+    assert ids_of(handle) == [1, 2, 8]
+
+
+def test_a_first_publication_after_an_expiry_is_added(storage):
+    handle = with_branch(storage)
+    source = append(on_branch(handle, "dev"), rows(8)).snapshot_id
+    for number in (2, 3):
+        append(handle, rows(number))
+    keep_newest(handle)
+    assert IcebergTable(handle).cherry_pick(source).action == "added"
+    assert ids_of(handle) == [1, 2, 3, 8]
+
+
+def test_a_snapshot_whose_files_are_there_in_part_is_refused(storage):
+    handle = made_table(storage, partition={"k": "identity"})
+    append(handle, rows(1))
+    IcebergTable(handle).branches.create("dev")
+    append(handle, rows(2))
+    both = pa.table({"id": [8, 9], "k": ["b", "c"]})
+    source = append(on_branch(handle, "dev"), both).snapshot_id
+    IcebergTable(handle).cherry_pick(source)
+    IcebergTable(handle).delete(where="k = 'b'")
+    keep_newest(handle)
+    with pytest.raises(InvalidRequestError, match=r"1 of 2 files of snapshot \d+ are in branch"):
+        IcebergTable(handle).cherry_pick(source)
+    assert ids_of(handle) == [1, 2, 9]
 
 
 def test_a_wap_id_is_published_once(storage):
