@@ -322,7 +322,8 @@ def _published(
     After an error the new files are deleted, unless they may have been published.
     """
     replaced = these_partitions(target.schema, pa.array([unit.partition], pa.large_binary()))
-    options = CommitOptions(read_snapshot=unit.snapshot.id)
+    read = unit.snapshot
+    options = CommitOptions(read_snapshot=read.id, read_identity=read.identity)
     with kept_if_published(lambda: delete_written(target, messages)):
         report = commit_messages(target, messages, options, overwrite=replaced)
     files = [file for message in messages for file in message.new_files]

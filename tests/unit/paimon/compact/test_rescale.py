@@ -209,6 +209,27 @@ def test_rows_that_come_in_meanwhile_are_there_afterwards(catalog, monkeypatch, 
     assert len(data) == live + 3, "the first try has left no file, the old ones are kept"
 
 
+@pytest.mark.parametrize("executor", ["serial", "threads"])
+def test_rows_of_a_snapshot_with_a_reused_number_are_kept(catalog, monkeypatch, executor):
+    table = by_day(catalog)
+    table.write(rows([1]))
+    table.write(rows([2]))
+    met = []
+    publish = rescaling._published
+
+    def publish_after_a_cut(target, unit, messages):
+        if not met:
+            met.append(True)
+            table.rollback(snapshot=1, as_latest=False)
+            table.write(rows([99], "late"))
+        return publish(target, unit, messages)
+
+    monkeypatch.setattr(rescaling, "_published", publish_after_a_cut)
+    report = table.rescale(bucket=6, executor=executor)
+    assert report.snapshot_ids == (3,)
+    assert content(table) == [("mon", 1, "a"), ("mon", 99, "late")]
+
+
 def test_a_table_that_others_write_to_all_the_time_is_given_up(catalog, monkeypatch):
     table = by_day(catalog)
     table.write(rows(range(20)))
