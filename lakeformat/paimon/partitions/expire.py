@@ -146,8 +146,8 @@ class _PartitionExpiry:
     rules: ExpireRules
     older_than: datetime
     _plan: Expiry = field(default_factory=Expiry)
-    _read: int | None = None
-    """The number of the snapshot on which the expiry was planned.
+    _read: Snapshot | None = None
+    """The snapshot on which the expiry was planned.
 
     A later commit that changes an expired partition is a conflict. None if there is no such check.
     """
@@ -186,16 +186,21 @@ class _PartitionExpiry:
             return None
         # The age from a partition's values does not change when another commit writes to the
         # partition.
-        self._read = head.id if self.rules.strategy == UPDATE_TIME else None
+        self._read = head if self.rules.strategy == UPDATE_TIME else None
         batches = [*_batches(self._plan.expired, self.rules.batch_size)]
         return Round(units=batches, work=lambda batch: batch)
 
     def _delete(self, batch: _Batch) -> None:
         rows = pa.array([each.partition.row for each in batch], pa.large_binary())
+        read = self._read
+        options = CommitOptions(
+            read_snapshot=None if read is None else read.id,
+            read_identity=None if read is None else read.identity,
+        )
         report = commit_messages(
             self.handle,
             [],
-            CommitOptions(read_snapshot=self._read),
+            options,
             overwrite=these_partitions(self.handle.schema, rows),
         )
         if report.snapshot_id is not None:

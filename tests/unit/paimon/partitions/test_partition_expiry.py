@@ -154,6 +154,29 @@ def test_a_partition_somebody_writes_to_meanwhile_is_looked_at_again(catalog, mo
     assert days_of(later) == ["one", "one"]
 
 
+def test_rows_of_a_snapshot_with_a_reused_number_do_not_expire_by_update_time(catalog, monkeypatch):
+    table = filled(catalog, ["one"])
+    table.write(pa.table({"id": [5], "dt": ["two"]}))
+    later = lake.open_table(
+        table.location, environment=replace(SYSTEM, now_millis=lambda: NOW + 8 * 86_400_000)
+    )
+    looked = []
+
+    def look(handle, snapshot):
+        found = live_partitions(handle, snapshot)
+        if not looked:
+            later.rollback(snapshot=1, as_latest=False)
+            later.write(pa.table({"id": [7], "dt": ["two"]}))
+        looked.append(snapshot)
+        return found
+
+    monkeypatch.setattr("lakeformat.paimon.partitions.expire.live_partitions", look)
+    report = later.expire_partitions(expiration_time="7 d", strategy="update-time")
+    assert len(looked) == 2
+    assert [each.partition.path for each in report.expired] == ["dt=one"]
+    assert days_of(later) == ["two"]
+
+
 def test_a_mark_that_a_partition_is_done_goes_with_it(catalog):
     table = filled(catalog, [day(10)])
     [done] = table.mark_partitions_done([{"dt": day(10)}], actions=["done-partition"]).partitions
