@@ -17,6 +17,7 @@ from lakeformat.errors import BucketsChangedError, InvalidRequestError
 from lakeformat.paimon.commit.conflict_text import Committer, named, place
 from lakeformat.paimon.commit.conflicting_snapshot import against_index_files
 from lakeformat.paimon.commit.deltas import newest_first
+from lakeformat.paimon.commit.rolled_back import rolled_back_base
 from lakeformat.paimon.file_places import index_file_place
 from lakeformat.paimon.handle import (
     TableHandle,
@@ -67,11 +68,18 @@ def require_no_new_rows(
     """Raise BucketsChangedError if another commit added or overwrote rows since the writers read
     the table.
 
-    Also raise it if a snapshot since then has expired, because its commit is unknown. Call this
-    only for tables whose keys may move between partitions. ``head=None`` stands for an empty table.
+    Also raise it if a snapshot since then has expired, because its commit is unknown, and if a
+    rollback deleted the snapshot that a writer read. Call this only for tables whose keys may move
+    between partitions. ``head=None`` stands for an empty table.
     """
     if not messages or head is None:
         return
+    if (cut := rolled_back_base(who.handle, head, messages)) is not None:
+        raise BucketsChangedError(
+            f"{who} conflicts with a rollback, which deleted snapshot {cut}: keys may have moved "
+            "to other partitions since the rows were written, so a key could end up in two "
+            "partitions. Nothing was published; write the rows again"
+        )
     base = min(message.base_snapshot or 0 for message in messages)
     for found in newest_first(who.handle, head, base):
         if found is None or found.commit_kind in (CommitKind.APPEND, CommitKind.OVERWRITE):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.paimon.commit.conflict_text import Committer, described, named
 from lakeformat.paimon.commit.deltas import delta_of, newest_first
+from lakeformat.paimon.commit.rolled_back import is_replaced
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, read_index_manifest
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
@@ -87,12 +88,7 @@ class ReadSnapshotCheck:
 
         An expired snapshot is accepted.
         """
-        if self.identity is None:
-            return
-        storage, layout = self._handle.storage, self._handle.layout
-        is_head = head.id == self.snapshot
-        found = head if is_head else read_snapshot_if_present(storage, layout, self.snapshot)
-        if found is not None and found.identity != self.identity:
+        if is_replaced(self._handle, head, self.snapshot, self.identity):
             raise CommitConflictError(
                 f"{self._who}, but a rollback has replaced that snapshot. Nothing was published; "
                 "read again and repeat the work"

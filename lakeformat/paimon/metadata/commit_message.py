@@ -24,7 +24,12 @@ from lakeformat.paimon.metadata.index_manifest import (
     index_entry_from_record,
     index_entry_record,
 )
-from lakeformat.paimon.metadata.record_file import RESTORE, decode_avro_file, encode_avro_file
+from lakeformat.paimon.metadata.record_file import (
+    RESTORE,
+    decode_avro_file,
+    encode_avro_file,
+    optional_field,
+)
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
 from lakeformat.tables.messages import require_bytes, require_messages, unreadable_message
 
@@ -50,6 +55,8 @@ class CommitMessage:
     partition: bytes = EMPTY_ROW
     base_snapshot: int | None = None
     """The newest snapshot when the writer began: 0 if there was none, None if unknown."""
+    base_identity: str | None = None
+    """The identity of ``base_snapshot``, which detects a reused number; None if unknown."""
     branch: str = MAIN_BRANCH
     """The branch for which the files were written; ``base_snapshot`` is one of its snapshots."""
     table: str | None = None
@@ -117,6 +124,7 @@ class CommitMessage:
             "bucket": self.bucket,
             "totalBuckets": self.total_buckets,
             "baseSnapshot": self.base_snapshot,
+            "baseIdentity": self.base_identity,
             "branch": self.branch,
             "table": self.table,
             "assignedBy": self.assigned_by,
@@ -155,6 +163,7 @@ class CommitMessage:
             bucket=record["bucket"],
             total_buckets=record["totalBuckets"],
             base_snapshot=record["baseSnapshot"],
+            base_identity=record.get("baseIdentity"),  # earlier versions do not write it
             branch=record["branch"],
             table=record["table"],
             assigned_by=record["assignedBy"],
@@ -217,6 +226,7 @@ def _schema() -> dict[str, Any]:
         {"name": "bucket", "type": "int"},
         {"name": "totalBuckets", "type": ["null", "int"]},
         {"name": "baseSnapshot", "type": ["null", "long"]},
+        optional_field("baseIdentity", "string"),
         {"name": "branch", "type": "string"},
         {"name": "table", "type": ["null", "string"]},
         {"name": "assignedBy", "type": ["null", "string"]},

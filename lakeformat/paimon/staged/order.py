@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.conflict_text import named, place
 from lakeformat.paimon.commit.deltas import delta_of, newest_first
-from lakeformat.paimon.handle import TableHandle, is_unaware
+from lakeformat.paimon.commit.rolled_back import rolled_back_base
+from lakeformat.paimon.handle import TableHandle, crosses_partitions, is_unaware
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.index_manifest import HASH
-from lakeformat.paimon.metadata.snapshot import CommitKind
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.tables.staged.files import StagedResult
 
@@ -28,9 +29,10 @@ def require_order(
 ) -> None:
     """Raise InvalidRequestError if rows of one bucket may have the same sequence numbers.
 
-    That happens if two results, or a result and a later commit, wrote to the same bucket. In a
-    table with ``sequence.field``, the columns of this option show which row is newer. So only two
-    results with new keys of one dynamic bucket are refused. A table without buckets needs no order.
+    That happens if two results, or a result and a later commit, wrote to the same bucket. It is
+    unknown after a rollback that deleted the snapshot on which a result was staged. In a table with
+    ``sequence.field``, the columns of this option show which row is newer. So only two results with
+    new keys of one dynamic bucket are refused. A table without buckets needs no order.
     ``address_of`` returns the address of a result by its name.
     """
     if is_unaware(handle):
@@ -100,6 +102,7 @@ def _refuse_rivals(
     bases = [each.base_snapshot for result in results for each in result.messages]
     if head is None or not bases or None in bases:
         return
+    _refuse_rolled_back(handle, results, head, owners)
     oldest = min(base for base in bases if base is not None)
     for snapshot in newest_first(handle, head, oldest):
         if snapshot is None:
@@ -118,6 +121,24 @@ def _refuse_rivals(
                     "staged. Both may have the same sequence numbers, so it is unknown which rows "
                     f"are newer. Nothing was published; discard the result: {_discard([mine])}"
                 )
+
+
+def _refuse_rolled_back(
+    handle: TableHandle,
+    results: Sequence[StagedResult[CommitMessage]],
+    head: Snapshot,
+    owners: Mapping[_Bucket, str],
+) -> None:
+    if crosses_partitions(handle):
+        return  # the commit refuses these results itself: a key could end up in two partitions
+    messages = [message for result in results for message in result.messages]
+    if (cut := rolled_back_base(handle, head, messages)) is not None:
+        raise InvalidRequestError(
+            f"a rollback of {handle.uri} deleted snapshot {cut}, on which results were staged. "
+            "Later rows may have the same sequence numbers, so it is unknown which rows are "
+            "newer. Nothing was published; discard the results: "
+            f"{_discard(dict.fromkeys(owners.values()))}"
+        )
 
 
 def _discard(addresses: Iterable[str]) -> str:

@@ -227,6 +227,7 @@ class TableWriter:
             bucket=files.place.bucket,
             total_buckets=self._handle.options.bucket,
             base_snapshot=self._base_snapshot,
+            base_identity=None if self._base is None else self._base.identity,
             branch=self._handle.layout.branch,
             new_files=files.data,
             changelog_files=files.changelog,

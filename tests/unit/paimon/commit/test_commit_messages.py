@@ -70,6 +70,7 @@ def test_a_message_travels_as_bytes_with_everything_it_says():
         bucket=3,
         total_buckets=4,
         base_snapshot=9,
+        base_identity="uuid of snapshot 9",
         table="file:///warehouse/shop.db/orders",
         new_files=(file("a"),),
         deleted_files=(file("b"),),
@@ -85,6 +86,15 @@ def test_a_message_travels_as_bytes_with_everything_it_says():
     assert lake.CommitMessage.from_bytes(everything.to_bytes()) == everything
     empty = lake.CommitMessage(bucket=0)
     assert lake.CommitMessage.from_bytes(empty.to_bytes()) == empty
+
+
+def test_a_message_of_a_version_that_stored_no_identity_is_read():
+    [record] = decode_avro_file(whole_message().to_bytes(), "message")
+    del record["baseIdentity"]
+    schema = copy.deepcopy(commit_message._SCHEMA)
+    schema["fields"] = [each for each in schema["fields"] if each["name"] != "baseIdentity"]
+    sent = encode_avro_file(schema, [record], compression="null", zstd_level=1)
+    assert lake.CommitMessage.from_bytes(sent) == whole_message()
 
 
 def whole_message() -> lake.CommitMessage:

@@ -182,3 +182,37 @@ def test_compactions_meanwhile_do_no_harm(keyed):
     keyed.compact()
     keyed.staged.publish([address])
     assert ids(keyed) == [1, 2]
+
+
+@pytest.mark.parametrize("rival", [False, True], ids=["cut", "cut and written"])
+def test_results_are_refused_after_a_rollback_of_the_snapshot_they_were_staged_on(keyed, rival):
+    keyed.write(pa.table({"id": [1]}))
+    keyed.write(pa.table({"id": [2]}))
+    address = staged(keyed, 1)
+    keyed.rollback(snapshot=1, as_latest=False)
+    if rival:
+        keyed.write(pa.table({"id": [1]}))
+    with pytest.raises(lake.InvalidRequestError, match=r"deleted snapshot 2") as refused:
+        keyed.staged.publish([address])
+    assert f"table.staged.discard([{address!r}], dry_run=False)" in str(refused.value)
+    assert keyed.latest_snapshot().id == (2 if rival else 1)
+
+
+def test_a_rollback_of_later_snapshots_does_no_harm(keyed):
+    keyed.write(pa.table({"id": [1]}))
+    address = staged(keyed, 2)
+    keyed.write(pa.table({"id": [3]}))
+    keyed.rollback(snapshot=1, as_latest=False)
+    keyed.staged.publish([address])
+    assert ids(keyed) == [1, 2]
+
+
+def test_results_whose_base_has_expired_are_published(keyed):
+    for _ in "ab":
+        keyed.write(pa.table({"id": [1]}))
+    address = staged(keyed, 2)
+    keyed.compact()
+    keyed.expire_snapshots(retain_max=1, retain_min=1)
+    assert keyed.latest_snapshot().id == len(list(keyed.snapshots())) + 2
+    keyed.staged.publish([address])
+    assert ids(keyed) == [1, 2]

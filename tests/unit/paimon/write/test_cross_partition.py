@@ -195,6 +195,39 @@ def test_of_two_writers_the_later_one_is_refused_or_writes_again(catalog, monkey
     assert content(table) == [("fri", 1, 5, "last")]
 
 
+@pytest.mark.parametrize("is_staged", [False, True], ids=["commit", "publish"])
+@pytest.mark.parametrize("rival", [False, True], ids=["cut", "cut and compacted"])
+def test_messages_are_refused_after_a_rollback_of_the_snapshot_that_they_read(
+    catalog, is_staged, rival
+):
+    table = crossing(catalog)
+    for note in "ab":
+        table.write(rows(("mon", 1, 1, note)))
+    table.write(rows(("tue", 1, 1, "c")))
+    with table.new_writer() as writer:
+        writer.write(rows(("wed", 1, 2, "late")))
+        messages = [lake.CommitMessage.from_bytes(each.to_bytes()) for each in writer.prepare()]
+    address = table.staged.address(table.staged.add(messages).name)
+    table.rollback(snapshot=2, as_latest=False)
+    if rival:
+        assert table.compact().snapshot_ids == (3,)
+    with pytest.raises(BucketsChangedError, match="a rollback, which deleted snapshot 3"):
+        table.staged.publish([address]) if is_staged else table.commit(messages)
+    assert content(table) == [("mon", 1, 1, "b")]
+
+
+def test_a_rollback_of_later_snapshots_does_no_harm(catalog):
+    table = crossing(catalog)
+    table.write(rows(("mon", 1, 1, "a")))
+    with table.new_writer() as writer:
+        writer.write(rows(("tue", 1, 2, "b")))
+        messages = writer.prepare()
+    table.write(rows(("wed", 1, 1, "c")))
+    table.rollback(snapshot=1, as_latest=False)
+    table.commit(messages)
+    assert content(table) == [("tue", 1, 2, "b")]
+
+
 def test_a_compaction_meanwhile_does_no_harm(catalog):
     table = crossing(catalog)
     for note in "ab":
