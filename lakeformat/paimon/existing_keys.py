@@ -48,7 +48,8 @@ def find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) ->
     found = _Found(handle, np.sort(row_hashes(decode_columns(keys, types), types)), types)
     scan = Scan(_with_every_row(handle), snapshot, list(handle.schema.primary_keys))
     splits = scan.splits()
-    if snapshot is None or not handle.options.makes_changelog:
+    needs_merge = any(not split.raw_convertible for split in splits)
+    if snapshot is None or not handle.options.makes_changelog or not needs_merge:
         for split in splits:
             found.look_through(split, _as_inserts(scan, split))
         return found.among(keys)

@@ -23,11 +23,11 @@ class WriteReport(Report):
     """
     snapshot_id: int | None
     """The id of the published snapshot; None if there was nothing to commit."""
-    rows: int
+    rows: int = 0
     """The number of added rows."""
-    files: int
+    files: int = 0
     """The number of added files."""
-    bytes: int
+    bytes: int = 0
     deleted_files: int = 0
     unpublished_files: int = 0
     """For a repeated commit: the number of files in its messages that the earlier attempt did not
@@ -35,8 +35,8 @@ class WriteReport(Report):
 
     Delete these files with ``Table.abort``.
     """
-    attempts: int
-    replayed: bool
+    attempts: int = 0
+    replayed: bool = False
     """True if an earlier attempt with the same commit identity had already published the commit."""
     reason: str
     """The outcome in one sentence, for the log."""

@@ -87,9 +87,10 @@ def _ingest_changes(
     _require_changes(source)
     table = _fitted(catalog, copy_of(catalog, table, source, wanted), source, wanted.table)
     require_same_merge(table, source, wanted)
-    if done := _done_by_run(table, wanted):
+    snapshots = table.snapshots()
+    if done := _done_by_run(table, snapshots, wanted):
         return done
-    identity = _finish_earlier(table, source, wanted.consumer)
+    identity = _finish_earlier(table, snapshots, source, wanted.consumer)
     before = newest_snapshot(table)
     stream = source.stream(consumer=wanted.consumer)
     begin = stream.starts_at()
@@ -106,7 +107,7 @@ def _ingest_changes(
         report = _commit(table, identity, noted, messages, properties)
         if report.replayed:  # another run was first, and may not have moved the consumer yet
             _move(table, source, wanted.consumer, report)
-        elif messages or _may_have_copied(table, identity.user):
+        elif messages or _may_have_copied(snapshots, identity.user):
             stream.acknowledge()  # before the first commit each run looks for all rows
     if begin.full is None:
         _warn_of_overwrites(table, source, begin.position)
@@ -171,14 +172,7 @@ def _commit(
         raise _commit_is_missing(table)
     if not messages:  # an empty commit would use up the identity
         return table.find_commit(commit) or lake.CommitReport(
-            table=table.location,
-            snapshot_id=None,
-            rows=0,
-            files=0,
-            bytes=0,
-            attempts=0,
-            replayed=False,
-            reason="no changes",
+            table=table.location, snapshot_id=None, reason="no changes"
         )
     try:
         return publish(table, messages, commit=noted, properties=properties)
@@ -274,7 +268,9 @@ def _rows_without_deletes(
         yield from require_no_deletes(table, changes.to_batches(), _KINDS)
 
 
-def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lake.CommitId:
+def _finish_earlier(
+    table: lake.Table, snapshots: Sequence[lake.Snapshot], source: lake.Table, consumer: str
+) -> lake.CommitId:
     """Move the consumer past the commit of an earlier run that crashed before it moved the
     consumer.
 
@@ -285,7 +281,7 @@ def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lak
     newest = next(
         (
             each
-            for each in reversed(table.snapshots())
+            for each in reversed(snapshots)
             if each.commit_user == user and _NEXT in (each.properties or {})
         ),
         None,
@@ -300,7 +296,7 @@ def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lak
             raise
         position = 0  # The consumer was truncated by a crash, but the commit has a later position.
     if ended is None:
-        if position and not _may_have_copied(table, user):
+        if position and not _may_have_copied(snapshots, user):
             _warn_of_missing_rows(table, source, consumer, position)
         return lake.CommitId(user, position)
     if ended > position:
@@ -308,9 +304,10 @@ def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lak
     return lake.CommitId(user, ended)
 
 
-def _may_have_copied(table: lake.Table, user: str) -> bool:
-    """Return True if the table has a commit of ``user``, or such a commit may have expired."""
-    snapshots = table.snapshots()
+def _may_have_copied(snapshots: Sequence[lake.Snapshot], user: str) -> bool:
+    """Return True if ``user`` has a commit among the table's snapshots, or such a commit may have
+    expired.
+    """
     has_expired = bool(snapshots) and snapshots[0].id > 1
     return has_expired or any(each.commit_user == user for each in snapshots)
 
@@ -374,14 +371,16 @@ def _run_of(wanted: IngestRequest) -> str | None:
     return json.dumps([wanted.commit_user, wanted.commit_identifier])
 
 
-def _done_by_run(table: lake.Table, wanted: IngestRequest) -> Outcome | None:
+def _done_by_run(
+    table: lake.Table, snapshots: Sequence[lake.Snapshot], wanted: IngestRequest
+) -> Outcome | None:
     """Return the outcome of an earlier attempt of the same run; None if there is none, or if the
     request has no commit identity.
     """
     run = _run_of(wanted)
     if run is None:
         return None
-    for snapshot in reversed(table.snapshots()):
+    for snapshot in reversed(snapshots):
         if (snapshot.properties or {}).get(_RUN) == run:
             reason = f"this run has already committed snapshot {snapshot.id}; nothing was done"
             return Outcome(

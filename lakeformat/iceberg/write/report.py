@@ -26,11 +26,7 @@ def write_report(table: str, published: PublishedChange) -> WriteReport:
         return WriteReport(
             table=table,
             snapshot_id=None,
-            rows=0,
-            files=0,
-            bytes=0,
             attempts=published.attempts,
-            replayed=False,
             reason="no rows to add or to remove, so no snapshot was published",
         )
 

@@ -81,10 +81,5 @@ def nothing_to_commit(handle: TableHandle, ignored: Sequence[str] = ()) -> Commi
     return CommitReport(
         table=handle.uri,
         snapshot_id=None,
-        rows=0,
-        files=0,
-        bytes=0,
-        attempts=0,
-        replayed=False,
         reason=f"no rows to commit, so no snapshot was published{lost}",
     )

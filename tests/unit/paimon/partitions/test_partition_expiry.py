@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
+from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.data_file_meta import local_wall_clock
+from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.partitions.expired import ExpireRules, pick_expired
 from lakeformat.paimon.partitions.live import LivePartition, live_partitions
 from lakeformat.paimon.schema import new_schema
@@ -43,6 +46,25 @@ def filled(catalog: lake.Catalog, days: list[str | None], **options: str) -> lak
     )
     table.write(pa.table({"id": range(len(days)), "dt": pa.array(days, pa.string())}))
     return table
+
+
+def looks_for_partitions(
+    monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]
+) -> list[Snapshot]:
+    """Return a list that gets each snapshot in which the expiry looks for partitions. After the
+    first look, ``meanwhile`` is called.
+    """
+    looked: list[Snapshot] = []
+
+    def look(handle: TableHandle, snapshot: Snapshot) -> list[LivePartition]:
+        found = live_partitions(handle, snapshot)
+        if not looked:
+            meanwhile()
+        looked.append(snapshot)
+        return found
+
+    monkeypatch.setattr("lakeformat.paimon.partitions.expire.live_partitions", look)
+    return looked
 
 
 def days_of(table: lake.Table) -> list[str | None]:
@@ -138,16 +160,9 @@ def test_a_partition_somebody_writes_to_meanwhile_is_looked_at_again(catalog, mo
     later = lake.open_table(
         table.location, environment=replace(SYSTEM, now_millis=lambda: NOW + 8 * 86_400_000)
     )
-    looked = []
-
-    def look(handle, snapshot):
-        found = live_partitions(handle, snapshot)
-        if not looked:
-            later.write(pa.table({"id": [7], "dt": ["one"]}))
-        looked.append(snapshot)
-        return found
-
-    monkeypatch.setattr("lakeformat.paimon.partitions.expire.live_partitions", look)
+    looked = looks_for_partitions(
+        monkeypatch, meanwhile=lambda: later.write(pa.table({"id": [7], "dt": ["one"]}))
+    )
     report = later.expire_partitions(expiration_time="7 d", strategy="update-time")
     assert len(looked) == 2
     assert [each.partition.path for each in report.expired] == ["dt=two"]
@@ -160,17 +175,12 @@ def test_rows_of_a_snapshot_with_a_reused_number_do_not_expire_by_update_time(ca
     later = lake.open_table(
         table.location, environment=replace(SYSTEM, now_millis=lambda: NOW + 8 * 86_400_000)
     )
-    looked = []
 
-    def look(handle, snapshot):
-        found = live_partitions(handle, snapshot)
-        if not looked:
-            later.rollback(snapshot=1, as_latest=False)
-            later.write(pa.table({"id": [7], "dt": ["two"]}))
-        looked.append(snapshot)
-        return found
+    def write_again() -> None:
+        later.rollback(snapshot=1, as_latest=False)
+        later.write(pa.table({"id": [7], "dt": ["two"]}))
 
-    monkeypatch.setattr("lakeformat.paimon.partitions.expire.live_partitions", look)
+    looked = looks_for_partitions(monkeypatch, meanwhile=write_again)
     report = later.expire_partitions(expiration_time="7 d", strategy="update-time")
     assert len(looked) == 2
     assert [each.partition.path for each in report.expired] == ["dt=one"]
