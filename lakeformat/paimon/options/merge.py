@@ -149,7 +149,8 @@ class MergeOptions(AggregateOptions):
         "partial-update.remove-record-on-delete",
         BOOLEAN,
         "false",
-        "With merge-engine = partial-update: a delete removes the row of its key. false: "
+        "With merge-engine = partial-update: a delete removes the row of its key. A row that "
+        "is written before the next compaction is merged with the values of the delete. false: "
         "a write, read or compaction that merges a delete with another row fails, unless the "
         "table has a sequence group or ignore-delete.",
         mutable=False,
@@ -167,7 +168,8 @@ class MergeOptions(AggregateOptions):
         "aggregation.remove-record-on-delete",
         BOOLEAN,
         "false",
-        "With merge-engine = aggregation: a delete removes the row of its key. false: the "
+        "With merge-engine = aggregation: a delete removes the row of its key. A row that is "
+        "written before the next compaction is merged with the values of the delete. false: the "
         "aggregate function of each column subtracts the value of the delete. A function that "
         "cannot subtract, such as max, fails.",
         mutable=False,

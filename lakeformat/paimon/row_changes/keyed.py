@@ -151,11 +151,34 @@ def _written(
     handle: TableHandle, batch: pa.RecordBatch, assignments: Assignments | None
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
     if assignments is None:
-        yield batch, DELETE
+        yield _deletion(handle, batch), DELETE
         return
     if handle.options.changelog_producer == "input":  # the changelog has the row before an update
         yield batch, UPDATE_BEFORE
     yield assignments(batch), UPDATE_AFTER
+
+
+def _deletion(handle: TableHandle, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows of ``batch`` as a delete writes them.
+
+    If a delete removes the row of its key, a row that is written later is merged with the values of
+    the delete, until a compaction. So these values are NULL where the column allows it. With the
+    changelog producer ``input`` they are those of the deleted row, as the changelog has them.
+    """
+    schema, options = handle.schema, handle.options
+    removes = (
+        options.remove_record_on_delete_of_aggregation,
+        options.remove_record_on_delete_of_partial_update,
+    )
+    if not any(removes) or options.changelog_producer == "input":
+        return batch
+    kept = {*schema.primary_keys, *schema.partition_keys, *options.sequence_field}
+    kept |= {field.name for field in schema.fields if not field.type.nullable}
+    columns = [
+        column if name in kept else pa.nulls(batch.num_rows, column.type)
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def _kinds_in_a_column(handle: TableHandle) -> str | None:

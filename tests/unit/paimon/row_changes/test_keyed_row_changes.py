@@ -126,6 +126,36 @@ def test_engines_that_remove_records_delete_rows(engine):
         rows.table.update("k = 2", {"v": "c"})
 
 
+@pytest.mark.parametrize("producer", ["none", "lookup", "full-compaction"])
+@pytest.mark.parametrize("is_compacted", [False, True])
+@pytest.mark.parametrize("engine", ["partial-update", "aggregation"])
+def test_a_row_written_after_its_deletion_has_no_values_of_the_deleted_row(
+    engine, is_compacted, producer
+):
+    catalog = KeyedRows().catalog
+    table = catalog.create_table(
+        "shop.totals",
+        [("k", "INT"), ("total", "BIGINT"), ("tags", "ARRAY<STRING>"), ("at", "INT")],
+        primary_key=["k"],
+        options={
+            "bucket": "1",
+            "merge-engine": engine,
+            f"{engine}.remove-record-on-delete": "true",
+            "sequence.field": "at",
+            "changelog-producer": producer,
+            "deletion-vectors.merge-on-read": "true",
+        }
+        | ({"fields.total.aggregate-function": "sum"} if engine == "aggregation" else {}),
+    )
+    table.write(pa.table({"k": [1, 2], "total": [3, 4], "tags": [["old"], ["b"]], "at": [1, 1]}))
+    table.delete("k = 1")
+    if is_compacted:
+        table.compact()
+    table.write(pa.table({"k": [1], "total": [5], "at": [2]}))
+    table.compact()
+    assert listed(table.scan()) == [(1, 5, None, 2), (2, 4, ["b"], 1)]
+
+
 @pytest.mark.parametrize("bucket", ["1", "-2"])
 def test_rows_without_a_sequence_are_not_deleted_by_it(bucket):
     catalog = KeyedRows().catalog
