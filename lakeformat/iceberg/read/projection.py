@@ -46,15 +46,15 @@ class PartitionTest:
     """The type of the field's values."""
     test: ColumnTest
     """The condition; its literal has the type ``condition_type(kind)``."""
-    or_equal: Value = None
-    """Another value that the partition of a matching row may have; None if there is none."""
+    or_equal: tuple[Value, ...] = ()
+    """More values that the partition of a matching row may have."""
 
     def may_hold(self, bounds: Bounds) -> Mask:
         """Return a mask of the bounds of this field that may include a matching value."""
         kind = condition_type(self.kind)
         mask = may_meet(self.test, bounds, kind)
-        if self.or_equal is not None:
-            mask |= may_meet(replace(self.test, op=Op.EQUAL, literal=self.or_equal), bounds, kind)
+        if self.or_equal:
+            mask |= may_meet(replace(self.test, op=Op.IN, literal=self.or_equal), bounds, kind)
         return mask
 
 
@@ -83,7 +83,7 @@ def project(
                 continue
             projected = projection.of(test)
             if projected is not None and projection.fits(projected):
-                wrapped = projection.wrapped() if projected.op in _UPPER else None
+                wrapped = projection.wrapped() if projected.op in _UPPER else ()
                 found.append(PartitionTest(place, result, projected, wrapped))
     return found
 
@@ -127,22 +127,32 @@ class _Projection:
             return False
         return True
 
-    def wrapped(self) -> Value:
-        """Return the largest value that an overflow of ``truncate`` can give.
+    def wrapped(self) -> tuple[Value, ...]:
+        """Return the largest values that an overflow of ``truncate`` can give.
 
-        Numbers next to the smallest number of a type overflow to large numbers. Return None if
-        this transform never overflows.
+        Numbers next to the smallest number of a type overflow to large numbers.
         """
         if self.transform.kind is not TransformKind.TRUNCATE or self.source.name not in _LEAST:
-            return None
+            return ()
         least = _LEAST[self.source.name]
         [result] = self._results([least])
-        return result if result > least else None
+        return (*self._of_ints([_LEAST["int"]]), *([result] if result > least else []))
 
     def _any_of(self, literals: Sequence[Value]) -> tuple[Value, ...]:
         there = [literal for literal in literals if literal is not None]
         results = self._results(there)
-        return tuple(dict.fromkeys([*results, *map(self._after_rounding, results)]))
+        rounded = map(self._after_rounding, results)
+        return tuple(dict.fromkeys([*results, *rounded, *self._of_ints(there)]))
+
+    def _of_ints(self, literals: Sequence[Value]) -> list[Value]:
+        """Return the values that overflows gave while the type of this ``long`` column was
+        ``int``.
+        """
+        if self.transform.kind is not TransformKind.TRUNCATE or self.source.name != "long":
+            return []
+        least = _LEAST["int"]
+        ints = [value for value in literals if least <= value < -least]
+        return [value - 2 * least for value in self._results(ints) if value < least]
 
     def _range(self, test: ColumnTest) -> ColumnTest | None:
         if test.literal is None:

@@ -234,3 +234,19 @@ def test_the_partition_of_the_least_numbers_is_kept_though_it_is_among_the_large
     less = [ColumnTest("x", Op.LESS, 5)]
     kept = by_partition(less, spec_of("truncate[10]"), schema_of("int"), partitions, 3)
     assert kept.tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("width", [10, 2**31 - 1])
+def test_the_partition_of_the_least_ints_is_kept_after_their_column_becomes_a_long(width):
+    least = -(2**31)
+    rows = pa.array([least, 0, 2**30], pa.int32())
+    partitions = [parse_transform(f"truncate[{width}]").apply(rows).cast(pa.int64())]
+    assert partitions[0][0].as_py() > 0
+    for test in (
+        ColumnTest("x", Op.LESS, 5),
+        ColumnTest("x", Op.LESS_EQUAL, least),
+        ColumnTest("x", Op.EQUAL, least),
+        ColumnTest("x", Op.IN, (least, 7)),
+    ):
+        kept = by_partition([test], spec_of(f"truncate[{width}]"), schema_of("long"), partitions, 3)
+        assert kept[0], test
