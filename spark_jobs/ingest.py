@@ -96,7 +96,9 @@ def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
         from spark_jobs.ingestion.file_stream import ingest_stream
 
         return ingest_stream(
-            wanted, lambda paths, commit: _ingest_batch(catalog, wanted, started, commit, paths)
+            wanted,
+            lambda paths, commit: _ingest_batch(catalog, wanted, started, commit, paths),
+            lambda: _identity(catalog, wanted.table),
         )
 
 
@@ -147,6 +149,16 @@ def _ingest_batch(
             newest_before=newest_snapshot(table),
             replayed=True,
         )
+
+
+def _identity(catalog: Catalog, name: str) -> str | None:
+    """Return the identity of a table; None if the table does not exist."""
+    from lakeformat import NotFoundError
+
+    try:
+        return catalog.table(name).identity
+    except NotFoundError:
+        return None
 
 
 def _ingest_new_files(catalog: Catalog, wanted: IngestRequest, started: Sessions) -> Outcome:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,12 @@ from lakeformat.errors import (
     UnavailableError,
 )
 from lakeformat.paimon.layout import REGISTERED_MARK, TableLayout, partition_directory
-from lakeformat.paimon.metadata.schema_file import naming_schema, read_schema, schema_ids
+from lakeformat.paimon.metadata.schema_file import (
+    naming_schema,
+    read_schema,
+    schema_ids,
+    table_identity,
+)
 from lakeformat.storage import NO_ROOTS, ExternalRoots, FileInfo, Storage
 from lakeformat.storage.links import is_link
 from lakeformat.storage.location import location_of
@@ -83,7 +87,9 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
     symbolic link, only the link is deleted.
     """
     if is_link(storage, layout.root):
-        return DropPlan(table, storage.uri(layout.root), (), identity=_identity(storage, layout))
+        return DropPlan(
+            table, storage.uri(layout.root), (), identity=table_identity(storage, layout)
+        )
     paths = external_paths_of(storage, layout)
     mine = location_in(storage, layout.root)
     for address in paths:
@@ -95,7 +101,7 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
             )
     plan = DropPlan(table, storage.uri(layout.root), tuple(paths), roots=roots)
     if known := schema_ids(storage, layout):
-        plan = replace(plan, identity=_identity(storage, layout))
+        plan = replace(plan, identity=table_identity(storage, layout))
     if known and paths:
         schema = read_schema(storage, layout, known[-1])
         with naming_schema(storage, layout, schema.id):
@@ -177,7 +183,7 @@ def _hide(
         at_once.rename_directory(layout.root, hidden)
     except NotFoundError:
         return None  # an earlier attempt has renamed it
-    if plan.identity and _identity(storage, TableLayout(hidden)) != plan.identity:
+    if plan.identity and table_identity(storage, TableLayout(hidden)) != plan.identity:
         at_once.rename_directory(hidden, layout.root)
         raise CommitConflictError(
             f"table '{plan.table}' was not dropped: another program recreated it meanwhile. Check "
@@ -203,15 +209,6 @@ def _remove_hidden(storage: Storage, directory: str, hidden: str | None, plan: D
             f"table '{plan.table}' is dropped, but some files of dropped tables could not be "
             f"deleted: {sentence(error)} Delete them later with catalog.repair('{database}')"
         ) from error
-
-
-def _identity(storage: Storage, layout: TableLayout) -> str:
-    """Return a hash of the first schema file; "" if there is no schema.
-
-    The file contains its creation time, so a table that is created again has another hash.
-    """
-    known = schema_ids(storage, layout)
-    return hashlib.sha256(storage.read(layout.schema(known[0]))).hexdigest() if known else ""
 
 
 def _outside(storage: Storage, plan: DropPlan) -> list[tuple[Storage, str]]:

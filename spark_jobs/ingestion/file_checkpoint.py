@@ -10,6 +10,10 @@ The commit identity of a batch is the name of the checkpoint and the number of t
 table records the newest batch (``Table.stream_batch``). So a batch that was committed but not
 marked is not published twice.
 
+The file ``table.json`` has the identity of the table with the rows of the batches, so that a table
+that was dropped and created again is noticed. Checkpoints of earlier releases lack it until their
+next batch.
+
 After each ``BATCHES_APART`` batches, one file (such as ``upto-99.json``) lists all source files
 ingested so far.
 """
@@ -34,7 +38,7 @@ __all__ = ["BATCHES_APART", "Batch", "Checkpoint"]
 
 BATCHES_APART = 100
 """The number of batches after which their records are merged into one file."""
-_UPTO = "upto-"
+_UPTO, _TABLE = "upto-", "table.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,8 @@ class Checkpoint:
     """The number of the last batch; -1 before the first."""
     begun: Batch | None = None
     """The last batch if it is not marked as committed; else None."""
+    identity: str | None = None
+    """The identity of the table with the ingested files; None if it is not recorded yet."""
 
     @classmethod
     def opened(cls, place: str, wanted: IngestRequest) -> Checkpoint:
@@ -119,8 +125,31 @@ class Checkpoint:
         user = f"stream-{self.name}"
         return lake.CommitId(user, batch.number, first_try_millis=batch.began_millis)
 
-    def mark(self, batch: Batch) -> None:
-        """Mark a batch as committed, so that a later process does not look for its commit again."""
+    def require_table(self, name: str, identity: str | None) -> None:
+        """Raise ``InvalidRequestError`` if the table is not the one with the ingested files.
+
+        ``identity`` is the identity of the table ``name``; None if the table does not exist.
+        """
+        if not self.identity or self.identity == identity:
+            return
+        found = "does not exist any more"
+        if identity is not None:
+            found = "was dropped and created again, or is in another warehouse now"
+        raise lake.InvalidRequestError(
+            f"table {name!r} {found}, so it lacks the rows of the files that the checkpoint "
+            f"{self.storage.uri(self.path)} records as ingested. Nothing was written. To ingest "
+            "all files, choose another checkpoint. To ingest only files that it does not record, "
+            f"delete the file {_TABLE!r} in it"
+        )
+
+    def mark(self, batch: Batch, identity: str | None) -> None:
+        """Mark a batch as committed, so that a later process does not look for its commit again.
+
+        ``identity`` is the identity of the table; None if the table was dropped meanwhile.
+        """
+        if not self.identity and identity:
+            self._create(_TABLE, {"identity": identity})
+            self.identity = identity
         self.storage.create(f"{self.path}/{batch.number}.done", b"")
         self.begun = None
         if (batch.number + 1) % BATCHES_APART == 0:
@@ -129,6 +158,8 @@ class Checkpoint:
 
     def _read(self) -> None:
         names = self._names()
+        if _TABLE in names:
+            self.identity = self._content(_TABLE)["identity"]
         if (upto := _upto(names)) >= 0:
             content = self._content(f"{_UPTO}{upto}.json")
             self.taken.update(_states(content))

@@ -23,21 +23,23 @@ __all__ = ["ingest_stream", "rounds"]
 
 _Ingest = Callable[["tuple[str, ...]", lake.CommitId], Outcome]
 """Ingests files under a commit identity."""
+_Identity = Callable[[], "str | None"]
+"""Returns the identity of the table; None if it does not exist."""
 
 
-def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:
+def ingest_stream(wanted: IngestRequest, ingest: _Ingest, identity: _Identity) -> Outcome:
     """Ingest all new files, batch after batch, and return one outcome for all batches.
 
     With ``poll`` the function looks for new files again and again, and never returns. Raises
     ``NotFoundError`` if a file of an interrupted batch is missing, and ``InvalidRequestError`` if a
-    file has changed since it was ingested. Raises ``CommitConflictError`` if another process uses
-    the checkpoint.
+    file has changed since it was ingested, or if the table is not the one of the earlier batches.
+    Raises ``CommitConflictError`` if another process uses the checkpoint.
     """
     assert wanted.checkpoint is not None
     checkpoint = Checkpoint.opened(wanted.checkpoint, wanted)
     done: list[Outcome] = []
     files = 0
-    for batch in _batches(checkpoint, wanted):
+    for batch in _batches(checkpoint, wanted, identity):
         try:
             done.append(ingest(batch.files, checkpoint.commit(batch)))
         except FileNotFoundError as gone:
@@ -46,7 +48,7 @@ def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:
                 f"{gone.filename}, which is missing: restore it, or put a file without rows in its "
                 "place, and run the job again"
             ) from None
-        checkpoint.mark(batch)
+        checkpoint.mark(batch, None if checkpoint.identity else identity())
         files += len(batch.files)
         report_progress(files, files, "files", batch=batch.number)
     snapshots = [number for each in done for number in each.snapshot_ids]
@@ -80,13 +82,14 @@ def _sentence(files: int, batches: int) -> str:
     return f"{counted(files, 'file')} ingested in {counted(batches, 'batch', 'batches')}"
 
 
-def _batches(checkpoint: Checkpoint, wanted: IngestRequest) -> Iterator[Batch]:
+def _batches(checkpoint: Checkpoint, wanted: IngestRequest, identity: _Identity) -> Iterator[Batch]:
     """Yield the batch that an earlier process began and may not have committed, if there is one.
     Then yield batches of new files.
     """
-    if (begun := checkpoint.resume()) is not None:
-        yield begun
     for _ in rounds(wanted.poll):
+        checkpoint.require_table(wanted.table, identity())
+        if (begun := checkpoint.resume()) is not None:
+            yield begun
         while new := _new_files(wanted, checkpoint.taken):
             yield checkpoint.next(dict(islice(new.items(), wanted.files_per_batch)))
 

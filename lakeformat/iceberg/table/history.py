@@ -25,6 +25,14 @@ class TableHistory(ListedHistory[BranchSnapshot]):
         """The URI of the table."""
         return self._handle.uri
 
+    @property
+    def identity(self) -> str:
+        """A text that differs if the table is dropped and created again under its name.
+
+        It is "" if the table has no uuid, as is possible in version 1.
+        """
+        return self._handle.load().metadata.table_uuid or ""
+
     def position(self, named: Any = None) -> Position:
         """Return the newest position of the branch; with ``named``, convert a stored position.
 

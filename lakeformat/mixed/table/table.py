@@ -61,6 +61,14 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         return self._pair.base.uri
 
     @property
+    def identity(self) -> str:
+        """A text that differs if the table is dropped and created again under its name.
+
+        It is "" if the table has no uuid, as is possible in version 1.
+        """
+        return self._pair.base.load().metadata.table_uuid or ""
+
+    @property
     def locations(self) -> list[str]:
         """The URIs of the base store and of the change store."""
         return [self.base.location, self.change.location]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,6 +47,7 @@ __all__ = [
     "require_schema_of",
     "schema_ids",
     "table_exists",
+    "table_identity",
 ]
 
 MAX_LOST_RACES = 20
@@ -75,6 +77,15 @@ def schema_ids(storage: Storage, layout: TableLayout) -> list[int]:
                 f"{found[-1]} exists and no writer deletes older ones; {Remedy.SCHEMA}"
             )
     return found
+
+
+def table_identity(storage: Storage, layout: TableLayout) -> str:
+    """Return a hash of the first schema file; "" if there is no schema.
+
+    The file contains its creation time, so a table that is created again has another hash.
+    """
+    known = schema_ids(storage, layout)
+    return hashlib.sha256(storage.read(layout.schema(known[0]))).hexdigest() if known else ""
 
 
 def _numbers(storage: Storage, layout: TableLayout) -> list[int]:

@@ -50,6 +50,13 @@ class TableReads:
         return self._handle.uri
 
     @property
+    def identity(self) -> str:
+        """A text that differs if the table is dropped and created again under its name."""
+        from lakeformat.paimon.metadata.schema_file import table_identity
+
+        return table_identity(self._handle.storage, self._handle.layout)
+
+    @property
     def schema(self) -> TableSchema:
         """The schema of the table: columns, keys and options."""
         return self._handle.schema

@@ -363,6 +363,55 @@ def test_a_checkpoint_is_of_one_stream(wanted, drop, tmp_path):
         ingest.run({**wanted, "source": str(tmp_path / "other" / "*.jsonl")})
 
 
+@pytest.mark.parametrize("format", ["paimon", "iceberg"])
+@pytest.mark.parametrize("is_created", [True, False])
+def test_a_checkpoint_belongs_to_one_table_also_if_another_one_gets_its_name(
+    wanted, drop, checkpoint, tmp_path, format, is_created
+):
+    wanted = {**wanted, "catalog_options": {"format": format}}
+    catalog = lake.open_catalog(wanted["warehouse"], format=format)
+    drop(1)
+    ingest.run(wanted)
+    former = catalog.table("shop.orders").identity
+    catalog.drop_table("shop.orders", **({"purge": True} if format == "iceberg" else {}))
+    if is_created:
+        catalog.create_table("shop.orders", [("id", "BIGINT"), ("note", "STRING")])
+        assert catalog.table("shop.orders").identity != former
+    for _ in range(2):  # without a new file, and with one
+        with pytest.raises(lake.InvalidRequestError, match=r"lacks the rows .* another checkpoint"):
+            ingest.run(wanted)
+        drop(2)
+    assert checkpoint() == {"0.json", "0.done"}
+    assert catalog.list_tables("shop") == ["orders"] * is_created
+
+    another = {**wanted, "checkpoint": str(tmp_path / "another")}
+    assert ingest.run(another)["report"]["files_taken"] == 2
+    (tmp_path / "checkpoint" / "table.json").unlink()
+    drop(3)
+    assert ingest.run(wanted)["report"]["files_taken"] == 2
+    assert ingest.run(wanted)["reason"] == "no new file"
+
+
+def test_a_checkpoint_is_not_used_for_a_table_of_another_warehouse(wanted, drop, tmp_path):
+    drop(1)
+    ingest.run(wanted)
+    with pytest.raises(lake.InvalidRequestError, match=r"does not exist any more.*Nothing was"):
+        ingest.run({**wanted, "warehouse": str(tmp_path / "another")})
+
+
+def test_a_checkpoint_without_a_table_accepts_the_table_that_is_there(
+    wanted, drop, checkpoint, tmp_path
+):
+    """Earlier releases did not record the table."""
+    drop(1)
+    ingest.run(wanted)
+    (tmp_path / "checkpoint" / "table.json").unlink()
+    drop(2)
+    ingest.run(wanted)
+    assert ids(wanted) == [1, 2]
+    assert (tmp_path / "checkpoint" / "table.json").exists()
+
+
 def test_two_processes_of_one_stream_are_told_apart(wanted, drop, monkeypatch):
     drop(1)
     find = file_stream.find_states
@@ -380,8 +429,10 @@ def test_two_processes_of_one_stream_are_told_apart(wanted, drop, monkeypatch):
 
 @pytest.fixture
 def checkpoint(tmp_path):
-    """The content of the checkpoint, without its owner."""
-    return lambda: {path.name for path in (tmp_path / "checkpoint").iterdir()} - {"stream.json"}
+    """The content of the checkpoint, without its owner and its table."""
+    return lambda: (
+        {path.name for path in (tmp_path / "checkpoint").iterdir()} - {"stream.json", "table.json"}
+    )
 
 
 def run_one_by_one(wanted, drop, *numbers):
