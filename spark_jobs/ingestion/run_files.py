@@ -16,7 +16,7 @@ import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
@@ -59,16 +59,27 @@ class _Record:
     run.
     """
     files: Mapping[str, FileState]
+    kept: Mapping[str, FileState] = field(default_factory=dict)
+    """The files of earlier commits of the same user whose rows this commit has not replaced."""
 
     @classmethod
     def from_json(cls, members: Mapping[str, Any]) -> _Record:
-        files = {path: (int(size), mark) for path, (size, mark) in members["files"].items()}
+        files, kept = (
+            {path: (int(size), mark) for path, (size, mark) in found.items()}
+            for found in (members["files"], members.get("kept", {}))
+        )
         commit = lake.CommitId(**read_members(_MEMBERS, members))
-        return cls(commit, read_members([_RUN], members).get(_RUN.name, commit.user), files)
+        return cls(commit, read_members([_RUN], members).get(_RUN.name, commit.user), files, kept)
 
     def to_json(self) -> dict[str, Any]:
         run = {} if self.run == self.commit.user else {_RUN.key: self.run}
-        return {**write_members(_MEMBERS, self.commit), **run, "files": dict(self.files)}
+        kept = {"kept": dict(self.kept)} if self.kept else {}
+        return {**write_members(_MEMBERS, self.commit), **run, "files": dict(self.files), **kept}
+
+    @property
+    def ingested(self) -> dict[str, FileState]:
+        """The files with rows in the table, each in its newest state."""
+        return {**self.kept, **self.files}
 
     @property
     def identity(self) -> tuple[str, int]:
@@ -94,6 +105,8 @@ class RunFiles:
         self._prefix = f"files-{digest}-"
         self._start = f"{self._directory}/{self._prefix}"
         self._unmarked: list[str] = []
+        self._kept: Mapping[str, FileState] = {}
+        """The files of earlier commits of this run whose rows this commit keeps."""
 
     def new_files(self, found: Mapping[str, FileState]) -> dict[str, FileState]:
         """Return those files of ``found`` that no other run has ingested.
@@ -110,11 +123,12 @@ class RunFiles:
         for record in self._newest_of_each_commit(found.keys()):
             if record.commit.user == self._commit.user:
                 own = record.files
+                self._kept = record.ingested if self._commit.replaces is None else record.kept
             elif record.run == self._run:
-                beside.update(record.files)
+                beside.update(record.ingested)
             else:
-                taken.update(record.files)
-                run_of.update(dict.fromkeys(record.files, str(record.run or record.commit.user)))
+                taken.update(record.ingested)
+                run_of.update(dict.fromkeys(record.ingested, str(record.run or record.commit.user)))
         for path in sorted(found.keys() & taken):
             if found[path] == taken[path]:
                 continue
@@ -168,7 +182,7 @@ class RunFiles:
         """
         self._storage.make_directory(self._directory)
         id = SYSTEM.new_id()
-        self._create(id, _Record(self._commit, self._run, files).to_json())
+        self._create(id, _Record(self._commit, self._run, files, self._kept).to_json())
         with kept_if_published(lambda: self._delete([id])):
             result = commit()
         if result.replayed:
@@ -219,7 +233,7 @@ class RunFiles:
         """
         done, pending = self._read()
         others = [record for record in done if record.run != self._run]
-        open_files = set(found).difference(*(record.files for record in others))
+        open_files = set(found).difference(*(record.ingested for record in others))
         of_others = {id: each for id, each in pending.items() if each.run != self._run}
         for attempts in self._attempts(of_others).values():
             files = {path for each in attempts.values() for path in each.files}
@@ -338,7 +352,8 @@ def _shown(paths: Sequence[str]) -> str:
 def _newest(records: Iterable[_Record]) -> list[_Record]:
     """Return the record of the last commit of each commit user.
 
-    A cleared run commits again as the same user, and replaces the rows of its earlier commit.
+    A cleared run commits again as the same user. It replaces the rows of its earlier commit, or the
+    new record also names the files of that commit.
     """
     ordered = sorted(records, key=lambda record: record.commit.identifier)
     return [*{record.commit.user: record for record in ordered}.values()]

@@ -314,6 +314,24 @@ def test_a_cleared_task_whose_files_are_missing_keeps_its_rows_and_fails(land, i
     assert land(cleared(day(2)), on_clear="force")["skipped"]
 
 
+def test_force_keeps_the_files_of_the_first_run_recorded_with_its_rows(land, incoming, tmp_path):
+    file, first = incoming("1.csv", 1), day(1)
+    land(first)
+    archived = file.rename(tmp_path / "1.csv")
+    incoming("2.csv", 2)
+    land(cleared(first), on_clear="force")
+    archived.rename(file)
+    assert land(day(2))["skipped"]
+    assert land.ids() == [1, 2]
+
+    file.rename(archived)
+    incoming("2.csv", 3)
+    land(cleared(first))  # replaces only the rows of the second commit
+    archived.rename(file)
+    assert land(day(3))["skipped"]
+    assert land.ids() == [1, 3]
+
+
 def test_a_cleared_task_warns_of_each_file_whose_rows_it_removes(land, incoming, caplog):
     file = incoming("1.csv", 1)
     incoming("2.csv", 2)
