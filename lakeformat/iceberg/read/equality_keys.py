@@ -20,7 +20,7 @@ from lakeformat.rows.murmur import hash_bytes
 from lakeformat.rows.prune import Mask
 from lakeformat.types.arrow_memory import array_of, null_mask, numbers
 
-__all__ = ["EqualityKeys"]
+__all__ = ["EqualityKeys", "comparable"]
 
 _Words = npt.NDArray[np.uint64]
 _Positions = npt.NDArray[np.int64]
@@ -55,7 +55,7 @@ class EqualityKeys:
 
         ``sequence_numbers`` has one number for each key, which is not negative.
         """
-        keys = [_comparable(column) for column in columns]
+        keys = [comparable(column) for column in columns]
         self._spread: _Spread | None = None
         self._is_exact = _is_exact(keys)
         if self._is_exact:  # one of the equal keys is enough
@@ -102,7 +102,7 @@ class EqualityKeys:
 
         The second array has, for each row in the first one, the sequence number of its key.
         """
-        rows = [_comparable(column) for column in columns]
+        rows = [comparable(column) for column in columns]
         if self._is_exact:
             return self._exact_matches(rows[0])
         left, places = self._index.first_places(_hashes(rows))
@@ -269,7 +269,7 @@ def _is_exact(columns: Sequence[pa.Array]) -> bool:
     return is_word and not pa.types.is_decimal(kind)
 
 
-def _comparable(column: pa.Array) -> pa.Array:
+def comparable(column: pa.Array) -> pa.Array:
     """Return a column of floating-point numbers as their bits, with a single form of NaN.
 
     Return any other column unchanged.

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.read.equality_keys import comparable
 from lakeformat.iceberg.types import Field, Type, inner_fields
 from lakeformat.iceberg.write.partitioned_rows import Splitter
 from lakeformat.mixed.stores.file_offset import FILE_OFFSET
@@ -210,9 +211,10 @@ def partition_columns(metadata: TableMetadata) -> list[str]:
 def equals_the_one_before(column: pa.Array) -> Mask:
     """Return a mask for all values except the first: True if the value equals the value before.
 
-    Nulls are equal.
+    Values are compared as keys are: null equals null, NaN equals NaN, and -0.0 differs from 0.0.
     """
-    before, after = column.slice(0, len(column) - 1), column.slice(1)
+    values = comparable(column)
+    before, after = values.slice(0, len(values) - 1), values.slice(1)
     both_null = pc.and_(before.is_null(), after.is_null())
     same = pc.fill_null(pc.equal(before, after), False)
     mask: Mask = pc.or_(same, both_null).to_numpy(zero_copy_only=False)

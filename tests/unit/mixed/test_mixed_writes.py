@@ -128,6 +128,26 @@ def test_the_last_row_of_a_key_in_one_write_counts(catalog):
     assert contents(table) == [(2, "x", "g")]
 
 
+def test_an_update_pair_of_both_zeros_changes_two_keys_and_one_of_nan_changes_one(catalog):
+    columns = pa.schema([("k", pa.float64()), ("v", pa.int64())])
+    table = catalog.create_table("db.f", columns, primary_key=["k"], format="mixed")
+    nan = float("nan")
+    table.write(pa.table([[0.0, -0.0, nan], [1, 2, 3]], schema=columns))
+    before = table.position()
+    pairs = pa.table([[0.0, -0.0, nan, nan], [1, 4, 3, 5]], schema=columns)
+    table.write(pairs, kinds=["-U", "+U", "-U", "+U"])
+
+    found = table.scan().to_arrow().to_pylist()
+    assert sorted((str(row["k"]), row["v"]) for row in found) == [("-0.0", 4), ("nan", 5)]
+    changes = table.changes(before).to_arrow().to_pylist()
+    assert sorted((str(each["k"]), each["rowkind"], each["v"]) for each in changes) == [
+        ("-0.0", "+U", 4),  # the values of its old row are unknown
+        ("0.0", "-D", 1),
+        ("nan", "+U", 5),
+        ("nan", "-U", 3),
+    ]
+
+
 def test_the_order_of_changes_continues_from_batch_to_batch(catalog):
     table = created(catalog)
     changes = [rows((2, "x", "b"), (1, "x", "a")), rows((1, "x", "d"), (3, "y", "c"))]
