@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.expiry_race import head_of
 from lakeformat.paimon.handle import TableHandle, require_allowed
@@ -28,14 +28,13 @@ from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.options.option import Option
 from lakeformat.paimon.partition_filter import these_partitions
 from lakeformat.paimon.partitions.expired import UPDATE_TIME, ExpireRules, Expiry, pick_expired
-from lakeformat.paimon.partitions.live import LivePartition, live_partitions
-from lakeformat.paimon.partitions.mark_done import remove_done_directory
+from lakeformat.paimon.partitions.live import live_partitions
+from lakeformat.paimon.partitions.mark_done import remove_marks
 from lakeformat.paimon.partitions.partition_reports import ExpiredPartition, ExpirePartitionsReport
 from lakeformat.tables.driver import Round, Steps, carry_out
 from lakeformat.tables.past_time import PastTime, past_millis
 from lakeformat.tables.time_format import fill_pattern, time_format
 from lakeformat.types.duration_text import exact_duration
-from lakeformat.types.sentence import sentence
 
 __all__ = ["ExpireRequest", "expire_partitions"]
 
@@ -207,17 +206,7 @@ class _PartitionExpiry:
             self._snapshot_ids.append(report.snapshot_id)
         self._done += batch
         for each in batch:
-            self._remove_mark(each.partition)
-
-    def _remove_mark(self, partition: LivePartition) -> None:
-        try:
-            remove_done_directory(self.handle, partition.path)
-        except LakeError as error:
-            _log.warning(
-                "partition %s of %s was deleted, but its mark, the directory %s.done, was not: "
-                "%s The mark has no effect; you can delete it",
-                *(partition.path, self.handle.uri, partition.path, sentence(error)),
-            )
+            remove_marks(self.handle, each.partition.path)
 
     def report(self, *, dry_run: bool) -> ExpirePartitionsReport:
         plan = self._plan

@@ -2,7 +2,7 @@
 """Marks partitions as done, for programs that wait until all rows of a partition are written.
 
 Readers of the table ignore the mark. Marking a partition again updates the file ``_SUCCESS``, which
-has the times of the first and of the last call.
+has the times of the first and of the last call. The marks are deleted with the rows of a partition.
 """
 
 from __future__ import annotations
@@ -11,18 +11,23 @@ import json
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
+from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError, UnsupportedError
 from lakeformat.paimon.binary_row import encode_row, frame_row
+from lakeformat.paimon.commit.commit_report import CommitReport
+from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.layout import MAIN_BRANCH
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, read_snapshot_if_present
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.options.kinds import Kind
 from lakeformat.paimon.partition import partition_fields, partition_path
 from lakeformat.paimon.partition_filter import some_partitions
 from lakeformat.paimon.partitions.live import chosen, live_partitions
 from lakeformat.paimon.partitions.partition_reports import DonePartition, MarkDoneReport
+from lakeformat.paimon.partitions.touched import changed_partitions
 from lakeformat.storage.base import TooLargeError
 from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.tables.arguments import PartitionSpec
@@ -30,7 +35,7 @@ from lakeformat.tables.json_file import NO_JSON
 from lakeformat.types.type_rules import is_list
 from lakeformat.types.values import values_from_arrow
 
-__all__ = ["mark_partitions_done", "remove_done_directory"]
+__all__ = ["mark_partitions_done", "remove_marks", "remove_marks_of_emptied"]
 
 _log = logging.getLogger(__name__)
 SUCCESS_FILE = "_SUCCESS"
@@ -86,11 +91,57 @@ def mark_partitions_done(
     return report
 
 
-def remove_done_directory(handle: TableHandle, path: str) -> None:
-    """Delete the mark ``done-partition`` of a partition that has expired."""
-    directory = _done_directory(handle, path)
-    if handle.storage.directory_exists(directory):
-        remove_empty_directory(handle.storage, directory)
+def remove_marks(handle: TableHandle, path: str) -> None:
+    """Delete the marks of a partition whose rows were deleted; log a warning if this fails."""
+    storage = handle.storage
+    file, directory = _success_file(handle, path), _done_directory(handle, path)
+    try:
+        if storage.exists(file):
+            storage.delete(file)
+        if storage.directory_exists(directory):
+            remove_empty_directory(storage, directory)
+    except LakeError as error:
+        from lakeformat.types.sentence import sentence  # only for a message
+
+        _log.warning(
+            "partition %s of %s was deleted, but its marks were not: %s Delete the file %s and the "
+            "directory %s if they exist",
+            *(path, handle.uri, sentence(error), storage.uri(file), storage.uri(directory)),
+        )
+
+
+def remove_marks_of_emptied(handle: TableHandle, report: CommitReport) -> None:
+    """Delete the marks of the partitions whose rows a commit has deleted.
+
+    Keep the marks of partitions that have new rows since. A commit to a branch keeps all marks, as
+    they belong to the main branch.
+    """
+    if not handle.schema.partition_keys or handle.layout.branch != MAIN_BRANCH:
+        return
+    try:
+        paths = _emptied(handle, report)
+    except LakeError as error:
+        from lakeformat.types.sentence import sentence  # only for a message
+
+        _log.warning(
+            "%s: partitions were deleted, but their marks may still exist: %s Delete the files "
+            "_SUCCESS in their directories, and the empty directories that end in .done",
+            *(handle.uri, sentence(error)),
+        )
+        return
+    in_parallel(handle, partial(remove_marks, handle), paths)
+
+
+def _emptied(handle: TableHandle, report: CommitReport) -> list[str]:
+    number = report.snapshot_id
+    snapshot = number and read_snapshot_if_present(handle.storage, handle.layout, number)
+    if not snapshot:
+        return []
+    paths = {partition_path(handle.schema, row) for row in changed_partitions(handle, snapshot)}
+    head = latest_snapshot(handle.storage, handle.layout)
+    if report.replayed or head is None or head.id != snapshot.id:
+        paths.difference_update(each.path for each in live_partitions(handle, head))
+    return sorted(paths)
 
 
 def _checked_actions(handle: TableHandle, actions: Sequence[str] | None) -> tuple[str, ...]:

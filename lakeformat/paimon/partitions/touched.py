@@ -14,7 +14,7 @@ from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
 from lakeformat.paimon.partition import partition_texts
 
-__all__ = ["touched_partitions"]
+__all__ = ["changed_partitions", "touched_partitions"]
 
 
 def touched_partitions(handle: TableHandle, after: int, upto: int) -> list[dict[str, str | None]]:
@@ -29,7 +29,7 @@ def touched_partitions(handle: TableHandle, after: int, upto: int) -> list[dict[
     for number in range(after + 1, upto + 1):
         snapshot = read_snapshot_if_present(handle.storage, handle.layout, number)
         with suppress(SnapshotExpiredError), explaining_expiry(handle, snapshot):
-            rows.update(_changed(handle, snapshot) if snapshot is not None else ())
+            rows.update(changed_partitions(handle, snapshot) if snapshot is not None else ())
     keys = handle.schema.partition_keys
     texts = (partition_texts(handle.schema, row) for row in rows)
     return [
@@ -38,7 +38,8 @@ def touched_partitions(handle: TableHandle, after: int, upto: int) -> list[dict[
     ]
 
 
-def _changed(handle: TableHandle, snapshot: Snapshot) -> list[bytes]:
+def changed_partitions(handle: TableHandle, snapshot: Snapshot) -> list[bytes]:
+    """Return the framed rows of the partitions in which a snapshot added or deleted files."""
     delta = manifests_of(handle.storage, handle.layout, snapshot, ListKind.DELTA)
     found = read_manifests(handle.storage, handle.layout, delta)
     rows: list[bytes] = found.partition.to_arrow().unique().to_pylist()

@@ -255,8 +255,8 @@ class TableCommits(TableReads):
     ) -> CommitReport:
         """Delete the rows of partitions, each named by the values of some partition columns.
 
-        Values that match no partition delete nothing. Raise CommitConflictError if these
-        partitions have changed since ``read_snapshot``.
+        Marks of ``mark_partitions_done`` are deleted, too. Values that match no partition delete
+        nothing. Raise CommitConflictError if these partitions have changed since ``read_snapshot``.
         """
         from lakeformat.tables.arguments import partitions_to_drop
 

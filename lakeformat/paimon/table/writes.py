@@ -148,12 +148,16 @@ def delete_partitions(
     commit: CommitId | None,
     read_snapshot: AnyPosition | str | None,
 ) -> CommitReport:
-    """Delete the rows of ``partitions``; the spec ``{}`` matches all partitions."""
+    """Delete the rows of ``partitions`` and their marks; the spec ``{}`` matches all partitions."""
+    from lakeformat.paimon.partitions.mark_done import remove_marks_of_emptied
+
     options = replace(
         commit_options(handle, commit, None, None, read_snapshot), operation="TRUNCATE"
     )
     replaced = some_partitions(handle.schema, partitions)
-    return commit_messages(handle, [], options, overwrite=replaced)
+    report = commit_messages(handle, [], options, overwrite=replaced)
+    remove_marks_of_emptied(handle, report)
+    return report
 
 
 def new_writer(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -189,12 +190,17 @@ def test_rows_of_a_snapshot_with_a_reused_number_do_not_expire_by_update_time(ca
 
 def test_a_mark_that_a_partition_is_done_goes_with_it(catalog):
     table = filled(catalog, [day(10)])
-    [done] = table.mark_partitions_done([{"dt": day(10)}], actions=["done-partition"]).partitions
+    [done] = table.mark_partitions_done(
+        [{"dt": day(10)}], actions=["done-partition", "success-file"]
+    ).partitions
     directory = done.marks[0].removeprefix("file://").rpartition("/")
+    success = Path(done.marks[1].removeprefix("file://"))
+    assert success.exists()
     storage = table._handle.storage
     assert storage.directory_exists("/".join([directory[0], directory[2]]))
     table.expire_partitions(expiration_time="7 d")
     assert not storage.directory_exists("/".join([directory[0], directory[2]]))
+    assert not success.exists()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
+from lakeformat.paimon.partitions import mark_done
 from lakeformat.paimon.partitions.partition_reports import DonePartition
+from lakeformat.storage.local import LocalStorage
 
 START = 1_700_000_000_000
 
@@ -124,6 +126,72 @@ def test_a_partition_without_rows_is_marked_only_if_that_is_meant(table):
     [done] = table.mark_partitions_done([{"dt": "z", "h": 1}], allow_empty=True).partitions
     assert (done.partition, done.rows) == ("dt=z/h=1", 0)
     assert (root(table) / "dt=z" / "h=1" / "_SUCCESS").exists()
+
+
+BOTH = ["success-file", "done-partition"]
+
+
+def marks(table: lake.Table) -> list[str]:
+    found = [*root(table).rglob("_SUCCESS"), *root(table).rglob("*.done")]
+    return sorted(str(path.relative_to(root(table))) for path in found)
+
+
+def test_a_drop_deletes_the_marks_of_the_dropped_partitions(table):
+    hours = [{"dt": "a", "h": 1}, {"dt": "a", "h": 2}, {"dt": "b", "h": 1}]
+    table.mark_partitions_done(hours, actions=BOTH)
+    table.drop_partitions([{"dt": "a"}])
+    assert marks(table) == ["dt=b/h=1.done", "dt=b/h=1/_SUCCESS"]
+    assert mark(table, allow_empty=True, dry_run=True).repeated is False  # as a sensor asks
+    table.truncate()
+    assert marks(table) == []
+
+
+def test_a_repeated_drop_deletes_marks_that_are_left_but_none_of_a_partition_with_new_rows(table):
+    commit = lake.CommitId("drop", 1)
+    table.drop_partitions([{"dt": "a"}], commit=commit)
+    hours = pa.array([1], pa.int32())
+    table.write(pa.table({"id": [9], "dt": ["a"], "h": hours}))
+    table.mark_partitions_done(
+        [{"dt": "a", "h": 1}, {"dt": "a", "h": 2}], actions=BOTH, allow_empty=True
+    )
+    assert table.drop_partitions([{"dt": "a"}], commit=commit).replayed
+    assert marks(table) == ["dt=a/h=1.done", "dt=a/h=1/_SUCCESS"]
+
+
+def test_a_drop_on_a_branch_keeps_the_marks_of_main(table):
+    table.branches.create("trial")
+    mark(table)
+    trial = lake.open_table(table.location, branch="trial")
+    trial.write(pa.table({"id": [9], "dt": ["a"], "h": pa.array([1], pa.int32())}))
+    trial.drop_partitions([{"dt": "a"}])
+    assert marks(table) == ["dt=a/h=1/_SUCCESS"]
+
+
+def test_marks_that_cannot_be_deleted_are_logged_and_the_drop_succeeds(table, monkeypatch, caplog):
+    mark(table)
+
+    delete = LocalStorage.delete
+
+    def fail(storage, path):
+        if path.endswith("_SUCCESS"):
+            raise lake.UnavailableError("the storage is away")
+        delete(storage, path)
+
+    monkeypatch.setattr(LocalStorage, "delete", fail)
+    table.drop_partitions([{"dt": "a", "h": 1}])
+    [warning] = caplog.messages
+    assert "its marks were not: the storage is away. Delete the file file:///" in warning
+    assert marks(table) == ["dt=a/h=1/_SUCCESS"]
+
+
+def test_marks_that_cannot_be_found_are_logged_and_the_drop_succeeds(table, monkeypatch, caplog):
+    def fail(*args):
+        raise lake.UnavailableError("the storage is away")
+
+    monkeypatch.setattr(mark_done, "changed_partitions", fail)
+    table.drop_partitions([{"dt": "a", "h": 1}])
+    [warning] = caplog.messages
+    assert "but their marks may still exist: the storage is away. Delete" in warning
 
 
 def test_a_drop_can_be_looked_at_first(table):
