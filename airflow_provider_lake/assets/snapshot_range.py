@@ -112,15 +112,12 @@ def snapshot_range(
         ends = [opened.position(payload) for payload in mine if payload.get("snapshot_id")]
         rewound = any(payload.get("rewound") for payload in mine)
         after = _stored(opened, meant.name, name, may_be_gone=rewound)
-        here = opened.position()
-        upto = _end(context, meant, here, max(ends, default=None))
+        upto = _end(context, meant, opened, max(ends, default=None))
         if after is None:
             begins = [opened.position(_begin(payload)) for payload in mine]
             after = min(*begins, upto) if begins else opened.position(0)
             opened.consumers.set(name, after=after)
-        rewound = (
-            rewound or after > here
-        )  # some engines do not move consumers when they roll a table back
+        rewound = rewound or opened.since(after, after).rewound
     return SnapshotRange(meant.name, meant.lake_conn_id, name, after, upto, rewound)
 
 
@@ -201,20 +198,19 @@ def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> Pos
     return found.position
 
 
-def _end(
-    context: Context, meant: TableAddress, here: Position, newest: Position | None
-) -> Position:
-    """Return the end of the range: ``newest``, which the events name, or ``here``, the newest
-    snapshot of the table. ``here`` is used if there is no event, or if a rollback has removed
-    ``newest``.
+def _end(context: Context, meant: TableAddress, table: Table, newest: Position | None) -> Position:
+    """Return the end of the range: ``newest``, which the events name, or the newest snapshot of the
+    table. The latter is used if there is no event, or if a rollback has removed ``newest``.
 
-    If ``here`` is used, it is stored for later attempts, which must get the same range.
+    It is then stored for later attempts, which must get the same range.
     """
+    here = table.position()
     store, key = context.get("task_state_store"), f"lake-upto:{meant.uri}"
     pinned = None if store is None else store.get(key)
     if pinned is not None:
-        return min(read_cursor(pinned) or here, here)
-    if newest is not None and newest <= here:
+        kept = read_cursor(pinned)
+        return here if kept is None or table.since(kept, kept).rewound else kept
+    if newest is not None and not table.since(newest, newest).rewound:
         return newest
     if store is not None:
         store.set(key, str(here))

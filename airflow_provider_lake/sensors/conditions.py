@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -217,8 +217,9 @@ def fell_behind(name: str, consumer: str, position: Position) -> Exception:
     """
     from lakeformat import InvalidRequestError
 
+    shown = replace(position, identity=None)
     return InvalidRequestError(
-        f"consumer {consumer!r} of {name} cannot continue: it has read up to position {position}, "
+        f"consumer {consumer!r} of {name} cannot continue: it has read up to position {shown}, "
         "and the next snapshot has expired. Read all rows once, and the changes after them: at = "
         f"table.position(); table.scan(snapshot=at); table.consumers.set({consumer!r}, after=at)"
     )

@@ -11,6 +11,7 @@ from airflow.sdk import DAG, task
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 import lakeformat as lake
+from airflow_provider_lake.assets.snapshot_range import snapshot_range
 from airflow_provider_lake.assets.uri import lake_asset
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.operators.check import LakeCheckOperator
@@ -375,6 +376,22 @@ def test_a_compaction_that_is_due_is_done_once(orders):
 def test_a_sensor_that_could_never_end_fails_at_once(orders, waiting, advice):
     with pytest.raises(AirflowFailException, match=f"is an Iceberg table, .*{advice}"):
         waiting().execute({})
+
+
+def test_a_range_shows_a_rollback_that_no_event_reports(orders):
+    table = LakeHook().table("shop.orders")
+    run = {**task_context(), "triggering_asset_events": {}}
+    first = snapshot_range(run, "shop.orders", consumer="totals")
+    first.acknowledge()
+    assert (first.rewound, first.upto) == (False, table.position())
+    table.rollback(snapshot=orders.snapshots[-2])
+    table.write(table.scan().to_arrow())
+
+    part = snapshot_range(run, "shop.orders", consumer="totals")
+
+    assert (part.rewound, part.upto) == (True, table.position())
+    part.acknowledge()
+    assert snapshot_range(run, "shop.orders", consumer="totals").is_empty
 
 
 def test_an_event_carries_the_positions(orders):

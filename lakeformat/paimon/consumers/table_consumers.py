@@ -15,7 +15,10 @@ from lakeformat.paimon.metadata.consumer import (
     read_consumer,
     write_consumer,
 )
-from lakeformat.paimon.metadata.snapshot_directory import FIRST_SNAPSHOT_ID
+from lakeformat.paimon.metadata.snapshot_directory import (
+    FIRST_SNAPSHOT_ID,
+    read_snapshot_if_present,
+)
 from lakeformat.paimon.snapshot_positions import position_at, require_number, snapshot_number
 from lakeformat.tables.consumers.files import ConsumerFiles
 from lakeformat.tables.consumers.report import ConsumerReport, ConsumerState
@@ -27,7 +30,7 @@ __all__ = ["TableConsumers", "expire_consumers", "files_of"]
 
 
 @offer_arguments
-class TableConsumers(AnyTableConsumers[int]):
+class TableConsumers(AnyTableConsumers[Consumer]):
     """The consumers of one table; changes that a consumer has not read do not expire."""
 
     _next_snapshot = "the number of the snapshot"
@@ -48,32 +51,51 @@ class TableConsumers(AnyTableConsumers[int]):
                 continue
             number = consumer.next_snapshot
             behind = max(latest + 1 - number, 0)
-            read, is_stale = position_at(handle, number - 1), number < earliest
+            read, is_stale = self._position(consumer), number < earliest
             found.append(ConsumerState(consumer.id, number, modified, behind, is_stale, read))
         return found
 
     def _files(self) -> ConsumerFiles:
         return files_of(self._handle)
 
-    def _read(self, consumer_id: str) -> int | None:
-        handle = self._handle
-        found = read_consumer(handle.storage, handle.layout, consumer_id, handle.environment)
-        return None if found is None else found.next_snapshot
+    def _position(self, consumer: Consumer) -> Position:
+        read = consumer.position
+        if read is None:
+            return position_at(self._handle, consumer.next_snapshot - 1)
+        return position_at(self._handle, read.number, read.identity)
 
-    def _write(self, consumer_id: str, place: int) -> None:
-        write_consumer(self._handle.storage, self._handle.layout, Consumer(consumer_id, place))
+    def _read(self, consumer_id: str) -> Consumer | None:
+        handle = self._handle
+        return read_consumer(handle.storage, handle.layout, consumer_id, handle.environment)
+
+    def _write(self, consumer_id: str, place: Consumer) -> None:
+        write_consumer(self._handle.storage, self._handle.layout, place)
 
     def _available(
         self, consumer_id: str, next_snapshot: int | None, after: Position | None
-    ) -> int:
+    ) -> Consumer:
+        read = None
         if after is not None:
             what = "after must be the position up to which the consumer has read"
-            next_snapshot = snapshot_number(self._handle, what, after) + 1
+            number = snapshot_number(self._handle, what, after)
+            next_snapshot, read = number + 1, self._identified(number, after)
         require_number("next_snapshot must be the number of a snapshot", next_snapshot)
         assert next_snapshot is not None
         self._require_available(consumer_id, next_snapshot)
         require_branch_still(self._handle.storage, self._handle.layout)
-        return next_snapshot
+        return Consumer(consumer_id, next_snapshot, read)
+
+    def _identified(self, number: int, after: Position) -> Position | None:
+        """Return the position after snapshot ``number``, with the identity of the snapshot.
+
+        Return None if the identity is unknown. With it, a reader notices that a rollback has given
+        the number to another snapshot.
+        """
+        identity = Position.parse(after).identity
+        if identity is None:
+            found = read_snapshot_if_present(self._handle.storage, self._handle.layout, number)
+            identity = None if found is None else found.identity
+        return None if identity is None else Position((number,), identity=identity)
 
     def _require_available(self, consumer_id: str, number: int) -> None:
         if number < FIRST_SNAPSHOT_ID:
@@ -97,17 +119,17 @@ class TableConsumers(AnyTableConsumers[int]):
                 f"{following} or an earlier one"
             )
 
-    def _require_kept(self, consumer_id: str, place: int) -> None:
-        """Raise CommitConflictError if an expiry began to delete snapshot ``place`` before the
+    def _require_kept(self, consumer_id: str, place: Consumer) -> None:
+        """Raise CommitConflictError if an expiry began to delete the next snapshot before the
         consumer was written.
         """
-        handle = self._handle
+        handle, number = self._handle, place.next_snapshot
         ids = available_ids(handle)
-        if place > max(ids, default=0):
+        if number > max(ids, default=0):
             return
-        if place in changelog_ids(handle.storage, handle.layout):
+        if number in changelog_ids(handle.storage, handle.layout):
             return
-        refuse_if_expiring(handle, place, f"consumer {consumer_id!r}")
+        refuse_if_expiring(handle, number, f"consumer {consumer_id!r}")
 
 
 def expire_consumers(

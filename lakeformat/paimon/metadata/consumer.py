@@ -14,6 +14,7 @@ from lakeformat.paimon.metadata.remedy import Remedy
 from lakeformat.storage import Storage
 from lakeformat.tables.consumers.files import ConsumerFiles
 from lakeformat.tables.json_file import Member, read_members, write_members
+from lakeformat.tables.position import Position
 
 __all__ = [
     "Consumer",
@@ -25,6 +26,8 @@ __all__ = [
 ]
 
 _MEMBERS = (Member("nextSnapshot", "next_snapshot", int, required=True),)
+_POSITION = "position"
+"""The member with the text of ``Consumer.position``; only this library has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +40,30 @@ class Consumer:
 
     id: str
     next_snapshot: int
+    position: Position | None = None
+    """The position up to which the reader has read, with the identity of its snapshot, but without
+    the branch. None if only ``next_snapshot`` is known.
+
+    A rollback sets ``next_snapshot`` back, and keeps the position, which then is of a snapshot that
+    was removed.
+    """
 
     def to_json(self) -> bytes:
         """Return the content of the consumer file."""
-        return json.dumps(write_members(_MEMBERS, self)).encode()
+        members = write_members(_MEMBERS, self)
+        if self.position is not None:
+            members[_POSITION] = str(self.position)
+        return json.dumps(members).encode()
 
     @classmethod
     def from_json(cls, consumer_id: str, members: Mapping[str, Any]) -> Consumer:
         """Return the consumer of a parsed consumer file; unknown members are ignored.
 
-        Raise KeyError, TypeError or ValueError for a damaged file.
+        Raise KeyError, TypeError, ValueError or InvalidRequestError for a damaged file.
         """
-        return cls(consumer_id, **read_members(_MEMBERS, members))
+        kept = members.get(_POSITION)
+        position = None if kept is None else Position.parse(kept)
+        return cls(consumer_id, **read_members(_MEMBERS, members), position=position)
 
 
 def consumer_files(storage: Storage, layout: TableLayout) -> ConsumerFiles:

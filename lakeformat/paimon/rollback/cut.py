@@ -11,10 +11,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from lakeformat.errors import CommitConflictError, LakeError, NotFoundError
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.metadata.consumer import Consumer, write_consumer
+from lakeformat.paimon.metadata.consumer import write_consumer
 from lakeformat.paimon.metadata.fence import ABANDONED_MILLIS, remove_old_fences, write_fence
 from lakeformat.paimon.metadata.hints import numbered_changelogs, numbered_snapshots
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -55,7 +56,7 @@ def cut_history(
     gone = _remove_behind(handle, number, strays, began)
     _remove_changelogs(handle, plan.changelogs)
     for consumer in plan.consumers:
-        write_consumer(storage, layout, Consumer(consumer.id, number + 1))
+        write_consumer(storage, layout, replace(consumer, next_snapshot=number + 1))
     _point_hint(handle, number)
     remove_old_fences(storage, layout, handle.environment.now_millis())
     handle.observe_upkeep()

@@ -146,7 +146,7 @@ def test_events_of_snapshots_that_a_rollback_took_away_end_at_what_is_there(orde
 
 
 def test_an_event_from_before_a_rollback_alone_has_nothing_to_read_and_its_retry_neither(orders):
-    rows_of(context(event(0, 6)))
+    rows_of(context(event(0, 4)))
     orders.rollback(snapshot=4, as_latest=False)
     kept = {}
     run = context(event(6, 8), store=SimpleNamespace(get=kept.get, set=kept.__setitem__))
@@ -179,6 +179,61 @@ def test_a_consumer_beyond_the_head_tells_of_a_rollback_that_nobody_has_told_of(
     assert (part.rewound, part.upto, part.is_empty) == (True, 4, False)
     part.acknowledge()
     assert snapshot_range(context(), "shop.orders").is_empty
+
+
+def cut_and_write_again(table, *ids):
+    """Remove snapshots 5 to 8, and write one snapshot for each id."""
+    table.rollback(snapshot=4, as_latest=False)
+    for each in ids:
+        table.write(pa.table({"id": [each]}))
+
+
+def test_a_rollback_is_noticed_without_a_watcher_also_if_its_numbers_were_used_again(orders):
+    for count, upto in ((0, 4), (1, 5), (4, 8), (5, 9)):
+        rows_of(context(event(0, orders.position().number)))
+        cut_and_write_again(orders, *range(55, 55 + count))
+
+        part = snapshot_range(context(), "shop.orders")
+
+        assert (part.rewound, part.upto, part.is_empty) == (True, upto, False)
+        part.acknowledge()
+        assert snapshot_range(context(), "shop.orders").is_empty
+        orders.write(pa.table({"id": [99]}))
+        assert rows_of(context(event(upto, upto + 1))) == [99]
+
+
+def test_a_rollback_is_noticed_after_the_snapshots_before_it_have_expired(orders, warehouse):
+    rows_of(context(event(0, 8)))
+    cut_and_write_again(orders, 55, 66, 77, 88)
+    for number in (1, 2, 3, 4):
+        (Path(warehouse) / "shop.db" / "orders" / "snapshot" / f"snapshot-{number}").unlink()
+    assert snapshot_range(context(), "shop.orders").rewound
+
+
+def test_a_rollback_by_an_engine_that_moves_no_consumer_is_noticed(orders, warehouse):
+    rows_of(context(event(0, 7)))
+    consumer = Path(warehouse) / "shop.db" / "orders" / "consumer" / "consumer-airflow.totals"
+    content = consumer.read_bytes()
+    cut_and_write_again(orders, 55, 66, 77, 88)
+    consumer.write_bytes(content)
+
+    part = snapshot_range(context(), "shop.orders")
+
+    assert (part.rewound, part.upto) == (True, 8)
+
+
+def test_a_rollback_of_snapshots_that_no_run_has_read_is_no_reason_to_read_all_rows(orders):
+    rows_of(context(event(0, 4)))
+    cut_and_write_again(orders, 55, 66)
+    part = snapshot_range(context(), "shop.orders")
+    assert (part.rewound, part.after, part.upto) == (False, 4, 6)
+
+
+def test_an_event_of_a_snapshot_whose_number_was_used_again_ends_at_the_newest(orders):
+    ends = {"position": str(orders.position()), "previous_position": str(orders.position(4))}
+    rows_of(context(event(0, 4)))
+    cut_and_write_again(orders, 55, 66, 77, 88, 99)
+    assert snapshot_range(context(event(4, 8, **ends))).upto == 9
 
 
 def test_events_of_two_tables_need_a_name(orders):

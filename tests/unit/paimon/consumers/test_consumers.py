@@ -52,7 +52,10 @@ def test_partial_content_is_read_again_until_it_is_whole(partial):
     assert pauses == [0.2] * 3
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b'{"nextSnapshot": "two"}'])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b'{"nextSnapshot": "two"}', b'{"nextSnapshot": 2, "position": "none"}'],
+)
 def test_a_damaged_consumer_is_an_error_that_says_what_to_do(content):
     storage = MemoryStorage("consumers")
     storage.overwrite(PATH, content)

@@ -62,6 +62,24 @@ def test_a_stream_whose_consumer_fell_behind_is_told_the_earliest_there_is():
     assert rows.table.stream(consumer="job").poll() is not None
 
 
+@pytest.mark.parametrize("named", [3, None])
+def test_a_consumer_keeps_the_position_that_a_rollback_removes(named):
+    table = three_snapshots().table
+    removed = table.position()
+    table.consumers.set("job", after=removed if named is None else table.position(named))
+    table.rollback(snapshot=1, as_latest=False)
+    for _ in range(2):
+        table.write(table.scan().to_arrow())
+
+    [state] = table.consumers.list()
+
+    assert (state.next_snapshot, state.behind) == (2, 2)
+    assert state.position.is_exactly(removed)
+    assert table.since(state.position).rewound
+    table.consumers.set("job", after=table.position())
+    assert not table.since(table.consumers.list()[0].position).rewound
+
+
 def test_a_consumer_is_moved_back_and_on_or_forgotten():
     table = three_snapshots().table
     table.consumers.set("job", next_snapshot=2)
