@@ -9,10 +9,11 @@ from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.iceberg.branch_history import BranchHistory
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.tables.moment import Moment, moment_text, to_millis
 from lakeformat.tables.position import MAIN_BRANCH, AnyPosition, Position
 
-__all__ = ["Choice", "choose", "snapshot_id_of", "snapshot_text"]
+__all__ = ["Choice", "choose", "newest_at", "snapshot_id_of", "snapshot_text"]
 
 
 class Choice(TypedDict):
@@ -45,9 +46,24 @@ def choose(
     number = None if snapshot is None else snapshot_id_of(loaded, history, snapshot)
     if as_of is not None and number is None and tag is None and history.branch != MAIN_BRANCH:
         return Choice(
-            snapshot=_newest_at(loaded, history, as_of), tag=None, branch=None, as_of=None
+            snapshot=_existing_at(loaded, history, as_of), tag=None, branch=None, as_of=None
         )
     return Choice(snapshot=number, tag=tag, branch=None, as_of=as_of)
+
+
+def newest_at(metadata: TableMetadata, history: BranchHistory, millis: int) -> int | None:
+    """Return the id of the newest snapshot that the branch of ``history`` had at a time.
+
+    Return None if it had none, or if that is unknown. For main, the snapshot log has the times: a
+    fast-forward, a cherry-pick or a rollback makes a snapshot the newest one after its commit. So a
+    snapshot can be outside of ``history``. Other branches have no log, so the commit times count.
+    """
+    if history.branch == MAIN_BRANCH and metadata.snapshot_log:
+        return metadata.current_id_at(millis)
+    for each in reversed(history.snapshots):
+        if each.timestamp_ms <= millis:
+            return each.snapshot_id
+    return None
 
 
 def snapshot_id_of(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPosition) -> int:
@@ -103,14 +119,14 @@ def _require_one_meaning(loaded: LoadedMetadata, history: BranchHistory, chosen:
             )
 
 
-def _newest_at(loaded: LoadedMetadata, history: BranchHistory, as_of: Moment) -> int:
+def _existing_at(loaded: LoadedMetadata, history: BranchHistory, as_of: Moment) -> int:
     """Return the id of the newest snapshot that the branch had at a time; raise ``NotFoundError``
     if there was none.
     """
     millis = to_millis(as_of)
-    for each in reversed(history.snapshots):
-        if each.timestamp_ms <= millis:
-            return each.snapshot_id
+    found = newest_at(loaded.metadata, history, millis)
+    if found is not None:
+        return found
     oldest = history.snapshots[0].timestamp_ms if history.snapshots else None
     since = (
         "it has no snapshot"

@@ -16,7 +16,7 @@ from lakeformat.errors import (
     UnsupportedError,
 )
 from lakeformat.iceberg.branch_history import BranchHistory, history_of, no_snapshot
-from lakeformat.iceberg.choice import snapshot_id_of, snapshot_text
+from lakeformat.iceberg.choice import newest_at, snapshot_id_of, snapshot_text
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
@@ -99,7 +99,7 @@ def _target(
     history = history_of(metadata, handle.branch, table)
     kept = [each.snapshot for each in history.snapshots]
     if request.as_of is not None:
-        found = _newest_at(kept, request.as_of, table)
+        found = _existing_at(metadata, history, request.as_of)
     elif request.tag is not None:
         found = find_reference(metadata, request.tag, TAG, table).snapshot_id
     else:
@@ -111,14 +111,14 @@ def _target(
     return kept[places[0]], kept[places[0] + 1 :]
 
 
-def _newest_at(kept: list[Snapshot], as_of: Moment, table: str) -> int:
+def _existing_at(metadata: TableMetadata, history: BranchHistory, as_of: Moment) -> int:
     millis = to_millis(as_of)
-    for snapshot in reversed(kept):
-        if snapshot.timestamp_ms <= millis:
-            return snapshot.snapshot_id
+    found = newest_at(metadata, history, millis)
+    if found is not None:
+        return found
     raise NotFoundError(
-        f"{table} has no snapshot of {moment_text(millis)} or before: the table was empty then, or "
-        "those snapshots have expired. Choose a later time"
+        f"{history.beginning.table} has no snapshot of {moment_text(millis)} or before: the table "
+        "was empty then, or those snapshots have expired. Choose a later time"
     )
 
 

@@ -142,6 +142,16 @@ class TableMetadata:
             yield snapshot
             snapshot_id = snapshot.parent_id
 
+    def current_id_at(self, millis: int) -> int | None:
+        """Return the id of the snapshot that was the newest of main at a time, by the snapshot log.
+
+        Return None if the log has no entry of this time or before.
+        """
+        for entry in reversed(self.snapshot_log):
+            if entry.timestamp_ms <= millis:
+                return entry.snapshot_id
+        return None
+
     def _named(self, kind: str, wanted: int, known: Mapping[int, _T]) -> _T:
         if wanted not in known:
             raise CorruptTableError(

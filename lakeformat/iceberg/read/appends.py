@@ -17,7 +17,7 @@ __all__ = [
     "APPEND",
     "REPLACE",
     "AppendedRows",
-    "newest_at",
+    "require_beginning",
     "snapshots_between",
 ]
 
@@ -61,21 +61,15 @@ def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> 
     return window[::-1]
 
 
-def newest_at(metadata: TableMetadata, upto: int, millis: int) -> int | None:
-    """Return the id of the newest snapshot that is not later than ``millis``.
+def require_beginning(metadata: TableMetadata, first: int, millis: int) -> None:
+    """Raise ``NotFoundError`` unless a branch had no snapshot at a time.
 
-    It is ``upto`` or one of its ancestors. A reader of a window of time ends at this snapshot, and
-    the reader of the next window begins after it. So each append is in exactly one window. Return
-    None if the branch had no snapshot yet. Raise ``NotFoundError`` if the snapshots of that time
-    have expired.
+    ``first`` is the oldest snapshot that is known to have been the newest one of the branch. If an
+    ancestor of ``first`` is from that time or before, the branch may have had a snapshot then.
     """
-    ancestors = list(metadata.ancestry(upto))
-    for snapshot in ancestors:
-        if snapshot.timestamp_ms <= millis:
-            return snapshot.snapshot_id
-    if ancestors and ancestors[-1].parent_id is not None:
+    *_, oldest = metadata.ancestry(first)
+    if oldest.parent_id is not None or oldest.timestamp_ms <= millis:
         raise _expired(metadata)
-    return None
 
 
 def _require_start(
@@ -96,7 +90,7 @@ def _require_start(
             f"snapshot {after} of {metadata.location} is not among the ancestors of {upto}: it is "
             f"newer than {upto}, it belongs to another branch, or snapshots from it on have "
             "expired. Read all rows with scan(), and then the changes after the snapshot of that "
-            "scan"
+            "scan. If both snapshots still exist, mode='diff' compares their rows"
         )
     if window[-1].parent_id is not None:
         raise _expired(metadata)

@@ -84,9 +84,9 @@ def _at(metadata: TableMetadata, as_of: Moment) -> Snapshot:
     none.
     """
     millis = to_millis(as_of)
-    for entry in reversed(metadata.snapshot_log):
-        if entry.timestamp_ms <= millis:
-            return _existing(metadata, entry.snapshot_id)
+    found = metadata.current_id_at(millis)
+    if found is not None:
+        return _existing(metadata, found)
     oldest = min((entry.timestamp_ms for entry in metadata.snapshot_log), default=None)
     if oldest is not None:
         since = f"its history begins at {moment_text(oldest)}; choose a later time"

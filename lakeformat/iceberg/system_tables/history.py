@@ -127,8 +127,5 @@ def metadata_log_entries(loaded: LoadedMetadata) -> pa.Table:
 
 def _current_at(loaded: LoadedMetadata, time: int) -> Snapshot | None:
     """Return the snapshot that was current at a time; None if it is unknown or has expired."""
-    current = None
-    for entry in loaded.metadata.snapshot_log:
-        if entry.timestamp_ms <= time:
-            current = entry.snapshot_id
+    current = loaded.metadata.current_id_at(time)
     return None if current is None else loaded.metadata.snapshot(current)

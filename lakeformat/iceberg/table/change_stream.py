@@ -15,6 +15,7 @@ from lakeformat.iceberg.branch_history import (
     history_of,
     no_snapshot,
 )
+from lakeformat.iceberg.choice import newest_at
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.read.appends import REPLACE
@@ -74,7 +75,21 @@ class ChangeStream(PositionStream[BranchSnapshot]):
             return self._chosen(history).position.before
         if start.as_of is None:
             return history.head
-        return position_before(history, to_millis(start.as_of))
+        return self._before(history, to_millis(start.as_of))
+
+    def _before(self, history: BranchHistory, millis: int) -> Position:
+        """Return the position of the newest commit that the branch had before a time, and still
+        has; without such a commit, the oldest position.
+        """
+        metadata = self._handle.load().metadata
+        found = newest_at(metadata, history, millis - 1)
+        if found is None:
+            return history.oldest
+        left = {each.snapshot_id: each for each in history.snapshots}
+        for each in metadata.ancestry(found):
+            if each.snapshot_id in left:
+                return left[each.snapshot_id].position
+        return position_before(history, millis)
 
     def _all_rows(self, snapshot: BranchSnapshot) -> Iterator[pa.RecordBatch]:
         state = self._state(snapshot.snapshot)

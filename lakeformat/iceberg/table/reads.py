@@ -129,7 +129,8 @@ class TableReads(TableHistory):
         snapshot.
 
         Both are positions, snapshot ids, names of tags or branches, or datetimes; ``after=0`` is
-        before the first snapshot. If both are the same, there are no changes.
+        before the first snapshot. If both are the same, there are no changes. A datetime is the
+        snapshot that was the newest then; on branches other than main, the commit times count.
 
         The first column, ``rowkind``, is the kind of each change: ``+I`` inserted, ``-D`` deleted,
         ``-U`` and ``+U`` before and after an update. ``where`` may use it, too. ``keys`` lists the
@@ -138,9 +139,10 @@ class TableReads(TableHistory):
 
         ``mode="changelog"`` returns the changes commit by commit, ``"diff"`` the difference between
         the two snapshots, and ``"appends"`` only the rows of commits that neither delete nor
-        overwrite rows. ``"auto"`` is ``"diff"`` if both ends are names of tags or branches, else
-        ``"changelog"``. Rows are read with the current columns of the table. Raise
-        ``NotFoundError`` if a needed snapshot has expired.
+        overwrite rows. ``"auto"`` is ``"diff"`` if both ends are names of tags or branches, or if a
+        rollback has removed the snapshot of a datetime ``after``, else ``"changelog"``. Rows are
+        read with the current columns of the table. Raise ``NotFoundError`` if a needed snapshot has
+        expired.
         """
         from lakeformat.iceberg.table.window_changes import window_changes
 

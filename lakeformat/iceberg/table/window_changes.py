@@ -11,10 +11,15 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.iceberg.branch_history import BranchHistory
-from lakeformat.iceberg.choice import snapshot_id_of
+from lakeformat.iceberg.choice import newest_at, snapshot_id_of
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
-from lakeformat.iceberg.read.appends import APPEND, AppendedRows, newest_at, snapshots_between
+from lakeformat.iceberg.read.appends import (
+    APPEND,
+    AppendedRows,
+    require_beginning,
+    snapshots_between,
+)
 from lakeformat.iceberg.read.asked_rows import ROW_KIND, AskedRows, asked_rows
 from lakeformat.iceberg.read.changed_rows import changed_rows
 from lakeformat.iceberg.read.commit_changes import commit_changes
@@ -25,7 +30,7 @@ from lakeformat.iceberg.references.origin import unknown_reference
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.arguments import Partitions, WindowEnd
 from lakeformat.tables.moment import to_millis
-from lakeformat.tables.position import Position
+from lakeformat.tables.position import MAIN_BRANCH, Position
 from lakeformat.tables.results import Rows
 
 __all__ = ["MODES", "window_changes"]
@@ -35,7 +40,8 @@ _AUTO, _CHANGELOG, _DIFF, _APPENDS = MODES = ("auto", "changelog", "diff", "appe
 
 - ``changelog``: the changes commit by commit.
 - ``diff``: the difference between the two snapshots.
-- ``auto``: ``diff`` between two tags or branches, else ``changelog``.
+- ``auto``: ``diff`` between two tags or branches, or from a time whose snapshot was rolled back,
+  else ``changelog``.
 - ``appends``: only commits that neither delete nor overwrite rows.
 """
 _INSERTED = pa.scalar("+I", pa.string())
@@ -57,6 +63,12 @@ class _SnapshotRange:
         if self.upto is None:
             return []
         return snapshots_between(self.loaded.metadata, self.after, self.upto)
+
+    @property
+    def is_moved(self) -> bool:
+        """True if a rollback in the window has removed the snapshot before the window."""
+        ancestry = self.loaded.metadata.ancestry(self.upto)
+        return self.after is not None and all(each.snapshot_id != self.after for each in ancestry)
 
     def state(self, snapshot_id: int | None) -> TableState:
         """Return a snapshot's state with the current columns; for None a state without rows."""
@@ -86,13 +98,15 @@ def window_changes(
     """
     if mode not in MODES:
         raise InvalidRequestError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
-    if mode == _AUTO:
-        mode = _DIFF if _is_tag(loaded, after) and _is_tag(loaded, upto) else _CHANGELOG
     window = _SnapshotRange(
         loaded,
         _snapshot_id(loaded, history, after),
         _head(history) if upto is None else _snapshot_id(loaded, history, upto),
     )
+    if mode == _AUTO:
+        is_moved = isinstance(after, datetime) and window.is_moved
+        tags = _is_tag(loaded, after) and _is_tag(loaded, upto)
+        mode = _DIFF if tags or is_moved else _CHANGELOG
     if mode == _APPENDS:
         return _appended(window, history, columns, where, partitions)
     asked = asked_rows(
@@ -147,8 +161,7 @@ def _snapshot_id(loaded: LoadedMetadata, history: BranchHistory, end: WindowEnd)
     Raise ``NotFoundError`` if it does not exist.
     """
     if isinstance(end, datetime):
-        head = _head(history)
-        return None if head is None else newest_at(loaded.metadata, head, to_millis(end))
+        return _snapshot_id_at(loaded, history, to_millis(end))
     if isinstance(end, str):
         if end in loaded.metadata.references:
             return loaded.metadata.references[end].snapshot_id
@@ -158,6 +171,22 @@ def _snapshot_id(loaded: LoadedMetadata, history: BranchHistory, end: WindowEnd)
     if isinstance(end, Position):
         return _position_id(loaded, history, end)
     return snapshot_id_of(loaded, history, end)
+
+
+def _snapshot_id_at(loaded: LoadedMetadata, history: BranchHistory, millis: int) -> int | None:
+    """Return the id of the newest snapshot of the branch at a time; None if it had none yet.
+
+    A reader of a window of time ends at this snapshot, and the reader of the next window begins
+    after it. So each change is in exactly one window. Raise ``NotFoundError`` if the snapshots of
+    that time have expired.
+    """
+    metadata = loaded.metadata
+    found = newest_at(metadata, history, millis)
+    if found is None and history.snapshots:
+        log = metadata.snapshot_log if history.branch == MAIN_BRANCH else ()
+        first = log[0].snapshot_id if log else history.snapshots[-1].snapshot_id
+        require_beginning(metadata, first, millis)
+    return found
 
 
 def _position(loaded: LoadedMetadata, text: str) -> Position:
