@@ -42,7 +42,6 @@ _PLAIN = {
     TypeName.FLOAT,
     TypeName.DOUBLE,
     TypeName.DECIMAL,
-    TypeName.DATE,
 }
 _FLOATING = (TypeName.FLOAT, TypeName.DOUBLE)
 _MICROSECONDS = 6
@@ -120,6 +119,9 @@ def _literal(field: DataField, value: pa.Scalar) -> Column | None:
         return None
     if field.type.name in _PLAIN:
         return sql.lit(value.as_py())
+    if field.type.name is TypeName.DATE:
+        # As SQL text, because Spark converts a date by a calendar without ten days of 1582.
+        return sql.expr(f"DATE '{value.as_py().isoformat()}'")
     if field.type.name not in (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ):
         return None
     return _moment(value) if field.type.precision <= _MICROSECONDS else None

@@ -153,7 +153,8 @@ OPTIONS = (
     SourceOption(
         "overwrite-partition",
         (Use.WRITE,),
-        "The partition that `mode('overwrite')` replaces, such as `dt=2024-01-01, hour=3`.",
+        "The partition that `mode('overwrite')` replaces, such as `dt=2024-01-01, hour=3`. A value "
+        "cannot contain a comma, or begin or end with a blank; use `write_table` there.",
     ),
     SourceOption(
         "commit-user",

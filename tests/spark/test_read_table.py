@@ -255,6 +255,29 @@ def test_a_table_of_this_process_alone_is_refused(spark):
 
 
 @pytest.mark.parametrize("native", [None, False])
+def test_days_that_the_julian_calendar_lacks_are_found(spark, catalog, native):
+    table = catalog.create_table("shop.old", [("day", "DATE")])
+    days = [date(1582, 10, day) for day in (4, 10, 15)] + [date(1, 1, 1), date(9999, 12, 31)]
+    table.write(pa.table({"day": days}))
+    for condition, found in {
+        "day = DATE '1582-10-10'": {days[1]},
+        "day IN (DATE '1582-10-10', DATE '0001-01-01')": {days[1], days[3]},
+        "day < DATE '1582-10-10'": {days[0], days[3]},
+        "day > DATE '1582-10-14'": {days[2], days[4]},
+    }.items():
+        frame = read_table(spark, table, where=condition, native=native)
+        assert set(frame.toArrow()["day"].to_pylist()) == found, condition
+
+
+@pytest.mark.parametrize("native", [None, False])
+def test_a_dropped_column_may_have_a_name_that_differs_only_by_case(spark, catalog, native):
+    table = catalog.create_table("shop.cases", [("a", "STRING"), ("A", "INT")])
+    table.write(pa.table({"a": ["x"], "A": pa.array([1], pa.int32())}))
+    table = catalog.alter_table("shop.cases", lake.drop_column("A"))
+    assert read_table(spark, table, native=native).toArrow().to_pylist() == [{"a": "x"}]
+
+
+@pytest.mark.parametrize("native", [None, False])
 def test_columns_of_several_files_are_joined(spark, catalog, native):
     """Spark reads the file that needs no merge, and tasks read the rest."""
     columns = [("id", "INT"), ("name", "STRING")]

@@ -108,7 +108,10 @@ class _Finder:
             )
         )
         self._has_fields_of_now: Callable[[int], bool] = cache(
-            lambda schema_id: self._fields(self._schema_at(schema_id)) == self._fields(schema)
+            lambda schema_id: (
+                self._fields(self._schema_at(schema_id)) == self._fields(schema)
+                and _has_distinct_names(self._schema_at(schema_id))
+            )
         )
 
     def may_be_plain(self, file: DataFileMeta) -> bool:
@@ -142,6 +145,14 @@ class _Finder:
         counts = file.value_stats.null_counts
         position = self._schema.column_names.index(name)
         return counts is not None and position < len(counts) and counts[position] is not None
+
+
+def _has_distinct_names(schema: TableSchema) -> bool:
+    """Return True if no two columns have names that differ only by case.
+
+    Some Parquet readers cannot read a file with such columns, even if they need none of them.
+    """
+    return len({name.lower() for name in schema.column_names}) == len(schema.column_names)
 
 
 def _has_nan(data_type: DataType) -> bool:

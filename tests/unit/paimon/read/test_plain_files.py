@@ -108,3 +108,12 @@ def test_it_is_told_which_files_may_hold_nan(catalog, stats, keyed):
         knows = (ratio == 1.5 and stats == "truncate(16)") or (ratio is None and stats != "none")
         assert (said("id"), said("id", "ratio")) == ([False], [not knows])
         assert said("inside") == [True]
+
+
+def test_files_with_two_columns_whose_names_differ_only_by_case_are_not(catalog):
+    table = catalog.create_table("shop.orders", [("id", "BIGINT"), ("a", "STRING"), ("A", "INT")])
+    table.write(pa.table({"id": [1], "a": ["x"], "A": pa.array([2], pa.int32())}))
+    table = catalog.alter_table("shop.orders", lake.drop_column("A"))
+    table.write(pa.table({"id": [2], "a": ["y"]}))
+
+    assert counts(table.scan()) == (1, 1)
