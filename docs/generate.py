@@ -161,7 +161,7 @@ def fault_matrix_page() -> str:
         "killed processes and full disks. Iceberg tables have [their own page](iceberg-proofs.md).",
         "",
         "The files `tests/crash/faults_*.py` name the tests of each fault by its number.",
-        "`bin/test crash --all` runs these tests, if they are below `tests/crash/`. Numbers 9,",
+        "`bin/test crash --all` runs those that are below `tests/crash/`. Numbers 9,",
         "13 and 14 are missing: they are faults of callbacks at commits, which this library does",
         "not have.",
         "",
