@@ -28,7 +28,15 @@ _SCHEMA_LAST = re.compile(
 _SOURCE = ("db", "schema", "table")
 _SOURCE_FIELD = ("source", pa.struct([(name, pa.string()) for name in _SOURCE]))
 _MARK = b"__debezium_unavailable_value"
-_NOT_SENT = pa.array([_MARK.decode(), base64.b64encode(_MARK).decode()])
+_NOT_SENT = pa.array(
+    [
+        _MARK.decode(),
+        base64.b64encode(_MARK).decode(),
+        f'{{"{_MARK.decode()}":"{_MARK.decode()}"}}',  # of an hstore as JSON
+        "b68a35a7-17ad-35b3-af2a-ae46edb4545a",  # of the type uuid[]: the UUID of the mark's MD5
+    ]
+)
+_NUMBERS_NOT_SENT = np.frombuffer(_MARK, np.uint8)
 _TRUNCATED = (
     "{path} has a truncate message, which an ingest does not apply: call table.truncate() in "
     "Python, and remove this message and all before it from the source"
@@ -166,12 +174,31 @@ def _require_sent(rows: pa.StructArray, path: str) -> None:
     placeholder.
     """
     for member, values in zip(rows.type, rows.flatten(), strict=True):
-        if pa.types.is_string(values.type) and pc.any(pc.is_in(values, _NOT_SENT)).as_py():
+        if _has_mark(values):
             raise lake.InvalidRequestError(
                 f"{path} has an update without the value of column {member.name!r}: PostgreSQL "
                 "does not send large values that have not changed. Let it send whole rows (ALTER "
                 "TABLE … REPLICA IDENTITY FULL), and replace this file by one with whole rows"
             )
+
+
+def _has_mark(values: pa.Array) -> bool:
+    """Return True if a value, or a part of a nested value, is the placeholder of Debezium.
+
+    In an array of numbers the placeholder is one number for each byte of the mark.
+    """
+    if pa.types.is_string(values.type):
+        return bool(pc.any(pc.is_in(values, _NOT_SENT)).as_py())
+    if pa.types.is_struct(values.type):
+        return any(map(_has_mark, values.flatten()))
+    if not pa.types.is_list(values.type):
+        return False
+    if not pa.types.is_integer(values.type.value_type):
+        return _has_mark(values.flatten())
+    size = len(_NUMBERS_NOT_SENT)
+    likely = values.filter(pc.equal(pc.list_value_length(values), size)).flatten()
+    numbers = likely.to_numpy(zero_copy_only=False).reshape(-1, size)
+    return bool((numbers == _NUMBERS_NOT_SENT).all(axis=1).any())
 
 
 def _body(messages: pa.Table) -> pa.Table | pa.StructArray:

@@ -8,6 +8,7 @@ import json
 from datetime import date, datetime, time
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
@@ -360,10 +361,49 @@ def test_a_value_that_was_not_sent_takes_the_place_of_none(catalog, ingest, mark
     assert table.latest_snapshot() is None
 
 
+MARK = "__debezium_unavailable_value"
+
+
+@pytest.mark.parametrize(
+    ("kind", "full", "mark"),
+    [
+        (pa.list_(pa.string()), ["a"], [MARK]),
+        (pa.list_(pa.binary()), ["bG9uZw=="], [base64.b64encode(MARK.encode()).decode()]),
+        (pa.list_(pa.string()), ["a"], ["b68a35a7-17ad-35b3-af2a-ae46edb4545a"]),  # of uuid[]
+        (pa.list_(pa.int32()), [1, None], [*MARK.encode()]),
+        (pa.list_(pa.int64()), [1], [*MARK.encode()]),
+        (pa.struct([("a", pa.string())]), {"a": "b"}, {MARK: MARK}),  # of hstore
+        (pa.map_(pa.string(), pa.string()), None, {MARK: MARK}),
+        (pa.string(), '{"a":"b"}', f'{{"{MARK}":"{MARK}"}}'),  # of hstore as JSON
+    ],
+)
+def test_a_nested_value_that_was_not_sent_is_not_stored(catalog, ingest, kind, full, mark):
+    columns = pa.schema([pa.field("sku", pa.string(), nullable=False), ("note", kind)])
+    made = {"primary_key": ["sku"], "options": {"bucket": "1"}}
+    table = catalog.create_table("shop.stock", columns, **made)
+    schema_before = table.schema
+    first = {"sku": "pear", "note": full}
+    with pytest.raises(lake.InvalidRequestError, match=r"value of column 'note'.*REPLICA IDENTITY"):
+        ingest("debezium", debezium("c", after=first), debezium("u", after=first | {"note": mark}))
+    assert catalog.table("shop.stock").schema == schema_before
+    assert table.latest_snapshot() is None
+
+
+def test_numbers_that_only_resemble_a_value_that_was_not_sent_are_stored(catalog, ingest):
+    columns = pa.schema([pa.field("sku", pa.string(), nullable=False), ("n", pa.list_(pa.int64()))])
+    made = {"primary_key": ["sku"], "options": {"bucket": "1"}}
+    catalog.create_table("shop.stock", columns, **made)
+    numbers = [*MARK.encode()]
+    found = [[], None, numbers[:-1], [*numbers, 1], [*numbers[:-1], None], numbers[::-1]]
+    ingest(
+        "debezium",
+        *(debezium("u", after={"sku": str(n), "n": each}) for n, each in enumerate(found)),
+    )
+    assert [each for _, each in rows(catalog)] == found
+
+
 @pytest.mark.parametrize("size", range(0, 17))
 def test_decimals_of_any_length_are_what_their_bytes_say(size):
-    import pyarrow as pa
-
     from spark_jobs.cdc.base64_columns import decimals_of
 
     numbers = [0, 1, -1, (1 << (8 * size - 1)) - 1, -(1 << (8 * size - 1))] if size else [0]
@@ -408,8 +448,6 @@ def test_what_cannot_be_meant_is_refused(stock, ingest, form, message, words):
 
 @pytest.mark.parametrize("text", ["abc", "ab!=", "a=bc", "ab=c", "====", "=abc"])
 def test_text_that_is_not_base64_is_refused(text):
-    import pyarrow as pa
-
     from spark_jobs.cdc.base64_columns import decoded
 
     with pytest.raises(lake.InvalidRequestError, match="'note' has a value that is not base64"):
@@ -417,8 +455,6 @@ def test_text_that_is_not_base64_is_refused(text):
 
 
 def test_base64_texts_are_decoded():
-    import pyarrow as pa
-
     from spark_jobs.cdc.base64_columns import decoded
 
     found = decoded(pa.array(["YQ==", None, "YWI=", "YWJj", ""]), "note")
