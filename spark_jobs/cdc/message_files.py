@@ -25,6 +25,7 @@ from spark_jobs.cdc.changes import SourceTable, arranged
 from spark_jobs.cdc.columns import MessageColumns
 from spark_jobs.cdc.debezium import Debezium
 from spark_jobs.cdc.evolve import changes_for, column_list
+from spark_jobs.cdc.key_only_deletes import require_sequences
 from spark_jobs.cdc.lines import blocks_of, lines_where, parse_block
 from spark_jobs.cdc.maxwell import Maxwell
 from spark_jobs.cdc.old_nulls import with_old_nulls
@@ -134,8 +135,8 @@ class MessageFiles:
 
     def rows(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
         """Yield every row in the types of the table, with its kind in the first column,
-        ``rowkind``. Raise ``InvalidRequestError`` for a message that cannot be read, or a value
-        that does not fit its column.
+        ``rowkind``. Raise ``InvalidRequestError`` for a message that cannot be read, a value that
+        does not fit its column, or a delete that lacks the sequence which the table needs.
         """
         envelope, source = _FORMATS[self.format], SourceTable(self.only)
         schema = row_schema(table)
@@ -157,8 +158,9 @@ class MessageFiles:
                         column_values(values, column, there[column.name], types[column.name])
                         for values, column in zip(rows.flatten(), known, strict=True)
                     ]
-                names = [ROW_KIND, *(column.name for column in known)]
-                yield pa.RecordBatch.from_arrays([kinds, *arrays], names=names)
+                given = dict(zip((column.name for column in known), arrays, strict=True))
+                require_sequences(schema, kinds, given, path)
+                yield pa.RecordBatch.from_arrays([kinds, *arrays], names=[ROW_KIND, *given])
             report_progress(number, len(self.paths), "files")
 
     def rows_of(self, table: lake.Table, path: str) -> Iterator[pa.RecordBatch]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from spark_jobs.cdc.key_only_deletes import require_sequences
 from spark_jobs.ingest import run
 from tests.unit.spark_jobs.messages import ONE_STORY, canal, debezium, item, maxwell
 
@@ -608,6 +610,95 @@ def test_the_last_value_of_a_group_takes_messages_of_every_format(catalog, inges
     one, two = item("pear", 5) | {"version": 1}, item("pear", 7) | {"version": 2}
     ingest("maxwell", maxwell("insert", one), maxwell("update", two, old={"pieces": 5}))
     assert rows(catalog) == [("pear", 7, 2)]
+
+
+@pytest.fixture
+def versioned(catalog):
+    """Create ``shop.stock`` with a column ``version``, which is its ``sequence.field``."""
+
+    def make(**options):
+        return catalog.create_table(
+            "shop.stock",
+            [("sku", "STRING"), ("pieces", "INT"), ("version", "INT")],
+            primary_key=["sku"],
+            options={"bucket": "1", "sequence.field": "version", **options},
+        )
+
+    return make
+
+
+def version(sku, pieces, version):
+    return item(sku, pieces) | {"version": version}
+
+
+ONLY_KEY = version("pear", None, None)
+LOST = {
+    "debezium": debezium("d", before=ONLY_KEY),
+    "maxwell": maxwell("delete", {"sku": "pear"}),
+    "canal": canal("DELETE", {"sku": "pear"}, types={"sku": "varchar(20)"}),
+    "moved": debezium("u", before=ONLY_KEY, after=version("plum", 2, 2)),
+}
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"sequence.field.sort-order": "descending"}, {"sequence.field": "version,pieces"}]
+)
+@pytest.mark.parametrize("case", LOST)
+def test_a_delete_without_its_sequence_is_refused(catalog, versioned, ingest, case, more):
+    versioned(**more)
+    ingest("debezium", debezium("c", after=version("pear", 1, 1)))
+    form = "debezium" if case == "moved" else case
+    others = [maxwell("insert", version("fig", 1, 1))] if form == "maxwell" else []
+    with pytest.raises(lake.InvalidRequestError, match=r"only the key.*REPLICA IDENTITY FULL"):
+        ingest(form, *others, LOST[case])
+    assert rows(catalog) == [("pear", 1, 1)]
+
+
+def test_whole_rows_are_deleted_with_and_without_a_sequence(catalog, versioned, ingest):
+    versioned()
+    found = [version("pear", 1, None), version("fig", 1, 7), version("plum", 1, 8)]
+    ingest("debezium", *(debezium("c", after=each) for each in found))
+    ingest("debezium", *(debezium("d", before=each) for each in found[:2]))
+    assert rows(catalog) == [("plum", 1, 8)]
+
+
+def test_an_update_within_a_key_needs_only_the_key_before(catalog, versioned, ingest):
+    versioned()
+    after = version("pear", 2, 2)
+    ingest("debezium", debezium("c", after=version("pear", 1, 1)))
+    ingest("debezium", debezium("u", before=ONLY_KEY, after=after), debezium("c", after=after))
+    assert rows(catalog) == [("pear", 2, 2)]
+
+
+def test_an_ignored_delete_needs_no_sequence(catalog, versioned, ingest):
+    versioned(**{"ignore-delete": "true"})
+    ingest("debezium", debezium("c", after=version("pear", 1, 1)), LOST["debezium"])
+    assert rows(catalog) == [("pear", 1, 1)]
+
+
+def test_moved_rows_that_the_table_keeps_need_no_sequence(catalog, versioned, ingest):
+    versioned(**{"ignore-update-before": "true"})
+    ingest("debezium", debezium("c", after=version("pear", 1, 1)), LOST["moved"])
+    assert rows(catalog) == [("pear", 1, 1), ("plum", 2, 2)]
+
+
+def test_a_default_is_the_sequence_of_a_delete_with_only_the_key(versioned):
+    schema = versioned().schema
+    sku, pieces, version = schema.fields
+    rows = {"sku": pa.array(["pear"])}
+    with pytest.raises(lake.InvalidRequestError, match=r"m\.json has a delete with only the key"):
+        require_sequences(schema, pa.array(["-D"]), rows, "m.json")
+    with_default = replace(schema, fields=(sku, pieces, replace(version, default_value="9")))
+    require_sequences(with_default, pa.array(["-D"]), rows, "m.json")
+
+
+@pytest.mark.parametrize("fields", ["", "sku"])
+def test_a_delete_with_only_the_key_needs_no_sequence_of_its_key(
+    catalog, versioned, ingest, fields
+):
+    versioned(**{"sequence.field": fields})
+    ingest("debezium", debezium("c", after=version("pear", 1, 1)), LOST["debezium"])
+    assert rows(catalog) == []
 
 
 def test_a_table_without_a_key_takes_inserts_alone(catalog, ingest):

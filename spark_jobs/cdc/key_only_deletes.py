@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Refuses deletes with only the key in tables with ``sequence.field``, where they are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import lakeformat as lake
+from lakeformat.paimon.schema import TableSchema
+
+__all__ = ["require_sequences"]
+
+
+def require_sequences(
+    schema: TableSchema, kinds: pa.Array, rows: Mapping[str, pa.Array], path: str
+) -> None:
+    """Raise ``InvalidRequestError`` if a row with only its key deletes a row of a table with
+    ``sequence.field``.
+
+    A NULL is the oldest sequence, so such a delete removes no row that has a sequence. A delete
+    that also has other values is accepted: it is a whole row, whose sequence is NULL in the source.
+    """
+    options, keys = schema.table_options, schema.primary_keys
+    sequence = {name.strip() for name in options.sequence_field} - {*keys}
+    has_default = {each.name for each in schema.fields if each.default_value is not None}
+    if not sequence or options.ignore_delete or sequence & has_default:
+        return
+    deletes = pc.equal(kinds, "-D")
+    if not options.ignore_update_before:
+        deletes = pc.or_(deletes, _moved(kinds, [rows[name] for name in keys if name in rows]))
+    others = (pc.is_null(values) for name, values in rows.items() if name not in keys)
+    if pc.any(reduce(pc.and_, others, deletes)).as_py():
+        raise lake.InvalidRequestError(
+            f"{path} has a delete with only the key, which removes no row with a value in "
+            f"{' or '.join(map(repr, sorted(sequence)))} (sequence.field of the table). No row of "
+            "this commit was written. Let the source send whole old rows (PostgreSQL: REPLICA "
+            "IDENTITY FULL), and replace this file by one with whole rows"
+        )
+
+
+def _moved(kinds: pa.Array, keys: Sequence[pa.Array]) -> pa.Array:
+    """Return a boolean for each row, true for a row before an update that changes the key.
+
+    The row after the update is the next row.
+    """
+    differs = (pc.not_equal(each[:-1], each[1:]) for each in keys)
+    changed = reduce(pc.or_, differs, pa.repeat(False, len(kinds) - 1))
+    return pc.and_(pc.equal(kinds, "-U"), pa.concat_arrays([changed, pa.array([False])]))
