@@ -122,7 +122,7 @@ def _change(
     wanted = _wanted(column, there, texts_hold_all)
     if wanted is None or wanted == with_nullability(there.type, nullable=True):
         return []
-    return [update_column_type(column.name, declaration(wanted))]
+    return [update_column_type((column.name,), declaration(wanted))]
 
 
 def _changes_inside(

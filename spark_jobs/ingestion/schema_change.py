@@ -62,7 +62,7 @@ def changes_for_types(
             changes += _inside(name, type, there[name], widens=on_change == "widen")
         else:
             _require_other_letters(name, there)
-            changes.append(add_column(name, declaration(type)))
+            changes.append(add_column((name,), declaration(type)))
     return changes
 
 

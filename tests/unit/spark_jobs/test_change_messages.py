@@ -142,6 +142,15 @@ def test_a_column_becomes_as_wide_as_its_values(catalog, stock, ingest):
     ]
 
 
+def test_a_name_with_a_dot_is_one_column(catalog, ingest):
+    columns = [("sku", "STRING"), ("a.b", "INT")]
+    made = {"primary_key": ["sku"], "options": {"bucket": "1"}}
+    catalog.create_table("shop.stock", columns, **made)
+    ingest("maxwell", maxwell("insert", {"sku": "pear", "a.b": 1 << 40, "c.d": 1}))
+    assert catalog.table("shop.stock").schema.column_names == ["sku", "a.b", "c.d"]
+    assert rows(catalog) == [("pear", 1 << 40, 1)]
+
+
 def test_a_field_that_is_new_inside_a_column_comes_to_the_table_too(catalog, ingest):
     catalog.create_table(
         "shop.stock",

@@ -141,6 +141,22 @@ def test_larger_values_of_a_text_file_get_just_as_much_room_as_they_need(catalog
     assert [row["price"] for row in rows_of(catalog)] == [Decimal("1.50"), Decimal("-12345.67")]
 
 
+@pytest.mark.parametrize("form", ["paimon", "iceberg"])
+def test_a_name_with_a_dot_is_one_column(tmp_path, land, form):
+    catalog = lake.open_catalog(tmp_path / "warehouse", format=form)
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", [("id", "INT")])
+    pq.write_table(
+        pa.table({"id": [1], "a.b": [1]}).cast(pa.schema([("id", "i4"), ("a.b", "i4")])),
+        tmp_path / "1.parquet",
+    )
+    pq.write_table(pa.table({"id": [2], "a.b": [1 << 40]}), tmp_path / "2.parquet")
+    land("1.parquet", "add", catalog_options={"format": form})
+    land("2.parquet", "widen", catalog_options={"format": form})
+    found = catalog.table("shop.orders").scan().to_arrow()
+    assert sorted(found["a.b"].to_pylist()) == [1, 1 << 40]
+
+
 def test_what_no_type_holds_is_refused_as_without_the_argument(orders, catalog, land, tmp_path):
     (tmp_path / "a.csv").write_text("id,note\nmany,a\n")
 
