@@ -5,7 +5,7 @@ old values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -51,11 +51,14 @@ def changes_for(
     """
     _require_needed(table, columns)
     fields = {field.name: field for field in row_schema(table).fields}
+    unfilled = [name for name in fields if name not in columns.by_name]
     changes: list[SchemaChange] = []
     differences: list[str] = []
     for column in columns.by_name.values():
         there = fields.get(column.name)
         try:
+            if there is None and column.type is not None:
+                _require_other_letters(column.name, unfilled)
             changes += _change(column, there, texts_hold_all)
         except _Difference as found:
             differences.append(str(found))
@@ -108,7 +111,19 @@ def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
 
 
 class _Difference(Exception):
-    """Raised if the type of a column in the messages does not fit the table."""
+    """Raised if a column of the messages does not fit the table."""
+
+
+def _require_other_letters(new: str, unfilled: Sequence[str]) -> None:
+    """Raise ``_Difference`` if the name of a new column differs only in case from one of
+    ``unfilled``, the columns of the table that the rows lack.
+    """
+    for name in unfilled:
+        if name.casefold() == new.casefold():
+            raise _Difference(
+                f"column {new!r} differs only in case from column {name!r} of the table, "
+                "which the rows lack"
+            )
 
 
 def _change(

@@ -234,6 +234,19 @@ def test_every_difference_is_named_and_nothing_changes(catalog, stock, ingest):
     assert stock.latest_snapshot() is None
 
 
+def test_a_new_column_that_differs_only_in_case_is_refused(catalog, stock, ingest):
+    said = r"'PIECES' differs only in case from column 'pieces' of the table"
+    with pytest.raises(lake.InvalidRequestError, match=said):
+        ingest("maxwell", maxwell("insert", {"sku": "pear", "PIECES": 1, "new": 1}))
+    assert catalog.table("shop.stock").schema == stock.schema
+    assert stock.latest_snapshot() is None
+
+
+def test_columns_that_differ_only_in_case_may_arrive_together(catalog, stock, ingest):
+    ingest("maxwell", maxwell("insert", item("pear", 1) | {"PIECES": 2}))
+    assert rows(catalog) == [("pear", 1, 2)]
+
+
 def test_messages_without_a_key_leave_no_column_behind(catalog, stock, ingest):
     with pytest.raises(lake.InvalidRequestError, match=r"'sku' .* Their columns are SKU, Pieces"):
         ingest("maxwell", maxwell("insert", {"SKU": "pear", "Pieces": 1}))
