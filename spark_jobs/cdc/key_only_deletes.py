@@ -27,7 +27,7 @@ def require_sequences(
     options, keys = schema.table_options, schema.primary_keys
     sequence = {name.strip() for name in options.sequence_field} - {*keys}
     has_default = {each.name for each in schema.fields if each.default_value is not None}
-    if not sequence or options.ignore_delete or sequence & has_default:
+    if not (sequence and len(kinds)) or options.ignore_delete or sequence & has_default:
         return
     deletes = pc.equal(kinds, "-D")
     if not options.ignore_update_before:
