@@ -97,7 +97,7 @@ OPTIONS = (
         "incremental-between",
         (Use.READ,),
         "The changes after one snapshot or tag up to another: in a Paimon table, `3,7` reads the "
-        "changes of snapshots 4 to 7. Other tables take ids of snapshots.",
+        "changes of snapshots 4 to 7. Other tables take ids of snapshots in place of numbers.",
     ),
     SourceOption(
         "incremental-between-timestamp",
@@ -117,10 +117,10 @@ OPTIONS = (
         "scan.mode",
         (Use.STREAM_READ,),
         "The start of a stream. All rows of a snapshot, then later changes: `latest-full` "
-        "(default; the newest snapshot), `compacted-full` (the newest compaction, if any), "
-        "`from-snapshot-full` (`scan.snapshot-id`). Only changes: `latest` (from the next snapshot "
-        "on), `from-snapshot` (from `scan.snapshot-id` on, including it), `from-timestamp` (from "
-        "`scan.timestamp` or `scan.timestamp-millis` on).",
+        "(default; the newest snapshot), `compacted-full` (the newest compaction, or the newest "
+        "snapshot if there is none), `from-snapshot-full` (`scan.snapshot-id`). Only changes: "
+        "`latest` (from the next snapshot on), `from-snapshot` (from `scan.snapshot-id` on, "
+        "including it), `from-timestamp` (from `scan.timestamp` or `scan.timestamp-millis` on).",
     ),
     SourceOption(
         "consumer-id",
