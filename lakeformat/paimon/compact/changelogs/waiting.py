@@ -10,7 +10,7 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
-from lakeformat.paimon.read.changes.files import changelog_producer
+from lakeformat.paimon.read.changes.files import NO_PRODUCER, changelog_producer
 from lakeformat.paimon.read.plan import plan_columns
 
 __all__ = ["check_change_of_producer", "level_without_changelog"]
@@ -36,7 +36,8 @@ def check_change_of_producer(before: TableHandle, after: TableHandle) -> None:
     producer writes none for them.
     """
     old, new = changelog_producer(before), changelog_producer(after)
-    if old not in (_LOOKUP, _FULL) or new in (old, _FULL):
+    only_postponed = (old, new) == (_INPUT, NO_PRODUCER)
+    if not only_postponed and (old not in (_LOOKUP, _FULL) or new in (old, _FULL)):
         return
     snapshot = latest_snapshot(before.storage, before.layout)
     if snapshot is None:
@@ -44,7 +45,9 @@ def check_change_of_producer(before: TableHandle, after: TableHandle) -> None:
     files = plan_columns(before, snapshot).columns
     levels = files.level.numbers
     waits = levels <= level_without_changelog(before.options, {0, *levels.tolist()})
-    if new == _LOOKUP:  # its next compaction writes the changelog of level 0
+    if only_postponed:
+        waits &= files.bucket.numbers == POSTPONE_BUCKET
+    elif new == _LOOKUP:  # its next compaction writes the changelog of level 0
         waits &= levels > 0
     elif new == _INPUT:  # the compaction of postponed rows writes their changelog
         waits &= files.bucket.numbers != POSTPONE_BUCKET
@@ -52,6 +55,6 @@ def check_change_of_producer(before: TableHandle, after: TableHandle) -> None:
         raise InvalidRequestError(
             f"option 'changelog-producer' of {before.uri} cannot change from {old!r} to {new!r} "
             "yet: the table has rows that its changelog does not contain, and with the new value "
-            "no stream would deliver them. Run Table.compact or lake changelog first. Nothing was "
+            "no stream would deliver them. Run Table.compact or lake compact first. Nothing was "
             "changed"
         )

@@ -266,7 +266,7 @@ def test_the_producer_changes_only_when_the_changelog_has_all_rows(options, prod
     """Otherwise no stream would deliver the rows of level 0."""
     table = new_table(options)
     write(table, ("+I", 1, 1))
-    with pytest.raises(lake.InvalidRequestError, match=r"does not contain.* lake changelog first"):
+    with pytest.raises(lake.InvalidRequestError, match=r"does not contain.* lake compact first"):
         with_producer(table, producer)
     compact(table, "full")
     assert with_producer(table, producer).options.changelog_producer == producer
@@ -286,13 +286,25 @@ def test_between_the_producers_that_compact_only_rows_that_are_not_compacted_aga
     with_producer(full, "lookup")
 
 
-@pytest.mark.parametrize(("producer", "is_refused"), [("input", False), ("none", True)])
-def test_postponed_rows_wait_only_for_a_producer_that_writes_their_changelog(producer, is_refused):
-    table = new_table({**LOOKUP, "bucket": "-2"})
+@pytest.mark.parametrize(
+    ("old", "producer", "is_refused"),
+    [
+        ("lookup", "input", False),
+        ("lookup", "none", True),
+        ("input", "lookup", False),
+        ("input", "none", True),
+    ],
+)
+def test_postponed_rows_wait_only_for_a_producer_that_writes_their_changelog(
+    old, producer, is_refused
+):
+    table = new_table({"changelog-producer": old, "bucket": "-2"})
     write(table, ("+I", 1, 1))
     if is_refused:
-        with pytest.raises(lake.InvalidRequestError, match=r"cannot change from 'lookup'"):
+        with pytest.raises(lake.InvalidRequestError, match=f"cannot change from '{old}'"):
             with_producer(table, producer)
+        compact(table, "full")
+        assert with_producer(table, producer).options.changelog_producer == producer
         return
     assert compact(with_producer(table, producer), "full") == [("+I", 1, 1)]
 
