@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.read.where import row_filter
@@ -20,14 +21,16 @@ from lakeformat.iceberg.row_changes.run import ChangeRequest, change_reason
 from lakeformat.iceberg.write.publish import Base
 from lakeformat.mixed.batch.begin import BegunBatch
 from lakeformat.mixed.batch.moved_rows import MovedRows
+from lakeformat.mixed.batch.rows_of_keys import RowsOfKeys
 from lakeformat.mixed.read.node_splits import NodeSplit
 from lakeformat.mixed.read.scan import MixedScan
 from lakeformat.mixed.read.state import MixedState
-from lakeformat.mixed.stores.version_field import require_no_smaller_version
+from lakeformat.mixed.stores.version_field import require_no_smaller_version, rows_replace
 from lakeformat.mixed.write.change_writer import ChangeWriter
+from lakeformat.mixed.write.changes import partition_columns
 from lakeformat.mixed.write.write_changes import BatchPlace, publish_changes
 from lakeformat.rows.assignments import NewValues
-from lakeformat.rows.conditions.filter import Where
+from lakeformat.rows.conditions.filter import PredicateFilter, Where
 from lakeformat.rows.row_kinds import DELETE, UPDATE_AFTER, UPDATE_BEFORE, Kinds
 from lakeformat.tables.compact_progress import CompactProgress
 from lakeformat.tables.row_change_report import Method, RowChangeReport, RowOperation
@@ -52,8 +55,11 @@ class RowChange:
 
     def scan(self, state: MixedState) -> MixedScan:
         """Return a scan of the rows to change."""
-        asked = row_filter(state.base.metadata, state.schema, self.where, None)
-        return MixedScan(state, None, asked)
+        return MixedScan(state, None, self.bound(state))
+
+    def bound(self, state: MixedState) -> PredicateFilter | None:
+        """Return the checked condition; None for all rows."""
+        return row_filter(state.base.metadata, state.schema, self.where, None)
 
     def bind(self, state: MixedState) -> Update | None:
         """Return the function that computes the new rows from the old ones; None for a DELETE.
@@ -95,11 +101,11 @@ def count_rows(state: MixedState, change: RowChange, request: ChangeRequest) -> 
 def change_rows(batch: BegunBatch, change: RowChange, request: ChangeRequest) -> RowChangeReport:
     """Change the rows in one commit of the change store, which ends the batch."""
     state = batch.state
-    work = _RowWork(batch, change.scan(state), change.bind(state), request)
+    work = _RowWork(batch, change, change.scan(state), change.bind(state), request)
     written = publish_changes(
         batch.pair,
         work.fill,
-        replaces=True,
+        replaces=rows_replace(state.base.metadata.properties),
         commit=request.commit,
         batch=work.place(),
     )
@@ -128,6 +134,7 @@ class _RowWork:
     """Reads the rows of a scan and gives their changes to a writer, split by split."""
 
     batch: BegunBatch
+    change: RowChange
     scan: MixedScan
     update: Update | None
     request: ChangeRequest
@@ -140,6 +147,11 @@ class _RowWork:
     def fill(self, writer: ChangeWriter) -> None:
         self.batch.require_columns(writer.schema, all_kept=True)
         splits = self.scan.splits()
+        if (all_rows := self._rows_to_write_again()) is not None:
+            self._report_progress(0)
+            self._write_again(all_rows, writer)
+            self._report_progress(len(splits))
+            return
         for done, split in enumerate(splits):
             self._report_progress(done)
             for old in self.scan.read(split):
@@ -161,6 +173,33 @@ class _RowWork:
             self._moved.require_unchanged(base.loaded)
 
         return replace(place, require=require)
+
+    def _rows_to_write_again(self) -> RowsOfKeys | None:
+        """Return all rows of the keys to change, if deletes by key would delete too many rows."""
+        state = self.batch.state
+        if rows_replace(state.base.metadata.properties):
+            return None
+        found = RowsOfKeys(state, self.change.bound(state))
+        if self.update is None:
+            return found if found.count() > found.matching else None
+        moving = {*partition_columns(state.change.metadata)} & {*self.update.assignments.values}
+        return found if moving or found.count() > found.keys else None
+
+    def _write_again(self, all_rows: RowsOfKeys, writer: ChangeWriter) -> None:
+        """Delete all rows, then write those that remain, with the new values of an UPDATE."""
+        for _, old in all_rows.read():
+            writer.change(old, np.full(old.num_rows, DELETE, np.int8), of_stored=True)
+        where = self.change.bound(self.batch.state)
+        for split, old in all_rows.read():
+            meets = None if where is None else pc.fill_null(where.mask(old), False)
+            chosen = old if meets is None else old.filter(meets)
+            self.rows += chosen.num_rows
+            if self.update is not None and chosen.num_rows:
+                new = self.update(chosen).cast(old.schema)
+                self._moved.add(split, chosen, new)
+                writer.change(new, None)
+            if meets is not None:
+                writer.change(old.filter(pc.invert(meets)), None)
 
     def _changed(
         self, split: NodeSplit, old: pa.RecordBatch

@@ -29,6 +29,7 @@ __all__ = [
     "require_no_smaller_version",
     "require_properties_with_version",
     "require_version_of_deletes",
+    "rows_replace",
     "version_field",
     "version_numbers",
 ]
@@ -40,6 +41,13 @@ _NUMBERS = frozenset({"int", "long", "date", "timestamp", "timestamptz"})
 _MOST_DIGITS = 18
 _KINDS = f"{', '.join(sorted(_NUMBERS))}, or decimal of at most {_MOST_DIGITS} digits"
 _SMALLEST = np.iinfo(np.int64).min
+
+
+def rows_replace(properties: Mapping[str, str]) -> bool:
+    """Return True if a written row replaces the row of its key; False if a key can have several
+    rows.
+    """
+    return VERSION_FIELD in properties or bool_property(properties, UPSERT, default=True)
 
 
 def version_field(properties: Mapping[str, str], schema: Schema, uri: str) -> Field | None:

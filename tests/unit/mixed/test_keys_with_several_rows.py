@@ -1,0 +1,112 @@
+"""DELETE and UPDATE by a condition in Mixed tables whose keys can have several rows."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from tests.unit.mixed.named_rows import new_catalog
+
+DAYS = pa.schema([("k", pa.int64()), ("p", pa.string()), ("v", pa.string())])
+REST = [(1, "x", "a"), (1, "y", "c"), (2, "x", None)]
+
+
+def days(*rows: tuple[int, str, str | None]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(DAYS.names, each, strict=True)) for each in rows], DAYS)
+
+
+def of_days(table: lake.MixedTable) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in table.scan().to_arrow().to_pylist())
+
+
+@pytest.fixture
+def repeating(tmp_path: Path) -> lake.MixedTable:
+    """A table in which the key 1 has two rows in the partition x, and one in y."""
+    table = new_catalog(tmp_path).create_table(
+        "db.days",
+        DAYS,
+        format="mixed",
+        primary_key=["k"],
+        partition_by=["p"],
+        options={"write.upsert.enabled": "false"},
+    )
+    table.write(days((1, "x", "a"), (2, "x", None)))
+    table.compact(strategy="full")
+    table.write(days((1, "x", "b"), (1, "y", "c")))
+    return table
+
+
+def test_a_delete_by_a_condition_keeps_the_other_rows_of_a_key(repeating):
+    assert repeating.delete("v = 'b'", dry_run=True).rows == 1
+    begin = repeating.position()
+    assert repeating.delete("v = 'b'").rows == 1
+    assert of_days(repeating) == REST
+    changes = [tuple(row.values()) for row in repeating.changes(begin).to_arrow().to_pylist()]
+    assert sorted(changes[:2]) == [("-D", 1, "x", "a"), ("-D", 1, "x", "b")]
+    assert changes[2:] == [("+I", 1, "x", "a")]
+    repeating.compact(strategy="full")
+    assert of_days(repeating) == REST
+    assert repeating.delete("v > ''").rows == 2
+    assert of_days(repeating) == [(2, "x", None)]
+
+
+def test_an_update_by_a_condition_keeps_all_rows_of_a_key(repeating):
+    assert repeating.update("v = 'b'", {"v": "B"}).rows == 1
+    assert of_days(repeating) == sorted([*REST, (1, "x", "B")])
+    assert repeating.update("k = 1 and p = 'x'", {"v": "z"}).rows == 2
+    expected = [(1, "x", "z"), (1, "x", "z"), (1, "y", "c"), (2, "x", None)]
+    assert of_days(repeating) == expected
+    assert repeating.update(None, {"p": "y"}).rows == 4
+    moved = [(1, "y", "c"), (1, "y", "z"), (1, "y", "z"), (2, "y", None)]
+    assert of_days(repeating) == moved
+    repeating.compact(strategy="full")
+    assert of_days(repeating) == moved
+
+
+def test_rows_that_are_written_again_are_older_than_those_of_a_stream(repeating):
+    with repeating.begin() as batch:
+        repeating.upsert(days((1, "x", "stream")))
+        assert batch.delete("v = 'b'").rows == 1
+    assert of_days(repeating) == [(1, "x", "stream"), (1, "y", "c"), (2, "x", None)]
+
+
+def test_an_update_of_keys_with_one_row_has_pairs_of_changes_without_upsert_too(repeating):
+    begin = repeating.position()
+    assert repeating.update("v = 'c'", {"v": "new"}).rows == 1
+    changes = [tuple(row.values()) for row in repeating.changes(begin).to_arrow().to_pylist()]
+    assert changes == [("-U", 1, "y", "c"), ("+U", 1, "y", "new")]
+
+
+def test_random_changes_by_conditions_agree_with_a_list(tmp_path):
+    seed = random.randrange(1 << 30)
+    print(f"SEED={seed}")
+    draw = random.Random(seed)
+    schema = pa.schema([("k", pa.int64()), ("t", pa.string()), ("v", pa.int64())])
+    table = new_catalog(tmp_path).create_table(
+        "db.t",
+        schema,
+        format="mixed",
+        primary_key=["k", "t"],
+        options={"write.upsert.enabled": "false"},
+    )
+    expected: list[tuple[Any, ...]] = []
+    for step in range(12):
+        added = [(draw.randrange(4), draw.choice("ab"), draw.randrange(6)) for _ in range(5)]
+        table.write(pa.table([pa.array(each) for each in zip(*added, strict=True)], schema=schema))
+        expected += added
+        value = draw.randrange(6)
+        if step % 2:
+            assert table.delete(f"v = {value}").rows == sum(row[2] == value for row in expected)
+            expected = [row for row in expected if row[2] != value]
+        else:
+            count = table.update(f"v >= {value}", {"v": step}).rows
+            assert count == sum(row[2] >= value for row in expected)
+            expected = [(*row[:2], step if row[2] >= value else row[2]) for row in expected]
+        if step == 5:
+            table.compact(strategy="full")
+        assert of_days(table) == sorted(expected)
