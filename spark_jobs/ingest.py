@@ -162,8 +162,8 @@ def _identity(catalog: Catalog, name: str) -> str | None:
 
 
 def _ingest_new_files(catalog: Catalog, wanted: IngestRequest, started: Sessions) -> Outcome:
-    """Ingest the files that no earlier run of the task has ingested. If the table has unique keys,
-    ingest all files, because a row that is written again replaces the earlier row with its key.
+    """Ingest the files that no earlier run of the task has ingested. If a row that is written again
+    replaces the earlier row with its key, ingest all files.
     """
     from spark_jobs.ingestion.row_sources import target_table
     from spark_jobs.ingestion.run_files import RunFiles
@@ -178,7 +178,7 @@ def _ingest_new_files(catalog: Catalog, wanted: IngestRequest, started: Sessions
     if table is None:
         table = target_table(catalog, None, wanted, _columns_of(wanted, started, None, None))
     with dropping_if_empty(catalog, wanted.table, existing):
-        if table.has_unique_keys:
+        if table.replaces_repeated_rows:
             return _ingest_rows(catalog, wanted, started, commit)
         files = RunFiles(table, wanted.ingested_by, commit, wanted.ingested_in)
         if done := _done_before(table, commit, wanted):

@@ -18,7 +18,7 @@ from airflow_provider_lake.decorators.function import (
     LakeFunctionOperator,
     lake_decorator,
 )
-from airflow_provider_lake.jobs.cleared_tasks import OnClear
+from airflow_provider_lake.jobs.cleared_tasks import OnClear, would_add_again
 from airflow_provider_lake.jobs.lineage import LakeLineageMixin
 from spark_jobs.job_requests.common import BatchRequest, Conflict, JobRequest, Value
 from spark_jobs.job_requests.request import refusal
@@ -164,7 +164,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
 
     def _adds_rows(self, table: Table) -> bool:
         is_ordered = self.conflict == "transaction-order"
-        return self.overwrite is None and not is_ordered and "replace_commit" not in table.instead
+        return self.overwrite is None and would_add_again(table, is_ordered=is_ordered)
 
     def _run(self, request: JobRequest, context: Context) -> JobResult:
         from spark_jobs.runtime.job import Job

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakeformat import CommitId, RunRecord, Table
     from spark_jobs.runtime.job import JobResult
 
-__all__ = ["LakeRepeatedMixin", "OnClear"]
+__all__ = ["LakeRepeatedMixin", "OnClear", "would_add_again"]
 
 OnClear: TypeAlias = Literal["redo", "skip", "force"]
 """The choice for a task that is cleared after a success: ``redo`` does the work again and deletes
@@ -165,6 +165,15 @@ class LakeRepeatedMixin(LakeJobMixin):
             return
         stock: Any = self  # every operator has a log
         stock.log.info("%s: %s", self.table, sentence)
+
+
+def would_add_again(table: Table, *, is_ordered: bool) -> bool:
+    """Return True if a repeated write would add the same rows a second time. ``is_ordered`` is True
+    for ``conflict="transaction-order"``.
+    """
+    if "replace_commit" in table.instead:
+        return not table.replaces_repeated_rows
+    return not is_ordered
 
 
 def _mark_of(context: Context) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from airflow.sdk import BaseHook
 from airflow.sdk.log import mask_secret
@@ -13,7 +13,7 @@ from airflow.sdk.log import mask_secret
 from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.arguments.task_arguments import TableJobArguments
 from airflow_provider_lake.compat import AirflowNotFoundException
-from airflow_provider_lake.jobs.cleared_tasks import OnClear
+from airflow_provider_lake.jobs.cleared_tasks import OnClear, would_add_again
 from airflow_provider_lake.jobs.identity import run_name, task_name
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.common import Conflict
@@ -274,9 +274,12 @@ class LakeIngestOperator(LakeJobOperator):
         return keys
 
     def _adds_rows(self, table: Table) -> bool:
-        replaces = self.overwrite is not None or "replace_commit" in table.instead
-        replaces = replaces or self.conflict == "transaction-order"
-        return not replaces and self.source_table is None and not self.stage
+        if self.overwrite is not None or self.source_table is not None or self.stage:
+            return False
+        is_upsert = self.upsert_by is not None or self.format in get_args(MessageFormat)
+        if is_upsert and "replace_commit" in table.instead:
+            return False
+        return would_add_again(table, is_ordered=self.conflict == "transaction-order")
 
     def _is_repeated(self) -> bool:
         """Return True if a cleared task does its work again. Return False for a dry run, and for a

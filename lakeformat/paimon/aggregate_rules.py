@@ -29,6 +29,7 @@ from lakeformat.types.types import (
 
 __all__ = [
     "DEFAULT_FUNCTION",
+    "accumulating_columns",
     "canonical_name",
     "check_aggregation",
     "check_function",
@@ -44,6 +45,17 @@ this function.
 """
 DEFAULT_FUNCTION = "last_non_null_value"
 _AGGREGATE = ("aggregation", "partial-update")
+_ACCUMULATING: dict[str | None, Option[Any] | None] = {
+    COUNT: None,
+    "product": None,
+    "sum": None,
+    "collect": TableOptions.distinct,
+    "listagg": TableOptions.distinct,
+    "nested_update": TableOptions.nested_key,
+}
+"""The functions whose result changes if a value is added a second time. Each maps to the option
+that prevents this; None if there is none.
+"""
 _ALIASES = {"first_not_null_value": "first_non_null_value"}
 
 _NUMBERS = {
@@ -57,6 +69,15 @@ _NUMBERS = {
 }
 _UNORDERED = {TypeName.VARIANT, TypeName.BLOB, TypeName.GEOMETRY, TypeName.GEOGRAPHY}
 _TEXTS = {TypeName.CHAR, TypeName.VARCHAR}
+
+
+def _value_columns(schema: TableSchema) -> list[str]:
+    """Return the columns to which an aggregate function may apply."""
+    options = schema.table_options
+    if options.merge_engine not in _AGGREGATE:
+        return []
+    others = {*schema.primary_keys, *(name.strip() for name in options.sequence_field)}
+    return [name for name in schema.column_names if name not in others]
 
 
 def _is_rows(data_type: DataType) -> bool:
@@ -144,11 +165,19 @@ def canonical_name(name: str, column: str) -> str:
 def counted_columns(schema: TableSchema) -> list[str]:
     """Return the columns with the function ``count``, which count the values written to them."""
     options = schema.table_options
-    if options.merge_engine not in _AGGREGATE:
-        return []
-    others = {*schema.primary_keys, *(name.strip() for name in options.sequence_field)}
-    names = [name for name in schema.column_names if name not in others]
-    return [name for name in names if options.aggregate_function_of(name) == COUNT]
+    return [name for name in _value_columns(schema) if options.aggregate_function_of(name) == COUNT]
+
+
+def accumulating_columns(schema: TableSchema) -> list[str]:
+    """Return the columns that change if an equal row is written a second time, such as sums."""
+    options, found = schema.table_options, []
+    for name in _value_columns(schema):
+        function = options.aggregate_function_of(name)
+        if function in _ACCUMULATING:
+            once = _ACCUMULATING[function]
+            if once is None or not options.of_column(once, name):
+                found.append(name)
+    return found
 
 
 def check_aggregation(schema: TableSchema) -> None:

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OPERATIONS", "Table", "offer_arguments", "offering_arguments", "refuse_operation"]
 
-_CO_VARKEYWORDS = 8
-"""The flag in ``inspect`` of functions that take any keyword argument."""
+_CO_VARKEYWORDS = 8  # the flag in ``inspect`` of functions that take any keyword argument
 P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C")
@@ -82,9 +81,7 @@ OPERATIONS = frozenset(
 
 
 def offering_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a decorated function that raises ``InvalidRequestError``, with advice, for an unknown
-    argument.
-    """
+    """Return a function that raises ``InvalidRequestError``, with advice, for unknown arguments."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -197,6 +194,11 @@ class Table(ABC):
         return False
 
     @property
+    def replaces_repeated_rows(self) -> bool:
+        """True if rows that are written a second time are neither added nor counted twice."""
+        return False
+
+    @property
     def unique_within(self) -> list[str]:
         """The columns of the partition, if each partition may have its own row of a key."""
         return []
@@ -250,9 +252,7 @@ class Table(ABC):
 
     @abstractmethod
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
-        """Return the position ``limit`` snapshots after ``after``; the newest position if fewer
-        follow, or if ``limit`` is None.
-        """
+        """Return the newest position, but at most ``limit`` snapshots after ``after``."""
 
     @abstractmethod
     def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[Any]:

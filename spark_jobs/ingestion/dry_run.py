@@ -68,7 +68,8 @@ def _files(table: lake.Table | None, wanted: IngestRequest) -> list[str]:
     if wanted.source is None:
         return []
     commit = wanted.commit_id()
-    if table is None or table.has_unique_keys or not wanted.takes_new_files or commit is None:
+    is_whole = table is None or table.replaces_repeated_rows
+    if table is None or is_whole or not wanted.takes_new_files or commit is None:
         return find_paths(wanted.source, wanted.catalog_options)
     from spark_jobs.ingestion.run_files import RunFiles
 

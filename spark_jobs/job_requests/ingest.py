@@ -160,8 +160,8 @@ class IngestRequest(BatchRequest):
     ingested_by: str | None = None
     """With ``source`` and a commit identity: a name of the task, the same in all of its runs. The
     table records the files of each run under this name; a later run ingests only new files, and
-    refuses changed ones. The name has no effect for a Paimon or Mixed table with a primary key,
-    with change messages, and with ``overwrite``, ``upsert_by``, ``stage`` or ``checkpoint``.
+    refuses changed ones. The name has no effect if a row that is written again replaces the earlier
+    one, and with change messages, ``overwrite``, ``upsert_by``, ``stage`` or ``checkpoint``.
     """
     ingested_in: str | None = None
     """With ``ingested_by``: a name of the run, if the run has several commit users, for example one
@@ -360,7 +360,7 @@ class IngestRequest(BatchRequest):
 
     @property
     def takes_new_files(self) -> bool:
-        """True if the job skips files of earlier runs, unless the table has a primary key."""
+        """True if the job skips files of earlier runs, unless repeated rows replace them."""
         replaces = self.overwrite is not None or self.upsert_by is not None or self.holds_messages
         return self.ingested_by is not None and not (replaces or self.stage or self.checkpoint)
 

@@ -180,6 +180,40 @@ def test_a_cleared_task_writes_its_rows_to_a_mixed_table_again(orders, tmp_path)
     assert sorted(each["name"] for each in rows) == ["bob", "eve"]
 
 
+@pytest.mark.parametrize("more", [{}, {"conflict": "transaction-order"}], ids=["plain", "ordered"])
+def test_a_cleared_task_adds_no_row_to_a_mixed_table_a_second_time(orders, tmp_path, more):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    people = catalog.create_table(
+        "shop.people",
+        [("id", "BIGINT"), ("part", "STRING"), ("name", "STRING")],
+        format="mixed",
+        primary_key=["id"],
+        options={"write.upsert.enabled": "false"},
+    )
+
+    def compute():
+        return [{"id": 1, "part": "a", "name": "ada"}]
+
+    work = task.lake_commit(table="shop.people", **more)(compute)
+    with DAG("people"):
+        operator = work().operator
+    operator.execute(task_context("work"))
+    refusal = r"'write.upsert.enabled' = 'false': the same rows .* Delete the earlier rows"
+    with pytest.raises(AirflowFailException, match=refusal):
+        operator.execute(cleared(task_context("work")))
+    assert names_of(people) == {(1, "ada")}
+    assert people.scan().count() == 1
+
+    (tmp_path / "rows.csv").write_text("id,part,name\n1,a,eve\n")
+    source = str(tmp_path / "rows.csv")
+    loading = LakeIngestOperator(
+        task_id="load", table="shop.people", source=source, upsert_by=["id"]
+    )
+    loading.execute(task_context("load"))
+    loading.execute(cleared(task_context("load")))
+    assert people.scan().to_arrow()["name"].to_pylist() == ["eve"]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [{"overwrite": "partitions"}, {"overwrite": "table"}, {"conflict": "transaction-order"}],

@@ -88,6 +88,12 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         return True
 
     @property
+    def replaces_repeated_rows(self) -> bool:
+        from lakeformat.mixed.stores.version_field import rows_replace
+
+        return rows_replace(self._loaded().base.metadata.properties)
+
+    @property
     def primary_key(self) -> list[str]:
         """The names of the key columns."""
         return [each.name for each in self._loaded().key]

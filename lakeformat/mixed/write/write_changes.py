@@ -29,10 +29,11 @@ from lakeformat.mixed.stores.optimized_sequences import (
 )
 from lakeformat.mixed.stores.properties import UPSERT
 from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
+from lakeformat.mixed.stores.version_field import rows_replace
 from lakeformat.mixed.write.change_writer import OWN_SEQUENCE, ChangeWriter
 from lakeformat.rows.batches import to_batches
 from lakeformat.rows.row_kinds import GivenKinds
-from lakeformat.tables.commit_id import CommitId, require_commit_id
+from lakeformat.tables.commit_id import CommitId, delete_first, require_commit_id
 from lakeformat.tables.kept_files import kept_if_published
 
 __all__ = [
@@ -208,9 +209,20 @@ def refuse_replacing(pair: StorePair, commit: CommitId | None) -> None:
         return
     require_commit_id(commit)
     if commit.replaces is not None:
+        _refuse_adding_again(pair, commit)
         raise UnsupportedError(
             f"a commit to {pair.base.uri}, a Mixed table, cannot replace an earlier one: write the "
             "corrected rows, which replace those of the same keys"
+        )
+
+
+def _refuse_adding_again(pair: StorePair, commit: CommitId) -> None:
+    base = pair.load().base
+    if not rows_replace(base.metadata.properties):
+        raise UnsupportedError(
+            f"{commit} cannot take the place of an earlier commit to {pair.base.uri}, a Mixed "
+            f"table with {UPSERT!r} = 'false': the same rows would be added a second time. Nothing "
+            f"was published. {delete_first(base.places.argument)}"
         )
 
 

@@ -226,6 +226,12 @@ class TableCommits(TableReads):
     def has_unique_keys(self) -> bool:
         return bool(self.schema.primary_keys)
 
+    @property
+    def replaces_repeated_rows(self) -> bool:
+        from lakeformat.paimon.aggregate_rules import accumulating_columns
+
+        return self.has_unique_keys and not accumulating_columns(self.schema)
+
     def find_run(self, user: str) -> RunRecord | None:
         """Return the record of the last success of the run with this commit user; None without one.
 

@@ -157,6 +157,59 @@ def test_rows_that_replace_others_come_from_all_files(land, incoming):
     assert not land(day(3), overwrite="table")["skipped"]
 
 
+SUMS = {"merge-engine": "aggregation", "fields.id.aggregate-function": "sum"}
+SEQUENCE = {"merge-engine": "partial-update", "fields.at.sequence-group": "id"}
+
+
+@pytest.fixture(
+    params=[
+        {"format": "mixed", "options": {"write.upsert.enabled": "false"}},
+        {"options": {"bucket": "1", **SUMS}},
+        {"options": {"bucket": "1", **SEQUENCE, "fields.id.aggregate-function": "sum"}},
+    ],
+    ids=["mixed", "aggregation", "partial-update"],
+)
+def adding(request, tmp_path, monkeypatch):
+    """A function that lands files in a table with a key that adds repeated rows or values."""
+    how = request.param
+    extra = {"warehouse": str(tmp_path / "w"), "format": "iceberg" if "format" in how else "paimon"}
+    connection = {"conn_type": "lake", "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE_DEFAULT", json.dumps(connection))
+    catalog = lake.open_catalog(extra["warehouse"], format=extra["format"])
+    catalog.create_database("shop")
+    columns = [("k", "BIGINT"), ("at", "BIGINT"), ("id", "BIGINT")]
+    catalog.create_table("shop.orders", columns, primary_key=["k"], **how)
+    source = str(tmp_path / "incoming" / "*.csv")
+
+    def execute(context, **more):
+        task = {"task_id": "land", "table": "shop.orders", "source": source}
+        return LakeIngestOperator(**task, **more).execute(context)
+
+    execute.ids = lambda: sorted(
+        catalog.table("shop.orders").scan().to_arrow().select(["k", "id"]).to_pylist(), key=str
+    )
+    return execute
+
+
+def test_a_table_with_a_key_that_would_add_rows_twice_gets_each_file_once(adding, tmp_path):
+    (tmp_path / "incoming").mkdir()
+    (tmp_path / "incoming/1.csv").write_text("k,at,id\n1,1,10\n")
+    adding(day(1))
+    assert adding(day(2))["skipped"]
+    (tmp_path / "incoming/2.csv").write_text("k,at,id\n2,1,20\n")
+    assert [each[-5:] for each in adding(day(3), dry_run=True)["report"]["files"]] == ["2.csv"]
+    adding(day(3))
+    once = [{"k": 1, "id": 10}, {"k": 2, "id": 20}]
+    assert adding.ids() == once
+    refusal = "cannot take the place of (?s:.*) Nothing was published"
+    with pytest.raises(AirflowFailException, match=refusal):
+        adding(cleared(day(1)))
+    assert adding.ids() == once
+    adding(cleared(day(3)), on_clear="force")
+    assert adding.ids() != once
+    assert adding(day(4))["skipped"]
+
+
 def test_a_dry_run_shows_new_files_and_records_none(land, incoming):
     incoming("1.csv", 1)
     land(day(1))
