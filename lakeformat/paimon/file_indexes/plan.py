@@ -16,6 +16,7 @@ from lakeformat.paimon.index.file_index import decode_file_index, read_file_inde
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.partition import partition_path
 from lakeformat.paimon.read.plan import plan_columns
 from lakeformat.paimon.schema import TableSchema
@@ -66,12 +67,17 @@ def plan_units(
     """Return the number of files in the chosen partitions, and the files whose indexes are to
     change.
 
-    With ``force``, files whose indexes match the options are among them.
+    Postponed files are left out. With ``force``, files whose indexes match the options are among
+    them.
     """
     meant = chosen_partitions(handle.schema, chosen)
     entries = plan_columns(handle, snapshot).columns.entries()
     asked = meant({entry.partition for entry in entries})
-    entries = [entry for entry in entries if entry.partition in asked]
+    # Postponed files are merged in the order of their entries, so a new entry of an older file
+    # would make its rows the newest.
+    entries = [
+        entry for entry in entries if entry.partition in asked and entry.bucket != POSTPONE_BUCKET
+    ]
     plan = _IndexPlanner(handle, snapshot, force)
     return len(entries), [unit for entry in entries if (unit := plan.unit(entry)) is not None]
 

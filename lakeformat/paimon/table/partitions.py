@@ -183,10 +183,11 @@ class TablePartitions(TableReads):
     ) -> FileIndexReport:
         """Create the indexes of the options ``file-index.*`` for existing files.
 
-        Indexes that no option requests any more are removed. Data files do not change. ``force``
-        also rebuilds existing indexes. ``on_progress`` is called with the number of files to
-        change, and the number of finished files. Raise InvalidRequestError if ``force`` is set, but
-        no option requests an index, and UnsupportedError for a table with ``row-tracking.enabled``.
+        Indexes that no option requests any more are removed. Data files do not change. Files of
+        postponed rows are left out. ``force`` also rebuilds existing indexes. ``on_progress`` is
+        called with the number of files to change, and the number of finished files. Raise
+        InvalidRequestError if ``force`` is set, but no option requests an index, and
+        UnsupportedError for a table with ``row-tracking.enabled``.
         """
         from lakeformat.paimon.compact.partition_choice import Chosen
         from lakeformat.paimon.file_indexes.rewrite import rewrite_file_indexes

@@ -261,6 +261,22 @@ def test_an_overwrite_that_comes_first_is_planned_on_and_leaves_no_index_behind(
     assert {path.name for path in there} == known
 
 
+def test_postponed_files_keep_their_indexes_so_older_rows_never_become_the_newest(catalog):
+    options = {"bucket": "-2", "postpone.merge-on-read": "true", "postpone.default-bucket-num": "1"}
+    columns = [("id", "BIGINT"), ("kind", "STRING")]
+    table = catalog.create_table("shop.orders", columns, primary_key=["id"], options=options)
+    table.write(pa.table({"id": [1], "kind": ["old"]}))
+    table = altered(catalog, BLOOM)
+    assert table.rewrite_file_indexes().files == 0
+    table = altered(catalog, lake.remove_option("file-index.bloom-filter.columns"))
+    table.write(pa.table({"id": [1], "kind": ["new"]}))
+    assert table.rewrite_file_indexes().changed == ()
+    assert rows(table) == [{"id": 1, "kind": "new"}]
+    altered(catalog, BLOOM, FEW_ITEMS).compact()
+    assert rows(table) == [{"id": 1, "kind": "new"}]
+    assert all(entry.file.embedded_file_index for entry in entries(table))
+
+
 def test_who_interrupts_right_after_the_commit_keeps_the_indexes(catalog, monkeypatch):
     filled(catalog)
     table = altered(catalog, BLOOM, FEW_ITEMS, BESIDE)
