@@ -8,10 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+import numpy as np
+
 from lakeformat.errors import (
     CommitConflictError,
     CommitOutcomeUnknownError,
     CorruptTableError,
+    InvalidRequestError,
     LakeError,
 )
 from lakeformat.paimon.commit.attempt_files import AttemptFiles, WrittenList
@@ -28,6 +31,7 @@ from lakeformat.paimon.metadata.manifest_list import ManifestMeta, manifests_of
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, write_hints
 from lakeformat.paimon.metadata.tag import Tag, delete_tag
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.rollback.identity import properties_of
 from lakeformat.paimon.tags.create import publish_tag
 from lakeformat.paimon.tags.in_use import protection_name
@@ -73,15 +77,48 @@ class Return:
 def plan_return(handle: TableHandle, head: Snapshot, target: Origin) -> Return:
     """Return the difference between the files of the newest snapshot and the files of the target.
 
-    Raise CorruptTableError if a manifest of one of the two snapshots is missing or damaged.
+    Raise CorruptTableError if a manifest of one of the two snapshots is missing or damaged, and
+    InvalidRequestError if restored postponed files would get another order than in the target.
     """
     now, then = _live(handle, head), _live(handle, target.snapshot)
     both = ManifestColumns.concat([now, as_deletes(then)])
     left = meet(both).left
     goes, comes = left[left < len(now)], left[left >= len(now)] - len(now)
+    kept = np.setdiff1d(np.arange(len(now)), goes)
+    _require_order(handle, target, now.take(kept), then.take(comes), then)
     # A file that changes its level is both removed and added, so the removal must be first.
     changes = ManifestColumns.concat([as_deletes(now.take(goes)), then.take(comes)])
     return Return(head, target, changes)
+
+
+def _require_order(
+    handle: TableHandle,
+    target: Origin,
+    kept: ManifestColumns,
+    comes: ManifestColumns,
+    then: ManifestColumns,
+) -> None:
+    """Raise InvalidRequestError if a restored postponed file would follow a newer one.
+
+    Postponed files are merged in the order of their entries, and restored files are the last.
+    """
+    found, wanted = _postponed([kept, comes]), _postponed([then])
+    if found != wanted:
+        number = target.snapshot.id
+        raise InvalidRequestError(
+            f"{handle.uri} cannot be rolled back to snapshot {number} yet, because postponed rows "
+            "that the rollback restores would count as newer than rows that were written later. "
+            "Nothing was changed. Compact the table, then repeat the rollback"
+        )
+
+
+def _postponed(parts: Sequence[ManifestColumns]) -> dict[bytes, list[tuple[object, ...]]]:
+    """Return the identities of the postponed files of each partition, in their order."""
+    found: dict[bytes, list[tuple[object, ...]]] = {}
+    for part in parts:
+        for entry in part.filter(part.bucket.numbers == POSTPONE_BUCKET).entries():
+            found.setdefault(entry.partition, []).append(entry.identity)
+    return found
 
 
 def publish_return(

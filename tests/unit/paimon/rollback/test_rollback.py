@@ -214,6 +214,53 @@ def test_as_latest_on_what_is_there_does_nothing():
     assert (ids(table), table.tags.list()) == ([1, 2, 3, 4], [])
 
 
+class WriteMeanwhile:
+    """Runs the units of a compaction after another write."""
+
+    def __init__(self, rows: KeyedRows) -> None:
+        self.rows = rows
+        self.written = 0
+
+    def outcomes(self, work, units, stop):
+        if not self.written:
+            self.written = self.rows.commit(("+I", 1, "newer"))
+        yield from map(work, units)
+
+
+POSTPONED = {
+    "bucket": "-2",
+    "postpone.merge-on-read": "true",
+    "postpone.default-bucket-num": "1",
+}
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_postponed_rows_that_would_come_back_behind_newer_ones_are_refused(dry_run):
+    rows = shop(1, **POSTPONED)
+    meanwhile = WriteMeanwhile(rows)
+    rows.table.compact(executor=meanwhile)  # moves the first file only
+    count = len(ids(rows.table))
+    with pytest.raises(lake.InvalidRequestError, match=r"Nothing was changed\. Compact the table"):
+        rows.table.rollback(snapshot=meanwhile.written, dry_run=dry_run)
+    assert len(ids(rows.table)) == count
+    rows.table.compact()
+    rows.table.rollback(snapshot=meanwhile.written, dry_run=dry_run)
+    assert value(rows.table) == "newer"
+    rows.table.compact()
+    assert value(rows.table) == "newer"
+
+
+def test_postponed_rows_come_back_before_and_behind_those_that_are_kept_or_of_other_partitions():
+    rows = KeyedRows(POSTPONED, partitioned=True)
+    rows.commit(("+I", "a", 1, "a1"))
+    rows.commit(("+I", "b", 1, "b2"))
+    rows.commit(("+I", "a", 1, "a3"))
+    rows.table.compact(partitions=[{"p": "a"}])
+    rows.commit(("+I", "b", 1, "b4"))
+    rows.table.rollback(snapshot=3)  # restores files that were written before and after a file of b
+    assert sorted(row["v"] for row in rows.table.scan().to_arrow().to_pylist()) == ["a3", "b2"]
+
+
 def test_files_brought_back_stay_when_what_deleted_them_expires():
     rows = shop()
     table = rows.table
