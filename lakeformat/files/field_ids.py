@@ -17,11 +17,12 @@ from lakeformat.types.types import (
     TypeName,
 )
 
-__all__ = ["orc_schema", "parquet_schema"]
+__all__ = ["PARQUET_ID", "orc_schema", "parquet_schema"]
 
 _NESTED_BASE = 536_870_911
 _NESTED_STEP = 1024
-_PARQUET_ID = b"PARQUET:field_id"
+PARQUET_ID = b"PARQUET:field_id"
+"""The key in the metadata of an Arrow field under which the field id of a Parquet file is."""
 _ORC_ID = b"paimon.id"
 
 
@@ -40,7 +41,7 @@ def orc_schema(fields: tuple[DataField, ...]) -> pa.Schema:
 
 
 def _orc_field(field: pa.Field, *, nullable: bool = True) -> pa.Field:
-    ids = {_ORC_ID: field.metadata[_PARQUET_ID]}
+    ids = {_ORC_ID: field.metadata[PARQUET_ID]}
     return pa.field(field.name, _orc_type(field.type), nullable=nullable, metadata=ids)
 
 
@@ -101,4 +102,4 @@ def _numbered_part(part: pa.Field, data_type: DataType, owner: int, depth: int) 
 
 
 def _with_id(field: pa.Field, field_id: int) -> pa.Field:
-    return field.with_metadata({_PARQUET_ID: str(field_id).encode()})
+    return field.with_metadata({PARQUET_ID: str(field_id).encode()})

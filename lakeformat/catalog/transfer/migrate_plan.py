@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lakeformat.catalog.transfer.plain_files import MigratedFile, PlainDirectory
 from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.files.field_ids import PARQUET_ID
 from lakeformat.files.file_format import FileFormat
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import Storage, resolve
@@ -138,7 +139,7 @@ def choose(
     named = Counter((file.values, file.info.name) for file in files)
     found = []
     for file in files:
-        if (why := _unfit(file, fields)) is not None:
+        if (why := _unfit(file, fields) or _misread(file, schema)) is not None:
             found.append(SourceFile(file, CONVERTED, why))
         elif copy:
             found.append(SourceFile(file, COPIED, "the call asks for copies"))
@@ -188,4 +189,25 @@ def _unfit(file: MigratedFile, fields: Sequence[DataField]) -> str | None:
         if pa.types.is_timestamp(there) and (file.format is FileFormat.ORC or there.unit == "ns"):
             kind = "nanosecond timestamps" if there.unit == "ns" else "ORC timestamps"
             return f"column {field.name!r} has {kind}, which programs write differently"
+    return None
+
+
+def _misread(file: MigratedFile, schema: TableSchema) -> str | None:
+    """Return the reason why readers could take values of the table from wrong columns of a file.
+
+    If a file has a partition column, readers can take its values instead of the value of the
+    partition. If a Parquet file has field ids, Iceberg readers find its columns by id only.
+    """
+    ids = {each.name: int((each.metadata or {}).get(PARQUET_ID, -1)) for each in file.schema}
+    for key in schema.partition_keys:
+        if key in ids:
+            return f"it has the partition column {key!r}, whose value its directory names"
+    if file.format is not FileFormat.PARQUET or max(ids.values(), default=-1) < 0:
+        return None
+    for field in schema.fields:
+        found = ids.get(field.name, field.id)
+        if found < 0:
+            return f"column {field.name!r} has no field id, but other columns of the file have one"
+        if found != field.id:
+            return f"column {field.name!r} has the field id {found}, the table has {field.id}"
     return None

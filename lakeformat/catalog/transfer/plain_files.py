@@ -192,7 +192,8 @@ def _names(name: str, uri: str, found: FileFormat) -> bool:
 def _plain(field: pa.Field) -> pa.Field:
     """Return the column as nullable, and not as dictionary, large string or large binary.
 
-    Footers do not guarantee NOT NULL, and tables have none of these three types.
+    The metadata of the column, such as its field id, is kept. Footers do not guarantee NOT NULL,
+    and tables have none of these three types.
     """
     kind = field.type
     if pa.types.is_dictionary(kind):
@@ -201,4 +202,4 @@ def _plain(field: pa.Field) -> pa.Field:
         kind = pa.string()
     elif pa.types.is_large_binary(kind):
         kind = pa.binary()
-    return pa.field(field.name, kind, nullable=True)
+    return pa.field(field.name, kind, nullable=True, metadata=field.metadata)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.table import StaticTable
 
 import lakeformat as lake
 from lakeformat.catalog.transfer.ownership import MARK
@@ -131,6 +132,57 @@ def test_files_of_other_columns_are_converted_without_changing_a_value(catalog, 
     }
     assert "int32" in report.files[1].reason
     assert [row["id"] for row in rows(catalog.table("shop.new"))] == [1, 2, 3, 4]
+
+
+def published(catalog: lake.Catalog) -> list[dict]:
+    """The rows that an Iceberg reader finds in the published table."""
+    publishing = lake.set_option("metadata.iceberg.storage", "table-location")
+    lake.publish_table(catalog.alter_table("shop.new", publishing))
+    place = catalog.table("shop.new").location.removeprefix("file://")
+    version = Path(place, "metadata", "version-hint.text").read_text()
+    read = StaticTable.from_metadata(f"{place}/metadata/v{version}.metadata.json")
+    return sorted(read.scan().to_arrow().to_pylist(), key=str)
+
+
+@pytest.mark.parametrize(
+    ("ids", "reason"),
+    [
+        ((0, 1), "has the columns of the table"),
+        ((1, 2), "column 'id' has the field id 1, the table has 0"),
+        ((0, None), "column 'name' has no field id, but other columns of the file have one"),
+    ],
+)
+@pytest.mark.parametrize("copy", [True, False])
+def test_files_with_the_field_ids_of_another_table_are_converted(
+    catalog, source, ids, reason, copy
+):
+    fields = [
+        field if each is None else field.with_metadata({"PARQUET:field_id": str(each)})
+        for field, each in zip(ROWS.schema, ids, strict=True)
+    ]
+    put(source / "a.parquet", ROWS.cast(pa.schema(fields)))
+    [file] = lake.migrate_directory(catalog, str(source), "shop.new", copy=copy).files
+    if ids == (0, 1):
+        assert file.how == "copied" if copy else "registered"
+    else:
+        assert (file.how, file.reason) == ("converted", reason)
+    assert published(catalog) == rows(catalog.table("shop.new")) == ROWS.to_pylist()
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.orc"])
+def test_a_file_with_its_own_partition_column_is_converted_and_gets_the_value_of_its_directory(
+    catalog, source, name
+):
+    put(source / "h=1" / name, ROWS.append_column("h", pa.array([7, 7], pa.int32())))
+    put(source / "h=1" / "b.parquet")
+    report = lake.migrate_directory(catalog, str(source), "shop.new", partition_types={"h": "INT"})
+    assert how(report) == {name: "converted", "b.parquet": "registered"}
+    assert report.files[0].reason == (
+        "it has the partition column 'h', whose value its directory names"
+    )
+    table = catalog.table("shop.new")
+    assert table.scan(where="h = 1").to_arrow()["h"].to_pylist() == [1, 1, 1, 1]
+    assert published(catalog) == rows(table)
 
 
 @pytest.mark.parametrize(
