@@ -257,14 +257,15 @@ class Catalog(CatalogPlaces):
         raise ``InvalidRequestError``. A missing table or database raises ``NotFoundError``; an
         existing table ``new`` raises ``AlreadyExistsError``.
         """
+        from lakeformat.paimon.branches.observed import observe_all
+
         source, target = parse_plain_name(old), parse_plain_name(new)
         if source == target:
             raise InvalidRequestError(f"the new name is the old one, {old!r}: choose another name")
         layout = self._existing_table(source)
         self._require_database(target.database)
         self._check_new("table", target.table)
-        storage, there = self._storage_of(source.database), self._storage_of(target.database)
-        if storage is not there:
+        if (storage := self._storage_of(source.database)) is not self._storage_of(target.database):
             raise InvalidRequestError(
                 f"cannot rename {old!r} to {new!r}: their databases are in different storages. "
                 "Copy the table with clone_table (`lake clone`), then drop the old one"
@@ -272,8 +273,7 @@ class Catalog(CatalogPlaces):
         if not force and mover(storage) is None:
             raise InvalidRequestError(
                 f"renaming {old!r} is not atomic on {storage.scheme}, which has no directories: "
-                "every file is copied and then removed. Stop all writers of the table, then pass "
-                "force=True"
+                "every file is copied and then removed. Stop all writers, then pass force=True"
             )
         self.table(old)  # raises for a table that cannot be read, before anything is changed
         published = self._withdrawal(source)
@@ -281,7 +281,7 @@ class Catalog(CatalogPlaces):
         if published is not None:
             published.run()
         renamed = self.table(new)
-        renamed._handle.observe_upkeep()  # published metadata has absolute addresses
+        observe_all(renamed._handle)
         return renamed
 
     @abstractmethod

@@ -28,11 +28,10 @@ from lakeformat.errors import (
     NotFoundError,
     UnsupportedError,
 )
-from lakeformat.paimon.branches.observed import observe_branch
+from lakeformat.paimon.branches.observed import observe_all
 from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.handle import TableHandle, read_through
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, numbered
-from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.schema_file import schema_ids
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (
@@ -394,7 +393,4 @@ class _Clone:
         """
         self.catalog.repair(self.name)
         self.storage.delete(self._mark)
-        clone = self.catalog.table(self.name)._handle
-        clone.observe_upkeep()
-        for branch in branches(clone.storage, clone.layout):
-            observe_branch(clone, branch.name)
+        observe_all(self.catalog.table(self.name)._handle)

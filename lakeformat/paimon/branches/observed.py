@@ -11,7 +11,18 @@ from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.tables.commit_observer import ObservedFiles
 
-__all__ = ["observe_branch", "observed_files"]
+__all__ = ["observe_all", "observe_branch", "observed_files"]
+
+
+def observe_all(handle: TableHandle) -> None:
+    """Publish the Iceberg metadata of a cloned or renamed table and of its branches, if their
+    options require it.
+
+    ``handle`` is the handle of main. Published metadata has absolute addresses.
+    """
+    handle.observe_upkeep()
+    for branch in branches(handle.storage, handle.layout):
+        observe_branch(handle, branch.name)
 
 
 def observe_branch(handle: TableHandle, name: str) -> None:

@@ -68,6 +68,16 @@ def test_a_forwarded_branch_is_seen_in_main(table):
     assert [row["id"] for row in seen(table)] == [1, 2, 3]
 
 
+def test_the_branches_of_a_renamed_table_are_seen_at_its_new_address(table):
+    table.branches.create("dev", snapshot=1)
+    renamed = catalog_of(table).rename_table("shop.orders", "shop.sales", force=True)
+    dev = catalog_of(table).table("shop.sales$branch_dev")
+    assert seen(dev) == [{"id": 1, "note": "a"}]
+    assert (dev.health().reasons, renamed.remove_orphans().files) == ((), ())
+    dev.write(rows_of(id=[7], note=["dev"]))
+    assert [row["id"] for row in seen(dev)] == [1, 7]
+
+
 def test_a_renamed_branch_is_seen_at_its_new_address(table):
     table.branches.create("dev", snapshot=1)
     before = iceberg(catalog_of(table).table(DEV))._loaded().metadata.table_uuid
