@@ -84,8 +84,9 @@ def plan_return(handle: TableHandle, head: Snapshot, target: Origin) -> Return:
     both = ManifestColumns.concat([now, as_deletes(then)])
     left = meet(both).left
     goes, comes = left[left < len(now)], left[left >= len(now)] - len(now)
-    kept = np.setdiff1d(np.arange(len(now)), goes)
-    _require_order(handle, target, now.take(kept), then.take(comes), then)
+    if np.any(then.bucket.numbers[comes] == POSTPONE_BUCKET):
+        kept = np.setdiff1d(np.arange(len(now)), goes)
+        _require_order(handle, target, now.take(kept), then.take(comes), then)
     # A file that changes its level is both removed and added, so the removal must be first.
     changes = ManifestColumns.concat([as_deletes(now.take(goes)), then.take(comes)])
     return Return(head, target, changes)
