@@ -40,7 +40,8 @@ def announce(
     partition_column: str | None = None,
 ) -> dict[str, Any] | None:
     """Send an event about the published snapshots to each outlet that is the table of ``result``;
-    return the payload. Return None if nothing was published, or if no outlet matches.
+    return the payload. Return None if nothing was published, if no outlet matches, or if the
+    snapshot of an Iceberg or Mixed table has expired, so that its position is unknown.
 
     Outlets are assets declared with ``lake_asset``, or aliases, which get the table's asset. With
     ``partition_column``, the values of this column in the changed partitions become the event's
@@ -53,7 +54,10 @@ def announce(
     if meant is None or not targets or result.get("snapshot_id") is None:
         return None
     table = LakeHook(lake_conn_id).get_conn().table(meant.name)
-    upto = table.position(int(result["snapshot_id"]))
+    newest = int(result["snapshot_id"])
+    if not table.numbers_snapshots and all(each.id != newest for each in table.snapshots()):
+        return None
+    upto = table.position(newest)
     if "previous_snapshot_id" in result:
         after = table.position(result["previous_snapshot_id"] or 0)
     else:

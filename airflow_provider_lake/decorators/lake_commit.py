@@ -119,6 +119,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
 
     job = "lake_commit"
     request = LakeFunctionCommit
+    publishes_once = True
     custom_operator_name = "@task.lake_commit"
     template_fields: Sequence[str] = (
         *LakeFunctionOperator.template_fields,

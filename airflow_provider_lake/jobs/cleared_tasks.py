@@ -9,8 +9,9 @@ after a failure finds no record and keeps its identifier, so its commit is publi
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from airflow_provider_lake.jobs.identity import now_millis
 from airflow_provider_lake.jobs.job import LakeJobMixin
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from lakeformat import CommitId, RunRecord, Table
-    from spark_jobs.runtime.job import JobResult
+    from spark_jobs.job_requests.common import JobRequest
+    from spark_jobs.runtime.job import JobResult, Outcome
 
 __all__ = ["LakeRepeatedMixin", "OnClear", "would_add_again"]
 
@@ -33,10 +35,16 @@ the rows of the first run, ``force`` does it again and keeps these rows, ``skip`
 class LakeRepeatedMixin(LakeJobMixin):
     """The part of an operator that distinguishes a cleared task from a retry."""
 
+    publishes_once: ClassVar[bool] = False
+    """True if the work of the job is one commit, so that the task is done once this commit is
+    published.
+    """
     on_clear: OnClear | None = None
     """The choice for a task that is cleared after a success; None means ``redo``."""
     _own_commit: CommitId | None = None
     """The commit identity of this attempt; None before it is known."""
+    _kept: RunRecord | None = None
+    """The record of the success whose result this attempt keeps; None if it does its work."""
 
     if TYPE_CHECKING:
         table: str
@@ -49,19 +57,24 @@ class LakeRepeatedMixin(LakeJobMixin):
         return self._own_commit
 
     def _identity_of_try(self, context: Context) -> CommitId:
+        self._kept = None
         first = self.lake_hook.commit_id(context, self.table)
         table = self._found_table() if self._is_repeated() else None
         record = None if table is None else table.find_run(first.user)
         if table is None or record is None:
             return first
-        if (why := self._reason_not_to(record, context)) is not None:
-            self._tell(why)
-            return replace(first, identifier=record.identifier)
-        return self._again(table, first, record)
+        if (why := self._reason_to_keep(record, context)) is not None:
+            self._kept = record
+        elif record.input is not None and record.input == self._input():
+            why = "the staged results are published already: clear the tasks that staged them, too"
+        if why is None:
+            return self._again(table, first, record)
+        self._tell(why)
+        return replace(first, identifier=record.identifier)
 
-    def _reason_not_to(self, record: RunRecord, context: Context) -> str | None:
-        """Return the reason why the task does nothing after a recorded success; None if it does its
-        work again.
+    def _reason_to_keep(self, record: RunRecord, context: Context) -> str | None:
+        """Return the reason why the task keeps the result of a recorded success and does nothing;
+        None if a clear asks for its work again.
 
         If ``max_tries`` is the same as in the record, the task was not cleared: Airflow increases
         the ``max_tries`` of a task only when the task is cleared.
@@ -74,9 +87,27 @@ class LakeRepeatedMixin(LakeJobMixin):
             )
         if self.on_clear == "skip":
             return "the task was cleared after a success: on_clear='skip' keeps its result"
-        if record.input is not None and record.input == self._input():
-            return "the staged results are published already: clear the tasks that staged them, too"
         return None
+
+    def _recorded_result(self, request: JobRequest) -> JobResult | None:
+        """Return the result of the success that this attempt keeps, from its record. Return None if
+        the attempt keeps none, or if the job still finds the snapshot and so has a full report.
+
+        A job that does not find the snapshot would commit again, or fail.
+        """
+        kept, commit = self._kept, self._own_commit
+        if kept is None or kept.snapshot_id is None or commit is None or not self.publishes_once:
+            return None
+        from lakeformat import CommitUndecidableError
+        from spark_jobs.runtime.job import Job
+
+        if (table := self._found_table()) is None:
+            return None
+        with suppress(CommitUndecidableError):
+            if table.find_commit(commit) is not None:
+                return None
+        outcome = _outcome_of(table, kept.snapshot_id)
+        return Job(self.job, self.request, {}, operation="write").answer(request, lambda _: outcome)
 
     def _again(self, table: Table, first: CommitId, record: RunRecord) -> CommitId:
         """Return the commit identity with which a cleared task does its work again. ``first`` is
@@ -174,6 +205,22 @@ def would_add_again(table: Table, *, is_ordered: bool) -> bool:
     if "replace_commit" in table.instead:
         return not table.replaces_repeated_rows
     return not is_ordered
+
+
+def _outcome_of(table: Table, snapshot_id: int) -> Outcome:
+    """Return the outcome of a recorded success; its snapshot may have expired."""
+    from spark_jobs.runtime.job import Outcome
+
+    reason = (
+        f"an earlier attempt of this run has published snapshot {snapshot_id}; nothing was done"
+    )
+    return Outcome(
+        reason=reason,
+        report={"table": table.location, "snapshot_id": snapshot_id, "reason": reason},
+        snapshot_ids=(snapshot_id,),
+        numbered=table.numbers_snapshots,
+        replayed=True,
+    )
 
 
 def _mark_of(context: Context) -> int | None:

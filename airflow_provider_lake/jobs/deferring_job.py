@@ -213,7 +213,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
                 "worker slot meanwhile; no commit is made twice"
             )
             self._keeps_slot = True
-            return self._run(request, context)
+            return self._recorded_result(request) or self._run(request, context)
         self._wait_for(folder)
         return self._concluded(folder, request, context)
 

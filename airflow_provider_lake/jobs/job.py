@@ -98,7 +98,8 @@ class LakeJobMixin(CheckedArguments):
             subject = {**self._subject(), "lake_conn_id": self.lake_conn_id}
             context["ti"].xcom_push(key=TABLE_KEY, value=subject)
             self._require_operation()
-            result = self._run(self._request(context), context)
+            request = self._request(context)
+            result = self._recorded_result(request) or self._run(request, context)
         return self._finish(result, context)
 
     @contextmanager
@@ -250,6 +251,12 @@ class LakeJobMixin(CheckedArguments):
         """
         self.lake_hook.get_conn()
         return False
+
+    def _recorded_result(self, request: JobRequest) -> JobResult | None:
+        """Return the result of an earlier attempt from the record of its success; None to run the
+        job. The default returns None, for jobs that do not commit.
+        """
+        return None
 
     def _finish(self, result: JobResult, context: Context) -> JobResult:
         """Send metrics and asset events, record the success, call ``on_report``, and return the

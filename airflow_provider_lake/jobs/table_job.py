@@ -19,10 +19,6 @@ __all__ = ["LakeTableJobMixin"]
 class LakeTableJobMixin(LakeLineageMixin, LakeRepeatedMixin):
     """The part of a job operator that opens the table."""
 
-    publishes_once: ClassVar[bool] = False
-    """True if the work of the job is one commit, so that the task is done once this commit is
-    published.
-    """
     waits_for: ClassVar[tuple[str, ...]] = ()
     """Arguments that name objects, such as files, which may appear later: if one is given and its
     object is not found, the task is retried, and does not fail for good.

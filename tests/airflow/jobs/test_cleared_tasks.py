@@ -34,6 +34,19 @@ def log(monkeypatch):
     return lambda: [each.args[0] % each.args[1:] for each in told.info.mock_calls]
 
 
+@pytest.fixture(params=["start known", "start unknown"])
+def expired(request, context, orders):
+    """Expire the snapshot of the first run. Airflow may know when that run began, or not."""
+    context["dag_run"].clear_number = int(request.param == "start unknown")
+
+    def expire():
+        for number in range(7, 10):
+            orders().write(pa.table({"id": [number]}))
+        orders().expire_snapshots(retain_max=1, retain_min=1)
+
+    return expire
+
+
 @pytest.fixture
 def source(tmp_path):
     """Write the file of a day anew."""
@@ -169,6 +182,52 @@ def test_skip_keeps_the_result_and_force_keeps_the_rows(source, orders, context,
     assert any("on_clear='force' keeps the rows of snapshot 1" in each for each in log())
 
 
+def test_skip_does_nothing_after_the_snapshot_of_the_success_has_expired(
+    source, orders, context, expired
+):
+    land(source(1)).execute(context)
+    expired()
+    kept = land(source(2), on_clear="skip", deferrable=True).execute(cleared(context))
+    assert (kept["snapshot_id"], kept["replayed"], kept["skipped"]) == (1, True, False)
+    assert kept["reason"].endswith("has published snapshot 1; nothing was done")
+    again = land(source(3), on_clear="skip").execute(cleared(context))
+    assert (again["snapshot_id"], ids(orders())) == (1, [1, 7, 8, 9])
+
+
+def test_skip_does_nothing_if_the_machine_of_a_deferred_task_was_lost(
+    source, orders, context, expired
+):
+    land(source(1)).execute(context)
+    expired()
+    task = land(source(2), on_clear="skip", deferrable=True)
+    assert task.execute_complete(cleared(context), {"status": "ended"})["replayed"]
+    assert ids(orders()) == [1, 7, 8, 9]
+
+
+def test_a_retry_after_a_recorded_success_does_nothing_if_its_snapshot_has_expired(
+    source, orders, context, expired
+):
+    land(source(1)).execute(context)
+    expired()
+    assert land(source(2)).execute(context)["snapshot_id"] == 1
+    assert ids(orders()) == [1, 7, 8, 9]
+
+
+def test_a_clear_of_the_publishing_task_alone_is_refused_if_its_snapshot_has_expired(
+    source, orders, context, expired
+):
+    """The task was cleared to publish again, which its staged results do not allow."""
+    land(source(1)).execute(task_context("other"))
+    staged = land(source(2), stage=True).execute(task_context("stage"))["staged"]
+    publish = LakeCommitOperator(task_id="land", table="shop.orders", staged=[staged])
+    publish.execute(context)
+    expired()
+    assert publish.execute(context)["replayed"]
+    with pytest.raises(AirflowFailException):
+        publish.execute(cleared(context))
+    assert ids(orders()) == [1, 2, 7, 8, 9]
+
+
 def test_the_choice_is_logged_once_if_the_task_is_deferred(source, orders, context, log):
     land(source(1)).execute(context)
     task = land(source(2))
@@ -275,6 +334,26 @@ def test_a_function_is_called_again_and_its_rows_replaced(orders, context):
     cleared(context)
     run()
     assert (len(calls), ids(orders())) == (2, [2])
+
+
+def test_skip_calls_no_function_after_the_snapshot_has_expired(orders, context, expired):
+    calls = []
+
+    def load():
+        calls.append(1)
+        return [{"id": len(calls)}]
+
+    def run():
+        return LakeCommitDecoratedOperator(
+            task_id="land", table="shop.orders", create=True, on_clear="skip", python_callable=load
+        ).execute(context)
+
+    run()
+    expired()
+    assert run()["replayed"]
+    cleared(context)
+    assert run()["snapshot_id"] == 1
+    assert (len(calls), ids(orders())) == (1, [1, 7, 8, 9])
 
 
 def test_a_cleared_compaction_compacts_again(source, orders, context):

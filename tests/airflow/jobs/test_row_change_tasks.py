@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from airflow_provider_lake.assets.uri import lake_asset
 from airflow_provider_lake.operators.delete import LakeDeleteOperator
 from airflow_provider_lake.operators.update import LakeUpdateOperator
 from tests.airflow.contexts import cleared, task_context
@@ -65,6 +66,35 @@ def test_a_retry_changes_nothing_twice_and_a_clear_does_it_again(orders):
     kept = drop("id < 3", on_clear="skip").execute(cleared(context))
     assert (kept["replayed"], kept["snapshot_id"]) == (True, redone["snapshot_id"])
     assert names(orders) == [(1, "later"), (3, "c")]
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["start known", "start unknown"])
+def test_skip_changes_no_row_after_the_snapshot_of_the_success_has_expired(orders, form, is_known):
+    outlet = lake_asset("shop.orders")
+    context = task_context("drop")
+    context["dag_run"].clear_number = 0 if is_known else 1
+    done = drop("id < 3").execute(context)
+    put(orders, late=2)
+    put(orders, later=7)
+    expire(orders, form)
+    task = drop("id < 3", on_clear="skip", outlets=[outlet])
+    kept = task.execute(cleared(context))
+    assert (kept["replayed"], kept["snapshot_id"]) == (True, done["snapshot_id"])
+    assert names(orders) == [(2, "late"), (3, "c"), (7, "later")]
+    event = context["outlet_events"][outlet].extra
+    if form == "paimon":
+        assert (event["snapshot_id"], event["missed"]) == (done["snapshot_id"], True)
+    else:
+        assert event == {}
+
+
+def expire(table, form):
+    if form == "paimon":
+        table.expire_snapshots(retain_max=1, retain_min=1)
+        return
+    if form == "mixed":
+        table.compact(strategy="full")
+    table.expire_snapshots(older_than="0 s", retain_min=1)
 
 
 def test_a_cleared_update_stores_the_new_values(orders):

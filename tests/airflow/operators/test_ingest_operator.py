@@ -55,13 +55,16 @@ def test_a_clear_of_a_task_that_replaced_a_partition_keeps_what_came_later(
 
 @pytest.fixture
 def expired(tmp_path, warehouse, context):
-    """A task whose files are landed, and whose snapshot has expired since."""
+    """A killed task: its files are landed without a record, and its snapshot has expired."""
     (tmp_path / "a.csv").write_text("id\n1\n")
     task = land(source=str(tmp_path / "*.csv"), create=True)
     task.execute(context)
     orders = lake.open_catalog(warehouse).table("shop.orders")
     orders.write(orders.scan().to_arrow())
-    (Path(warehouse) / "shop.db" / "orders" / "snapshot" / "snapshot-1").unlink()
+    directory = Path(warehouse) / "shop.db" / "orders"
+    for record in (directory / "run").glob("run-*"):
+        record.unlink()
+    (directory / "snapshot" / "snapshot-1").unlink()
     return task, orders
 
 
