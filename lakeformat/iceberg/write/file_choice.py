@@ -11,10 +11,14 @@ import pyarrow.compute as pc
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.arrow_types import to_arrow_type
-from lakeformat.iceberg.metadata.manifest import DATA
+from lakeformat.iceberg.metadata.manifest import DATA, EQUALITY_DELETES
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.partition_spec import PartitionSpec
-from lakeformat.iceberg.read.entry_columns import EntryColumns, partition_columns
+from lakeformat.iceberg.read.entry_columns import (
+    EntryColumns,
+    is_unpartitioned,
+    partition_columns,
+)
 from lakeformat.iceberg.read.file_pruning import by_partition, by_statistics
 from lakeformat.iceberg.read.where import row_filter
 from lakeformat.iceberg.transforms import TransformKind, parse_transform
@@ -65,7 +69,8 @@ class AllFiles:
 class FilesOfPartitions:
     """Chooses the files that are in the same partitions as new files.
 
-    Files with another partition spec than the new files are never chosen.
+    Files with another partition spec than the new files are never chosen, and neither are equality
+    deletes of a spec without partitions, because they also delete rows of other specs.
     """
 
     added: pa.Table
@@ -76,7 +81,11 @@ class FilesOfPartitions:
             return pa.repeat(pa.scalar(False), len(entries))
         wanted = set(map(repr, self.added.column("partition").to_pylist()))
         found = map(repr, entries.column("partition").to_pylist())
-        return pa.array([each in wanted for each in found], pa.bool_())
+        chosen = pa.array([each in wanted for each in found], pa.bool_())
+        if is_unpartitioned(spec):
+            is_key = pc.equal(entries.column("content").combine_chunks(), EQUALITY_DELETES)
+            return pc.and_not(chosen, is_key)
+        return chosen
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.read.entry_columns import is_unpartitioned
 from lakeformat.iceberg.read.where import row_filter
 from lakeformat.iceberg.write.append import earlier_commit, publish_rows
 from lakeformat.iceberg.write.file_changes import ChangedFiles
@@ -122,9 +123,9 @@ def replacement(
     files do not prove that all of their rows meet the condition.
     """
     if isinstance(overwritten, str) and overwritten in _OF_NEW_ROWS:
-        spec = metadata.spec_of(metadata.default_spec_id)
-        choice: FileChoice = FilesOfPartitions(entries) if spec.fields else AllFiles()
-        return ChangedFiles([entries], choice, is_recorded=is_recorded and not spec.fields)
+        is_whole = is_unpartitioned(metadata.spec_of(metadata.default_spec_id))
+        choice: FileChoice = AllFiles() if is_whole else FilesOfPartitions(entries)
+        return ChangedFiles([entries], choice, is_recorded=is_recorded and is_whole)
     if isinstance(overwritten, Predicate):
         return _replacement_where(metadata, overwritten, entries, is_recorded=is_recorded)
     whole = overwritten in _TABLE if isinstance(overwritten, str) else not overwritten
@@ -179,7 +180,7 @@ def check_overwritten(metadata: TableMetadata, overwritten: object) -> None:
                 f"{overwritten!r}"
             )
         spec = metadata.spec_of(metadata.default_spec_id)
-        if overwritten == "partitions" and not spec.fields:
+        if overwritten == "partitions" and is_unpartitioned(spec):
             raise InvalidRequestError(
                 f"{metadata.location} has no partitions, so overwrite='partitions' names no rows: "
                 "use overwrite='table' to replace all rows"

@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 import lakeformat as lake
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.commit.commit import commit_metadata
-from lakeformat.iceberg.metadata.manifest import DELETED
+from lakeformat.iceberg.metadata.manifest import DATA, DELETED, EQUALITY_DELETES, entry_schema
+from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.partition_spec import PartitionField, PartitionSpec
 from lakeformat.iceberg.table.table import IcebergTable
+from lakeformat.iceberg.write.file_choice import FilesOfPartitions
 from lakeformat.storage import MemoryStorage
 from tests.crash.simulated import simulated
 from tests.golden.iceberg import iceberg_table
 from tests.golden.relocated import relocate
+from tests.unit.iceberg.compact.made_deletes import delete_by_key
 from tests.unit.iceberg.path_table import handle_on
 from tests.unit.iceberg.write.made_tables import (
     entries_of,
@@ -193,6 +196,47 @@ def test_a_table_without_partitions_has_none_to_replace(storage):
         table.write(rows((2, "a")), overwrite="partitions")
     table.write(rows((3, "a")), overwrite="dynamic")
     assert ids_of(table._handle) == [3]
+
+
+def test_a_table_whose_partition_fields_are_void_has_none_to_replace(storage):
+    """Its equality deletes apply to rows of all specs, so they may leave only with all rows."""
+    table, former = table_with_void_partitions(storage), [2, 3, 4]
+    with pytest.raises(InvalidRequestError, match=r"use overwrite='table' to replace all rows"):
+        table.write(rows((5, "a")), overwrite="partitions")
+    assert ids_of(table._handle) == former
+    table.write(rows((6, "a")), overwrite="dynamic")
+    assert ids_of(table._handle) == [6]
+
+
+def test_partitions_of_a_void_spec_keep_their_equality_deletes(storage):
+    """A table may get another default spec while rows are written by the void one."""
+    table = table_with_void_partitions(storage)
+    metadata = table._handle.load().metadata
+    spec = metadata.spec_of(metadata.default_spec_id)
+    entries = pa.Table.from_pylist(
+        [each for each in entries_of(table._handle) if each["spec_id"] == spec.spec_id],
+        entry_schema(partition_type(metadata, spec)),
+    )
+    assert sorted(entries["content"].to_pylist()) == [DATA, EQUALITY_DELETES]
+    mask = FilesOfPartitions(entries).mask(metadata, spec, entries)
+    assert entries.filter(mask)["content"].to_pylist() == [DATA]
+
+
+def table_with_void_partitions(storage) -> IcebergTable:
+    """Row 1 was written with a partition by k, and deleted by an equality delete of a void spec."""
+    handle = made_table(storage, 2, partition={"k": "identity"})
+    table = IcebergTable(handle)
+    table.write(rows((1, "a"), (2, "a"), (3, "b")))
+    field = replace(handle.load().metadata.spec_of(0).fields[0], transform="void")
+
+    def void(loaded):
+        specs = (*loaded.metadata.partition_specs, PartitionSpec(1, (field,)))
+        return replace(loaded.metadata, partition_specs=specs, default_spec_id=1)
+
+    commit_metadata(handle, void)
+    table.write(rows((4, "c")))
+    delete_by_key(handle, 1, partition={"k_part": None}, spec_id=1)
+    return table
 
 
 def test_files_that_may_hold_other_rows_are_refused_with_advice(storage):
