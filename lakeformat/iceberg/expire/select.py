@@ -3,22 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest import DATA
 from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
 from lakeformat.iceberg.metadata.snapshot import Reference
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import remove_reference, remove_snapshots
 from lakeformat.iceberg.properties import bool_property
+from lakeformat.iceberg.read.key_columns import newest_schemas
 from lakeformat.iceberg.retention import (
     Retention,
     overdue_references,
     overdue_snapshots,
 )
+from lakeformat.iceberg.schema import named_fields
 from lakeformat.tables.position import MAIN_BRANCH
 
 __all__ = ["Needed", "Selection", "require_gc", "select"]
@@ -126,15 +129,40 @@ def _named(
 
 
 def _without_unused(loaded: LoadedMetadata, metadata: TableMetadata) -> TableMetadata:
-    """Return metadata without the old schemas and partition specs that no kept snapshot uses."""
-    specs, schemas = {metadata.default_spec_id}, {metadata.current_schema_id}
+    """Return metadata without the old schemas and partition specs that no kept snapshot uses.
+
+    A column that was dropped may still give a partition field its type, or be compared by equality
+    deletes. So the newest schema that has such a column is kept.
+    """
+    specs, schemas, has_deletes = {metadata.default_spec_id}, set(), False
     for snapshot in metadata.snapshots:
         listed = read_manifest_list(loaded.places, snapshot)
         specs |= set(listed.column("partition_spec_id").unique().to_pylist())
+        has_deletes |= not set(listed.column("content").to_pylist()) <= {DATA}
         if snapshot.schema_id is not None:
             schemas.add(snapshot.schema_id)
+    kept = tuple(each for each in metadata.partition_specs if each.spec_id in specs)
+    # Only the delete files name the columns that they compare, so any column may be one of them.
+    sources = {source for spec in kept for field in spec.fields for source in field.source_ids}
+    schemas |= _newest_with(metadata, None if has_deletes else sources)
     return replace(
         metadata,
         schemas=tuple(each for each in metadata.schemas if each.schema_id in schemas),
-        partition_specs=tuple(each for each in metadata.partition_specs if each.spec_id in specs),
+        partition_specs=kept,
     )
+
+
+def _newest_with(metadata: TableMetadata, wanted: Set[int] | None) -> set[int]:
+    """Return the ids of the current schema and of the newest schema with each wanted field.
+
+    ``wanted`` has the ids of fields; None means all fields of all schemas.
+    """
+    found: set[int] = set()
+    seen: set[int] = set()
+    for schema in newest_schemas(metadata):
+        ids = {field.id for _, field in named_fields(schema.struct)}
+        new = (ids if wanted is None else ids & wanted) - seen
+        if new or schema.schema_id == metadata.current_schema_id:
+            found.add(schema.schema_id)
+        seen |= new
+    return found

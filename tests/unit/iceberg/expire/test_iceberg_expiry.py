@@ -16,10 +16,15 @@ from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
 from lakeformat.iceberg.metadata.statistics import StatisticsFile
 from lakeformat.iceberg.metadata.updates import set_properties
+from lakeformat.iceberg.partition_spec import PartitionSpec
+from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.table import IcebergTable
+from lakeformat.iceberg.types import Field, PrimitiveType
 from lakeformat.storage import NO_ROOTS, ExternalRoots, MemoryStorage, open_storage
 from tests.crash.simulated import NOW_MILLIS
+from tests.unit.iceberg.compact.made_deletes import delete_by_key
 from tests.unit.iceberg.path_table import ROOT, appended, handle_on, path_table
+from tests.unit.iceberg.write.made_tables import made_table
 
 DAY = 24 * 3600 * 1000
 LATER = Environment(now_millis=lambda: NOW_MILLIS + 30 * DAY)
@@ -239,6 +244,70 @@ def test_a_removal_of_unused_schemas_alone_is_reported_as_work(storage):
     assert (done.to_dict()["schemas"], done.to_dict()["partition_specs"]) == (1, 0)
     again = table(storage).expire_snapshots(retain_min=1, clean_metadata=True)
     assert not again.has_work
+
+
+def test_schemas_with_dropped_columns_of_equality_deletes_are_kept():
+    handle = made_table(MemoryStorage("t"))
+    table = IcebergTable(handle)
+    table.write(pa.table({"id": [1, 2], "k": ["a", "b"]}))
+    delete_by_key(handle, 1)
+    with_schemas(handle, ["id", "k", "x"], ["k", "x"], ["k"], ["k", "y"], ["k"])
+    table.write(pa.table({"k": ["c"]}))
+    clean_metadata(handle)
+    # The newest with id, the newest with x, the newest with y, and the current one.
+    assert schemas_of(handle) == [1, 2, 4, 5]
+    assert sorted(table.scan().to_arrow()["k"].to_pylist()) == ["b", "c"]
+
+
+@pytest.mark.parametrize("transform", ["identity", "truncate[2]"])
+def test_schemas_with_dropped_columns_of_kept_partition_specs_are_kept(transform):
+    handle = made_table(MemoryStorage("t"), partition={"id": transform})
+    table = IcebergTable(handle)
+    table.write(pa.table({"id": [1, 2], "k": ["a", "b"]}))
+    commit_metadata(
+        handle,
+        lambda loaded: replace(
+            loaded.metadata,
+            partition_specs=(*loaded.metadata.partition_specs, PartitionSpec(1, ())),
+            default_spec_id=1,
+        ),
+    )
+    with_schemas(handle, ["k", "x"], ["k"])
+    table.write(pa.table({"k": ["c"]}))
+    clean_metadata(handle)
+    assert schemas_of(handle) == [0, 2]
+    assert sorted(table.scan().to_arrow()["k"].to_pylist()) == ["a", "b", "c"]
+
+
+def with_schemas(handle: TableHandle, *listed: list[str]) -> None:
+    """Publish further schemas of the named columns; the last becomes the current one."""
+
+    def changed(loaded):
+        metadata = loaded.metadata
+        known = {each.name: each for each in metadata.schemas[0].fields}
+        for number, name in enumerate("xy", 8):
+            known[name] = Field(number, name, PrimitiveType("long"))
+        schemas = [
+            Schema(number, tuple(known[name] for name in names))
+            for number, names in enumerate(listed, 1)
+        ]
+        return replace(
+            metadata,
+            schemas=(*metadata.schemas, *schemas),
+            current_schema_id=len(schemas),
+            last_column_id=9,
+        )
+
+    commit_metadata(handle, changed)
+
+
+def clean_metadata(handle: TableHandle) -> None:
+    own = IcebergTable(replace(handle, environment=LATER))
+    own.expire_snapshots(older_than="1 d", retain_min=1, clean_metadata=True)
+
+
+def schemas_of(handle: TableHandle) -> list[int]:
+    return sorted(each.schema_id for each in handle.load().metadata.schemas)
 
 
 def test_the_dict_of_a_report_has_each_count(storage):
