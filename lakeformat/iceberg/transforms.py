@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.files.decimal_bytes import decimals_to_bytes
 from lakeformat.rows.murmur import hash_bytes, hash_longs
 from lakeformat.types.arrow_memory import array_of, numbers
@@ -88,7 +88,8 @@ class Transform:
     def apply(self, values: pa.Array) -> pa.Array:
         """Return the result for each value; its type is ``result_type``.
 
-        Raise ``UnsupportedError`` for an unknown transform.
+        Raise ``UnsupportedError`` for an unknown transform, and ``InvalidRequestError`` for a value
+        without a result.
         """
         match self.kind:
             case TransformKind.IDENTITY:
@@ -182,11 +183,21 @@ def _months(values: pa.Array, kind: TransformKind) -> pa.Array:
 
 
 def _steps(values: pa.Array, kind: TransformKind) -> pa.Array:
-    """Return the number of days or hours since 1970, rounded down."""
+    """Return the number of days or hours since 1970, rounded down.
+
+    Raise ``InvalidRequestError`` for a time whose hours exceed 32 bits.
+    """
     if pa.types.is_date(values.type):
         return values
     step = _SECONDS[kind] * _TICKS[values.type.unit]
-    counts = floor_divide(values.view(pa.int64()), step).cast(pa.int32())
+    try:
+        counts = floor_divide(values.view(pa.int64()), step).cast(pa.int32())
+    except pa.ArrowInvalid:
+        raise InvalidRequestError(
+            f"the transform 'hour' has no value for a time more than {_LARGEST} hours (about "
+            "245,000 years) from 1970: leave out the rows with such times, or use the transform "
+            "'day'"
+        ) from None
     return counts.view(pa.date32()) if kind is TransformKind.DAY else counts
 
 

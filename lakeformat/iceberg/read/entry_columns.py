@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,14 @@ from lakeformat.iceberg.partition_spec import PartitionSpec
 from lakeformat.iceberg.transforms import TransformKind, parse_transform
 from lakeformat.types.arrow_memory import array_of
 
-__all__ = ["EntryColumns", "is_unpartitioned", "partition_columns", "scopes", "spec_of"]
+__all__ = [
+    "EntryColumns",
+    "is_unpartitioned",
+    "partition_columns",
+    "plain_values",
+    "scopes",
+    "spec_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +57,19 @@ def scopes(entries: pa.Table) -> list[str]:
 
     Only entries of the same spec and partition have equal texts.
     """
-    columns = [column.to_pylist() for column in partition_columns(entries)]
+    columns = map(plain_values, partition_columns(entries))
     specs = entries.column("spec_id").to_pylist()
     return [repr(parts) for parts in zip(specs, *columns, strict=True)]
+
+
+def plain_values(values: pa.Array) -> list[Any]:
+    """Return values as Python objects; dates and times as numbers, in the order of the column.
+
+    Python's own dates and times end at the year 9999, and have no nanoseconds.
+    """
+    if pa.types.is_temporal(values.type):
+        values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
+    return list(values.to_pylist())
 
 
 def is_unpartitioned(spec: PartitionSpec) -> bool:

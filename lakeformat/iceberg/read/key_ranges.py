@@ -11,8 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
+from lakeformat.iceberg.read.entry_columns import plain_values
 from lakeformat.iceberg.read.file_pruning import ColumnStatistics
 from lakeformat.iceberg.read.single_values import bounds_of
 from lakeformat.iceberg.types import Field, PrimitiveType
@@ -78,17 +77,10 @@ def _column(files: ColumnStatistics, field: Field) -> list[KeyRange]:
     upper = lower
     if isinstance(field.type, PrimitiveType) and field.type.name not in _UNBOUNDED:
         least, most = (files.statistic(name, field.id) for name in ("lower_bounds", "upper_bounds"))
-        lower, upper = map(_ordered, bounds_of(least, most, field.type))
+        lower, upper = map(plain_values, bounds_of(least, most, field.type))
     nulls = files.statistic("null_value_counts", field.id).to_pylist()
     rows = files.record_count.to_pylist()
     return [
         KeyRange(least, most, has_nulls=null != 0, has_values=null is None or null != total)
         for least, most, null, total in zip(lower, upper, nulls, rows, strict=True)
     ]
-
-
-def _ordered(values: pa.Array) -> list[Any]:
-    """Return the values as Python objects that compare in the order of the column."""
-    if pa.types.is_temporal(values.type):
-        values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
-    return list(values.to_pylist())

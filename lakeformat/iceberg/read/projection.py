@@ -81,8 +81,7 @@ def project(
             asked = schema.named(test.column)
             if asked is None or asked.id != source.id:
                 continue
-            projected = projection.of(test)
-            if projected is not None and projection.fits(projected):
+            if (projected := projection.fitting(test)) is not None:
                 wrapped = projection.wrapped() if projected.op in _UPPER else ()
                 found.append(PartitionTest(place, result, projected, wrapped))
     return found
@@ -114,18 +113,20 @@ class _Projection:
                 return None
         return self._range(test) if self.transform.keeps_order else None
 
-    def fits(self, test: ColumnTest) -> bool:
-        """Return True if the type of the transform can hold all literals of the converted
-        condition.
+    def fitting(self, test: ColumnTest) -> ColumnTest | None:
+        """Return the condition as ``of`` does, but None if the type of the transform cannot hold
+        all literals of it.
         """
-        literals = test.literal if test.op is Op.IN else [test.literal]
-        kind = condition_type(self.result)
         try:
-            values_to_arrow(literals, kind)
-        # For example the smallest decimal, which is rounded to one more digit.
+            found = self.of(test)
+            if found is not None:
+                literals = found.literal if found.op is Op.IN else [found.literal]
+                values_to_arrow(literals, condition_type(self.result))
+        # For example the smallest decimal, which is rounded to one more digit, or a time after the
+        # last hour of 32 bits.
         except InvalidRequestError:
-            return False
-        return True
+            return None
+        return found
 
     def wrapped(self) -> tuple[Value, ...]:
         """Return the largest values that an overflow of ``truncate`` can give.

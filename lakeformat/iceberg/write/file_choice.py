@@ -18,6 +18,7 @@ from lakeformat.iceberg.read.entry_columns import (
     EntryColumns,
     is_unpartitioned,
     partition_columns,
+    scopes,
 )
 from lakeformat.iceberg.read.file_pruning import by_partition, by_statistics
 from lakeformat.iceberg.read.where import row_filter
@@ -79,9 +80,8 @@ class FilesOfPartitions:
     def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
         if not len(self.added) or self.added.column("spec_id")[0].as_py() != spec.spec_id:
             return pa.repeat(pa.scalar(False), len(entries))
-        wanted = set(map(repr, self.added.column("partition").to_pylist()))
-        found = map(repr, entries.column("partition").to_pylist())
-        chosen = pa.array([each in wanted for each in found], pa.bool_())
+        wanted = set(scopes(self.added))
+        chosen = pa.array([each in wanted for each in scopes(entries)], pa.bool_())
         if is_unpartitioned(spec):
             is_key = pc.equal(entries.column("content").combine_chunks(), EQUALITY_DELETES)
             return pc.and_not(chosen, is_key)

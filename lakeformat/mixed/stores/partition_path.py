@@ -11,7 +11,12 @@ from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.partition_spec import PartitionSpec
 from lakeformat.iceberg.partition_text import partition_text
-from lakeformat.iceberg.read.entry_columns import partition_columns, scopes, spec_of
+from lakeformat.iceberg.read.entry_columns import (
+    partition_columns,
+    plain_values,
+    scopes,
+    spec_of,
+)
 from lakeformat.iceberg.types import PrimitiveType
 
 __all__ = ["partition_paths", "partition_values"]
@@ -38,7 +43,7 @@ def partition_values(entries: pa.Table) -> list[str]:
 
     A path does not distinguish a null from the text ``null``.
     """
-    columns = [column.to_pylist() for column in partition_columns(entries)]
+    columns = [*map(plain_values, partition_columns(entries))]
     return [repr([column[row] for column in columns]) for row in range(len(entries))]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.transforms import TransformKind, parse_transform
 
 # The hashes of appendix B of the specification.
@@ -163,3 +163,14 @@ def test_a_transform_that_is_not_known_is_named_when_it_is_used(text: str) -> No
     assert transform.kind is TransformKind.UNKNOWN
     with pytest.raises(UnsupportedError, match=r"does not know the partition transform"):
         transform.apply(pa.array([1]))
+
+
+@pytest.mark.parametrize("hours", [LARGEST, -LARGEST - 1])
+def test_an_hour_of_more_than_32_bits_is_refused(hours: int) -> None:
+    def at(number: int) -> pa.Array:
+        return pa.array([None, number * 3_600_000_000], pa.timestamp("us"))
+
+    assert applied("hour", at(hours)) == [None, hours]
+    beyond = hours + (1 if hours > 0 else -1)
+    with pytest.raises(InvalidRequestError, match=r"more than 2147483647 hours .* use .* 'day'"):
+        parse_transform("hour").apply(at(beyond))
