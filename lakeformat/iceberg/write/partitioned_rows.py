@@ -12,15 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.arrow_types import to_arrow_type
 from lakeformat.iceberg.metadata.single_value_bytes import single_value_bytes
 from lakeformat.iceberg.partition_spec import PartitionSpec
 from lakeformat.iceberg.partition_text import partition_text
 from lakeformat.iceberg.schema import Schema
-from lakeformat.iceberg.transforms import parse_transform
+from lakeformat.iceberg.transforms import Transform, TransformKind, parse_transform
 from lakeformat.iceberg.types import PrimitiveType, StructType
 from lakeformat.types.arrow_memory import array_of
+from lakeformat.types.arrow_memory import numbers as numbers_of
+from lakeformat.types.wide_decimal import exceeds_digits
 
 __all__ = ["PartitionedRows", "Splitter", "source_values"]
 
@@ -54,7 +56,7 @@ class Splitter:
         """Yield the rows of each partition in their order, beginning with the partition of the
         first row.
 
-        Raise ``UnsupportedError`` for a transform that this version does not know.
+        Raise the errors of ``values``.
         """
         if not rows.num_rows:
             return
@@ -80,7 +82,8 @@ class Splitter:
     def values(self, rows: pa.Table) -> list[pa.Array]:
         """Return the values of each partition field for all rows.
 
-        Raise ``UnsupportedError`` for a transform that this version does not know.
+        Raise ``UnsupportedError`` for a transform that this version does not know, and
+        ``InvalidRequestError`` for a row whose partition value does not fit its type.
         """
         return [self._values(place, rows) for place in range(len(self.spec.fields))]
 
@@ -107,7 +110,26 @@ class Splitter:
         source = source_values(rows, self.schema, field.source_id)
         if source is None:  # a dropped column: its transform is void
             return pa.nulls(rows.num_rows, kind)
-        return parse_transform(field.transform).apply(source)
+        transform = parse_transform(field.transform)
+        found = transform.apply(source)
+        if transform.kind is TransformKind.TRUNCATE and pa.types.is_decimal(found.type):
+            _require_digits(found, source, self.schema.name_of(field.source_id), transform)
+        return found
+
+
+def _require_digits(
+    found: pa.Array, source: pa.Array, column: str | None, transform: Transform
+) -> None:
+    """Raise ``InvalidRequestError`` if a truncated decimal has more digits than its type."""
+    halves = numbers_of(found)
+    exceeds = array_of(exceeds_digits(halves[:, 0], halves[:, 1], found.type.precision))
+    place = pc.index(pc.and_(found.is_valid(), exceeds), True).as_py()
+    if place >= 0:
+        raise InvalidRequestError(
+            f"column {column!r} is {source[place]} in a row, whose partition by {transform.text} "
+            f"would be {found[place]}: this has more digits than {found.type}. Leave out the row, "
+            "or give the column a larger precision by ALTER TABLE in Spark"
+        )
 
 
 def source_values(rows: pa.Table, schema: Schema, field_id: int) -> pa.Array | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -220,6 +221,19 @@ def test_rows_that_do_not_fit_are_refused(case):
     writer.write(batch(id=[8, 9]))
     with pytest.raises(InvalidRequestError, match=message.replace("'", ".")):
         writer.write(batch(**columns))
+
+
+@pytest.mark.parametrize("kind", ["decimal(4, 2)", "decimal(20, 2)", "decimal(38, 2)"])
+def test_a_decimal_whose_truncated_value_has_too_many_digits_is_refused(kind):
+    digits = int(kind[8:].partition(",")[0])
+    least = Decimal((1, (9,) * digits, -2))
+    table = Written(schema_of(("id", "int"), ("m", kind)), ((2, "truncate[7]"),))
+    column = pa.array([None, Decimal("-0.01"), least], pa.decimal128(digits, 2))
+    with pytest.raises(InvalidRequestError, match=rf"column 'm' is {least} .* by truncate\[7\]"):
+        table.writer().write(batch(id=[1, 2, 3], m=column))
+    entries = table.entries(batch(id=[1, 2], m=column[:2]))
+    values = [each["partition"]["p0"] for each in entries]
+    assert sorted(map(str, values)) == ["-0.07", "None"]
 
 
 def test_a_null_inside_of_a_nested_value_is_refused():
