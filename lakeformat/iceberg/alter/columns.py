@@ -24,7 +24,7 @@ from lakeformat.iceberg.alter.changes import (
     RenamedColumn,
     WiderColumn,
 )
-from lakeformat.iceberg.create.arrow_schema import new_field, new_type
+from lakeformat.iceberg.create.arrow_schema import new_field, new_type, require_not_reserved
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.types import (
@@ -168,8 +168,11 @@ def _named_field(columns: StructType, path: Path) -> Field:
 def _require_free(name: str, fields: list[Field] | tuple[Field, ...], path: Path, how: str) -> None:
     """Raise ``InvalidRequestError`` if one of ``fields`` has the name; case is ignored.
 
-    ``how`` is the refused change for the error message: ``added`` or ``renamed``.
+    A column at the top must not have a reserved name either. ``how`` is the refused change for the
+    error message: ``added`` or ``renamed``.
     """
+    if len(path) == 1:
+        require_not_reserved(name)
     for each in fields:
         if each.name.casefold() == name.casefold():
             subject = "a column cannot be renamed to " if how == "renamed" else ""

@@ -18,7 +18,7 @@ from lakeformat.iceberg.schema import Schema, named_fields
 from lakeformat.iceberg.types import Field, ListType, MapType, PrimitiveType, StructType, Type
 from lakeformat.types.closest import closest
 
-__all__ = ["new_field", "new_schema", "new_type"]
+__all__ = ["new_field", "new_schema", "new_type", "require_not_reserved"]
 
 _MAX_PRECISION = 38
 _DOC = b"comment"
@@ -50,6 +50,8 @@ _PLAIN = {
     pa.null(): "unknown",
 }
 _SINCE_3 = ("timestamp_ns", "timestamptz_ns", "unknown")
+_RESERVED = ("_pos", "_row_id", "_last_updated_sequence_number")
+"""The names of the metadata columns that are read beside the columns of a table."""
 
 
 def new_schema(
@@ -59,13 +61,15 @@ def new_schema(
 
     ``identifier_fields`` are the columns whose values identify a row; they become required. Raise
     ``UnsupportedError`` for a column whose type the version does not have, and
-    ``InvalidRequestError`` for a repeated name, no column or a wrong identifier field.
+    ``InvalidRequestError`` for a repeated or reserved name, no column or a wrong identifier field.
     """
     if not isinstance(columns, pa.Schema):
         raise InvalidRequestError(f"the columns must be a pyarrow.Schema, got {columns!r}")
     names = columns.names
     if not names:
         raise InvalidRequestError("a table needs at least one column: give it one")
+    for name in names:
+        require_not_reserved(name)
     for name in identifier_fields:
         if name not in names:
             raise InvalidRequestError(
@@ -82,6 +86,15 @@ def new_schema(
     identified = [_identifier(each) if each.name in identifier_fields else each for each in fields]
     ids = tuple(each.id for each in identified if each.name in identifier_fields)
     return Schema(0, tuple(identified), ids)
+
+
+def require_not_reserved(name: str) -> None:
+    """Raise ``InvalidRequestError`` for the name of a metadata column, which no column may have."""
+    if name in _RESERVED:
+        raise InvalidRequestError(
+            f"a column cannot have the name {name!r}, because Iceberg uses it for a metadata "
+            "column: choose another name"
+        )
 
 
 def _identifier(field: Field) -> Field:

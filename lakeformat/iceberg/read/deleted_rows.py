@@ -8,7 +8,7 @@ only once for a scan if the data files of the partition are read one after the o
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import RLock
@@ -86,11 +86,18 @@ class EqualityDeletes:
 def read_fields(wanted: Iterable[Field], deletes: Iterable[EqualityDeletes]) -> dict[int, Field]:
     """Return the columns to read, by their ids: the wanted columns, then those that keys need."""
     fields = {each.id: each for each in wanted}
+    names = {each.name for each in fields.values()}
     keys = [each for delete in deletes for each in delete.fields.items()]
     # Another column may now have the name of a key column, so the key gets a name of its own.
     return fields | {
-        each: replace(column, name=f"_key_{each}") for each, column in keys if each not in fields
+        each: replace(column, name=_free_name(f"_key_{each}", names))
+        for each, column in keys
+        if each not in fields
     }
+
+
+def _free_name(name: str, taken: Set[str]) -> str:
+    return _free_name(f"_{name}", taken) if name in taken else name
 
 
 @dataclass(slots=True)

@@ -75,6 +75,8 @@ def test_a_change_that_changes_nothing_publishes_nothing(catalog):
         (lake.update_column_type("di", "BIGINT"), "no column 'di'; choose one of id, price"),
         (lake.drop_column("at.tag"), "'at.tag'; choose one of at.*tags.*; did you mean 'at.tags'"),
         (lake.add_column("ID", "INT"), "'ID' cannot be added, because there is a column 'id'"),
+        (lake.add_column("_pos", "INT"), "a column cannot have the name '_pos', because Iceberg"),
+        (lake.rename_column("id", "_row_id"), "a column cannot have the name '_row_id', because"),
         (lake.add_column("id.x", "INT"), "'id.x' cannot be added, because 'id' is not a struct"),
         (lake.add_column("n", "INT NOT NULL"), "cannot be added with a default or as NOT NULL"),
         (lake.add_column("n", "INT", after="di"), "'n' cannot be placed after 'di': the columns b"),

@@ -97,6 +97,14 @@ def test_a_name_is_given_once_also_inside_of_columns(columns):
         new_schema(pa.schema(columns))
 
 
+@pytest.mark.parametrize("name", ["_pos", "_row_id", "_last_updated_sequence_number"])
+def test_a_column_has_no_name_of_a_metadata_column(name):
+    with pytest.raises(InvalidRequestError, match=rf"the name '{name}', .* choose another name"):
+        new_schema(pa.schema([("id", pa.int64()), (name, pa.int64())]))
+    inside = pa.struct([(name, pa.int64())])
+    assert new_schema(pa.schema([("s", inside)])).column_names == ["s"]
+
+
 def test_a_table_without_columns_is_refused():
     with pytest.raises(InvalidRequestError, match="needs at least one column"):
         new_table_metadata("file:///t", pa.schema([]))

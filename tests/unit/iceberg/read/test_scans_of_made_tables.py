@@ -161,6 +161,16 @@ def test_a_delete_file_without_one_of_its_keys_is_damage(tmp_path):
         made.commit().scan().to_arrow()
 
 
+def test_columns_may_have_the_name_that_a_key_gets_while_it_is_read(tmp_path):
+    columns = {"_key_1": (2, longs(10, 20)), "__key_1": (3, longs(30, 40))}
+    made = MadeTable(tmp_path / "t", ID | {(2, "_key_1"): "long", (3, "__key_1"): "long"})
+    path = made.write("d.parquet", id=(1, longs(1, 2)), **columns)
+    made.manifest({"file_path": path, "record_count": 2})
+    made.manifest(of_keys(made, "k.parquet", [1], id=(1, longs(1))), number=2)
+    scan = made.commit().scan(columns=["__key_1"], where="_key_1 > 0 AND __key_1 > 0")
+    assert scan.to_arrow().to_pylist() == [{"__key_1": 40}]
+
+
 def struct_of(field_id: int, name: str, kind: Any) -> dict[str, Any]:
     """The type of a struct with one optional field."""
     field = {"id": field_id, "name": name, "required": False, "type": kind}
