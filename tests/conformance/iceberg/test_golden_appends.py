@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
+import lakeformat as lake
 from lakeformat.errors import NotFoundError
-from lakeformat.iceberg.read.appends import AppendedRows, newest_at, snapshots_between
+from lakeformat.iceberg.read.appends import AppendedRows, snapshots_between
 from lakeformat.iceberg.read.condition_fields import condition_fields
 from lakeformat.iceberg.read.time_travel import find_state
 from lakeformat.rows.conditions.filter import bind_predicate
@@ -52,13 +55,13 @@ def commit_times() -> list[int]:
 
 def in_time(start: int, end: int) -> list[int]:
     """The commits whose rows a window of time has."""
-    _, metadata, _ = opened("six_commits")
-    head = metadata.current_snapshot_id
-    assert head is not None
-    upto = newest_at(metadata, head, end)
-    assert upto is not None
-    found = appended("six_commits", newest_at(metadata, head, start), upto)
+    table = lake.open_table(iceberg_table("six_commits").location)
+    found = table.changes(moment(start), moment(end), mode="appends")
     return sorted(set(found.to_arrow().column("commit_no").to_pylist()))
+
+
+def moment(millis: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=millis)
 
 
 def test_windows_of_time_next_to_each_other_have_each_append_once():
@@ -92,5 +95,6 @@ def test_the_beginning_of_an_expired_history_is_not_known():
     assert head is not None
     with pytest.raises(NotFoundError, match="have expired"):
         snapshots_between(metadata, None, head)
+    table = lake.open_table(iceberg_table("expired").location)
     with pytest.raises(NotFoundError, match="have expired"):
-        newest_at(metadata, head, 0)
+        table.changes(moment(0), mode="appends")
