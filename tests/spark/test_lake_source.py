@@ -387,6 +387,18 @@ def test_a_stream_stops_where_columns_change_and_where_the_table_goes(source, ev
         reader.latestOffset()
 
 
+def test_a_running_stream_delivers_the_rows_after_a_change_to_no_producer(source, catalog):
+    options = {"bucket": "1", "changelog-producer": "lookup"}
+    catalog.create_table("shop.events", COLUMNS, primary_key=["id"], options=options)
+    reader = stream(source, rowkind="true", scan_mode="latest")
+    start = reader.latestOffset()
+    altered = catalog.alter_table("shop.events", lake.set_option("changelog-producer", "none"))
+    altered.write(rows_of([7]))
+    assert kinds(all_rows(reader, reader.partitions(start, reader.latestOffset()))) == [
+        ("+I", 7, "a")
+    ]
+
+
 def test_a_stream_stops_where_the_table_goes_while_tasks_read_it(source, events, catalog):
     for number in (1, 2):
         events.write(rows_of([number]))

@@ -301,12 +301,14 @@ class TableReads:
 
         Rows that the stream delivers as changes later are left out.
         """
+        from lakeformat.paimon.read.changes.files import with_producer_at
         from lakeformat.paimon.read.changes.streaming import lowest_streamed_level
         from lakeformat.paimon.read.scan import Scan
         from lakeformat.paimon.read.time_travel import find_snapshot
         from lakeformat.paimon.read.where import row_filter
 
-        handle, chosen = self._handle, find_snapshot(self._handle, snapshot=snapshot)
+        chosen = find_snapshot(self._handle, snapshot=snapshot)
+        handle = self._handle if chosen is None else with_producer_at(self._handle, chosen)
         asked = row_filter(handle.schema, where, None)
         least = lowest_streamed_level(handle)
         return Scan(handle, chosen, columns, asked, least_level=least, with_streamed=True)

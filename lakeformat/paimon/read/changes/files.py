@@ -40,10 +40,17 @@ from lakeformat.paimon.read.plan import naming_file
 from lakeformat.paimon.read.pruning.entries import EntryPruner
 from lakeformat.paimon.schema import TableSchema
 
-__all__ = ["NO_PRODUCER", "ChangeFiles", "ChangedFiles", "changelog_producer"]
+__all__ = [
+    "NO_PRODUCER",
+    "ChangeFiles",
+    "ChangedFiles",
+    "changelog_producer",
+    "with_producer_at",
+]
 
 _CARRY_CHANGELOG = (CommitKind.APPEND, CommitKind.COMPACT)
 
+_PRODUCER = "changelog-producer"
 NO_PRODUCER, _AS_WRITTEN = "none", "input"
 
 
@@ -55,8 +62,29 @@ def changelog_producer(handle: TableHandle) -> str:
     return _producer_in(handle.options.to_dict())
 
 
+def with_producer_at(handle: TableHandle, snapshot: Snapshot) -> TableHandle:
+    """Return the handle with the producer by which it reads the changes after a snapshot."""
+    producer = _producer_at(handle, snapshot.schema_id)
+    if producer == changelog_producer(handle):
+        return handle
+    options = {**handle.schema.options, _PRODUCER: producer}
+    return replace(handle, schema=replace(handle.schema, options=options))
+
+
+def _producer_at(handle: TableHandle, schema_id: int) -> str:
+    """Return the producer by which a reader with this handle reads snapshots of a schema.
+
+    It is that of the handle, or of a newer schema. But after ``none`` it is always ``none``: the
+    files that each commit added have all rows, also with another producer.
+    """
+    own = changelog_producer(handle)
+    if own == NO_PRODUCER or schema_id <= handle.schema.id:
+        return own
+    return _producer_in(read_schema(handle.storage, handle.layout, schema_id).options)
+
+
 def _producer_in(options: Mapping[str, str]) -> str:
-    return options.get("changelog-producer", NO_PRODUCER).strip().lower()
+    return options.get(_PRODUCER, NO_PRODUCER).strip().lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +118,26 @@ class ChangeFiles:
         require_allowed(handle, Operation.CHANGES)
         self._handle = handle
         self._asked = asked
-        self.reads_overwrite = reads_overwrites(handle)
         self._schema: Callable[[int], TableSchema] = cache(
             lambda schema_id: read_schema(handle.storage, handle.layout, schema_id)
+        )
+        self._producer: Callable[[int], str] = cache(partial(_producer_at, handle))
+
+    def uses_delta(self, snapshot: Snapshot) -> bool:
+        """Return True if the changes of a snapshot are the rows that it added, as stored."""
+        return self._producer(snapshot.schema_id) == NO_PRODUCER
+
+    def reads_overwrite(self, snapshot: Snapshot) -> bool:
+        """Return True for an OVERWRITE snapshot if its changes are read.
+
+        The option for this may also be set in a schema that is newer than that of the handle.
+        """
+        if snapshot.commit_kind is not CommitKind.OVERWRITE:
+            return False
+        own = self._handle.schema
+        is_newer = snapshot.schema_id > own.id
+        return reads_overwrites(own) or (
+            is_newer and reads_overwrites(self._schema(snapshot.schema_id))
         )
 
     def delta(self, snapshot: Snapshot) -> ChangedFiles:
@@ -108,7 +153,7 @@ class ChangeFiles:
         if snapshot.commit_kind is not CommitKind.APPEND:
             return ChangedFiles(snapshot)
         # Without a producer, a long-lived changelog keeps these files after the snapshot expires.
-        is_kept = changelog_producer(self._handle) == NO_PRODUCER
+        is_kept = self.uses_delta(snapshot)
         with explaining_expiry(self._handle, snapshot, changes=is_kept):
             return ChangedFiles(snapshot, tuple(self._delta_files(snapshot)), is_kept)
 
@@ -116,12 +161,13 @@ class ChangeFiles:
         """Return the changelog files of an APPEND or COMPACT snapshot.
 
         An OVERWRITE snapshot is treated as by ``delta``. If the snapshot was committed before
-        ``changelog-producer=input`` was set, return the files that it added. Raise NotFoundError if
-        an expiry deleted the changelog.
+        ``changelog-producer=input`` was set, or after ``none`` was set in a newer schema than that
+        of the handle, return the files that it added. Raise NotFoundError if an expiry deleted the
+        changelog.
         """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)
-        if self.is_from_before(snapshot):
+        if self.uses_delta(snapshot) or self.is_from_before(snapshot):
             return self.delta(snapshot)
         if snapshot.commit_kind not in _CARRY_CHANGELOG:
             return ChangedFiles(snapshot)
@@ -157,7 +203,7 @@ class ChangeFiles:
         """
         handle = self._handle
         has_changelog = snapshot.changelog_manifest_list is not None
-        if has_changelog or changelog_producer(handle) != _AS_WRITTEN:
+        if has_changelog or self._producer(snapshot.schema_id) != _AS_WRITTEN:
             return False
         producer = _producer_in(self._schema(snapshot.schema_id).options)
         path = handle.layout.manifest(snapshot.delta_manifest_list)
@@ -220,14 +266,14 @@ class ChangeFiles:
             return False
         return has_expired_changes(storage, layout, snapshot)
 
-    def _has_changes(self, files: ManifestColumns, which: ListKind) -> Mask:
+    def _has_changes(self, snapshot: Snapshot, files: ManifestColumns, which: ListKind) -> Mask:
         """Return a mask of the files whose rows are changes.
 
         Files of postponed rows are included only if the table has no changelog producer: otherwise
         a later changelog has their rows.
         """
         has_changes: Mask = files.bucket.numbers >= 0
-        if which is ListKind.DELTA and changelog_producer(self._handle) == NO_PRODUCER:
+        if which is ListKind.DELTA and self.uses_delta(snapshot):
             has_changes |= files.bucket.numbers == POSTPONE_BUCKET
         return has_changes
 
@@ -245,7 +291,7 @@ class ChangeFiles:
         pruner = EntryPruner(handle.schema, conditions, None, self._schema)
         manifests = pruner.pick_manifests(self._manifests(snapshot, which))
         read = read_manifests(handle.storage, handle.layout, manifests)
-        columns = read.filter(self._has_changes(read, which))
+        columns = read.filter(self._has_changes(snapshot, read, which))
         if not with_deleted:
             columns = columns.filter(~np.asarray(columns.is_delete))
         with naming_file(handle, snapshot, columns, "_PARTITION", pruner.by_place):

@@ -6,36 +6,35 @@ An overwrite can move a key to another bucket, so its new row must not precede i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry
-from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
 from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows, find_deleted_rows
 from lakeformat.paimon.read.merged_rows_with_kind import MergedRowsWithKind
+from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.row_kinds import DELETE
 
 __all__ = ["overwritten_buckets", "overwritten_rows", "reads_overwrites"]
 
 
-def reads_overwrites(handle: TableHandle) -> Callable[[Snapshot], bool]:
-    """Return a function that returns True for an OVERWRITE snapshot whose changes are read.
+def reads_overwrites(schema: TableSchema) -> bool:
+    """Return True if changes of a table include its overwrites.
 
     Tables with a primary key need the option ``streaming-read-overwrite``, append tables need
-    ``streaming-read-append-overwrite``. Without the option, the function always returns False.
+    ``streaming-read-append-overwrite``.
     """
-    options = handle.options
-    if handle.schema.primary_keys:
-        is_asked = options.streaming_read_overwrite
-    else:
-        is_asked = options.streaming_read_append_overwrite
-    return lambda snapshot: is_asked and snapshot.commit_kind is CommitKind.OVERWRITE
+    options = schema.table_options
+    if schema.primary_keys:
+        return options.streaming_read_overwrite
+    return options.streaming_read_append_overwrite
 
 
 def overwritten_buckets(entries: Sequence[ManifestEntry]) -> list[tuple[ManifestEntry, ...]]:

@@ -21,10 +21,10 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.paimon.read.changes.files import (
-    NO_PRODUCER,
     ChangedFiles,
     ChangeFiles,
     changelog_producer,
+    with_producer_at,
 )
 from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.changes.state_rows import StateRows
@@ -52,7 +52,6 @@ class ChangeStream(TableStream[Snapshot, int]):
         self._handle = handle
         self._asked = asked
         self._files = ChangeFiles(handle, asked)
-        self._uses_delta = changelog_producer(handle) == NO_PRODUCER
         self._last: Snapshot | None = None
         """The snapshot before the next one, as this stream knows it; None if it is unknown."""
         super().__init__(start, asked.schema, consumer)
@@ -80,13 +79,14 @@ class ChangeStream(TableStream[Snapshot, int]):
                 self._require_same_history()
                 is_checked = True
             self._place = place = self._place_after(snapshot)
+            uses_delta = self._files.uses_delta(snapshot)
             if self._files.reads_overwrite(snapshot):
                 find = self._files.overwrite
             elif snapshot.commit_kind is CommitKind.APPEND and (
-                self._uses_delta or self._files.is_from_before(snapshot)
+                uses_delta or self._files.is_from_before(snapshot)
             ):
                 find = self._files.delta
-            elif not self._uses_delta and snapshot.changelog_manifest_list is not None:
+            elif not uses_delta and snapshot.changelog_manifest_list is not None:
                 find = self._files.changelog
             else:
                 continue
@@ -208,8 +208,9 @@ class ChangeStream(TableStream[Snapshot, int]):
         """Stream the rows of a snapshot, without rows that a later compaction delivers as
         changelog.
         """
-        least = lowest_streamed_level(self._handle)
-        rows = StateRows(self._handle, snapshot, self._asked, least_level=least, with_streamed=True)
+        handle = with_producer_at(self._handle, snapshot)
+        least = lowest_streamed_level(handle)
+        rows = StateRows(handle, snapshot, self._asked, least_level=least, with_streamed=True)
         return rows.read()
 
 

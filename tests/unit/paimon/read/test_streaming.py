@@ -164,6 +164,54 @@ def test_a_stream_reads_the_commits_from_before_the_producer_input(table):
     assert drained(altered.stream(consumer="job")) == [(4, False, [A]), (7, False, [B])]
 
 
+def with_option(table: KeyedRows, name: str, value: str) -> lake.Table:
+    table.table = table.catalog.alter_table("shop.t", lake.set_option(name, value))
+    return table.table
+
+
+@pytest.mark.parametrize("producer", ["lookup", "full-compaction", "input"])
+@pytest.mark.parametrize("bucket", ["1", "-2"])
+def test_a_running_stream_delivers_the_rows_after_a_change_to_no_producer(producer, bucket):
+    table = KeyedRows({"changelog-producer": producer, "bucket": bucket})
+    table.commit(A)
+    table.table.compact(strategy="full")
+    opened = table.table
+    stream = opened.stream()
+    assert [rows for _, _, rows in drained(stream)] == [[A]]
+    with_option(table, "changelog-producer", "none")
+    last = table.commit(B)
+    changes = opened.changes(last - 1, last)
+    assert listed(changes) == [row for part in changes.parts() for row in listed(part)] == [B]
+    table.table.compact(strategy="full")
+    newest = table.commit(C)
+    assert [rows for _, _, rows in drained(stream)] == [[B], [C]]
+    assert sorted(listed(opened.stream().poll())) == [B, C]
+    assert opened.state_scan(newest).to_arrow().num_rows == 2
+
+
+@pytest.mark.parametrize("producer", ["lookup", "input"])
+def test_a_running_stream_goes_on_after_a_change_from_no_producer(table, producer):
+    stream = table.table.stream()
+    drained(stream)
+    with_option(table, "changelog-producer", producer)
+    table.commit(A)
+    table.table.compact(strategy="full")
+    table.commit(B)
+    assert [rows for _, _, rows in drained(stream)] == [[A], [B]]
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_a_running_stream_includes_overwrites_from_when_this_is_asked(keyed):
+    table = KeyedRows(keyed=keyed)
+    table.commit(A)
+    stream = table.table.stream()
+    drained(stream)
+    kind = "" if keyed else "append-"
+    with_option(table, f"streaming-read-{kind}overwrite", "true")
+    table.table.write(table.table.scan().to_arrow(), overwrite={})
+    assert [rows for _, _, rows in drained(stream)] == [[("-D", 1, "a"), A] if keyed else [A]]
+
+
 @pytest.mark.parametrize(
     "start",
     [
