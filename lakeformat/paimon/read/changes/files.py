@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.paimon.expiry_race import explaining_expiry
@@ -18,20 +19,24 @@ from lakeformat.paimon.metadata.expired_changes import has_expired_changes
 from lakeformat.paimon.metadata.manifest import (
     ManifestColumns,
     ManifestEntry,
+    live_rows,
     read_manifests,
 )
 from lakeformat.paimon.metadata.manifest_columns.columns import Mask
 from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
 from lakeformat.paimon.metadata.schema_file import read_schema, require_schema_of
+from lakeformat.paimon.metadata.simple_stats import may_contain_any
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.read.changes.column_updates import require_new_rows
 from lakeformat.paimon.read.changes.overwritten import (
     overwritten_buckets,
     overwritten_rows,
     reads_overwrites,
+    with_kept_files,
 )
 from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.data_files import DataFiles
@@ -175,14 +180,17 @@ class ChangeFiles:
             return ChangedFiles(snapshot, tuple(self._entries(snapshot, ListKind.CHANGELOG)))
 
     def overwrite(self, snapshot: Snapshot) -> ChangedFiles:
-        """Return the files that an OVERWRITE snapshot deleted and added.
+        """Return the files that an OVERWRITE snapshot deleted and added, and the files that it
+        kept in the same buckets.
 
         For append tables, return only the added files.
         """
         with explaining_expiry(self._handle, snapshot):
             if not self._handle.schema.primary_keys:
                 return ChangedFiles(snapshot, tuple(self._delta_files(snapshot)), is_kept=False)
-            entries = self._entries(snapshot, ListKind.DELTA, with_deleted=True)
+            changed = self._entries(snapshot, ListKind.DELTA, with_deleted=True)
+            live = partial(self._live_files, snapshot)
+            entries = with_kept_files(self._handle, snapshot, changed, live)
             return ChangedFiles(snapshot, tuple(entries), is_kept=False, is_overwrite=True)
 
     def rows(self, found: ChangedFiles) -> Iterator[pa.RecordBatch]:
@@ -285,10 +293,8 @@ class ChangeFiles:
 
         ``with_deleted`` includes the DELETE entries.
         """
-        handle, where = self._handle, self._asked.where
+        handle, pruner = self._handle, self._pruner()
         require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)
-        conditions = () if where is None else where.conditions()
-        pruner = EntryPruner(handle.schema, conditions, None, self._schema)
         manifests = pruner.pick_manifests(self._manifests(snapshot, which))
         read = read_manifests(handle.storage, handle.layout, manifests)
         columns = read.filter(self._has_changes(snapshot, read, which))
@@ -299,3 +305,28 @@ class ChangeFiles:
         require_new_rows(handle, snapshot, columns)
         with naming_file(handle, snapshot, columns, "the statistics", pruner.by_statistics):
             return columns.filter(pruner.by_statistics(columns)).entries()
+
+    def _live_files(self, snapshot: Snapshot, partitions: Collection[bytes]) -> list[ManifestEntry]:
+        """Return the live files of some partitions, without files in which no row can meet the
+        condition.
+        """
+        if not partitions:
+            return []
+        handle, pruner = self._handle, self._pruner()
+        types = [field.type for field in partition_fields(handle.schema)]
+        manifests = [
+            each
+            for each in pruner.pick_manifests(manifests_of(handle.storage, handle.layout, snapshot))
+            if may_contain_any(each.partition_stats, partitions, types)
+        ]
+        read = read_manifests(handle.storage, handle.layout, manifests)
+        wanted = pa.array(partitions, pa.large_binary())
+        is_there = pc.is_in(read.partition.to_arrow(), wanted).to_numpy(zero_copy_only=False)
+        found = read.filter(is_there & self._has_changes(snapshot, read, ListKind.DELTA))
+        live = found.take(live_rows(found, f"snapshot {snapshot.id} of {handle.uri}"))
+        return live.filter(pruner.by_place(live) & pruner.by_statistics(live)).entries()
+
+    def _pruner(self) -> EntryPruner:
+        where = self._asked.where
+        conditions = () if where is None else where.conditions()
+        return EntryPruner(self._handle.schema, conditions, None, self._schema)

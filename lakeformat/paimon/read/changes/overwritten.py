@@ -6,7 +6,8 @@ An overwrite can move a key to another bucket, so its new row must not precede i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -14,15 +15,20 @@ from lakeformat.paimon.datafile.system_fields import VALUE_KIND
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry
 from lakeformat.paimon.metadata.snapshot import Snapshot
-from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
+from lakeformat.paimon.metadata.snapshot_directory import (
+    FIRST_SNAPSHOT_ID,
+    read_snapshot,
+    read_snapshot_if_present,
+)
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET
 from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.data_files import DataFiles
-from lakeformat.paimon.read.deletions import DeletedRows, find_deleted_rows
+from lakeformat.paimon.read.deletions import DeletedRows, find_deleted_rows, find_vectors
 from lakeformat.paimon.read.merged_rows_with_kind import MergedRowsWithKind
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.row_kinds import DELETE
 
-__all__ = ["overwritten_buckets", "overwritten_rows", "reads_overwrites"]
+__all__ = ["overwritten_buckets", "overwritten_rows", "reads_overwrites", "with_kept_files"]
 
 
 def reads_overwrites(schema: TableSchema) -> bool:
@@ -37,24 +43,81 @@ def reads_overwrites(schema: TableSchema) -> bool:
     return options.streaming_read_append_overwrite
 
 
+def with_kept_files(
+    handle: TableHandle,
+    snapshot: Snapshot,
+    changed: Sequence[ManifestEntry],
+    live_files: Callable[[Collection[bytes]], Iterable[ManifestEntry]],
+) -> list[ManifestEntry]:
+    """Return the entries by which the changed buckets of an OVERWRITE snapshot are read.
+
+    ``changed`` are its own entries; a file that was both deleted and added again is left out.
+    ``live_files`` returns the files of some partitions in this snapshot. A rollback keeps files of
+    a bucket, whose rows can reappear or be hidden. So each kept file of a changed bucket is
+    returned as a DELETE and as an ADD entry. A bucket is changed, too, if its deletion vectors are.
+    """
+    left = _unpaired(changed)
+    before = read_snapshot_if_present(handle.storage, handle.layout, snapshot.id - 1)
+    places = {(entry.partition, entry.bucket) for entry in left}
+    places |= _with_other_vectors(handle, before, snapshot)
+    added = {entry.identity for entry in left if entry.kind is FileKind.ADD}
+    live = live_files({partition for partition, _ in places})
+    kept = [entry for entry in live if entry.identity not in added]
+    postponed = _postponed([*left, *kept])
+    kept = [
+        entry
+        for entry in kept
+        if entry.partition in postponed or (entry.partition, entry.bucket) in places
+    ]
+    if before is None and snapshot.id > FIRST_SNAPSHOT_ID and (kept or not left):
+        _require_no_vectors(handle, snapshot.id - 1)
+    # Postponed rows are merged in the order of their files.
+    return [*(replace(entry, kind=FileKind.DELETE) for entry in kept), *kept, *left]
+
+
 def overwritten_buckets(entries: Sequence[ManifestEntry]) -> list[tuple[ManifestEntry, ...]]:
     """Return the deleted files of each bucket, then the added files of each bucket.
 
-    ``entries`` are those of an OVERWRITE snapshot. A file that was both deleted and added again is
-    left out.
+    ``entries`` are those of ``with_kept_files``. A partition with postponed rows, which may have
+    any key, is one group.
     """
-    buckets: dict[tuple[bytes, int], dict[tuple[object, ...], ManifestEntry]] = {}
-    for entry in entries:
-        place = buckets.setdefault((entry.partition, entry.bucket), {})
-        before = place.pop(entry.identity, None)
+    postponed = _postponed(entries)
+    buckets: dict[tuple[FileKind, bytes, int], list[ManifestEntry]] = {}
+    for entry in sorted(entries, key=lambda entry: entry.kind is FileKind.ADD):
+        bucket = POSTPONE_BUCKET if entry.partition in postponed else entry.bucket
+        buckets.setdefault((entry.kind, entry.partition, bucket), []).append(entry)
+    return [*map(tuple, buckets.values())]
+
+
+def _require_no_vectors(handle: TableHandle, expired: int) -> None:
+    """Raise NotFoundError if a table has deletion vectors, so that the state of an expired snapshot
+    is unknown.
+    """
+    if handle.options.deletion_vectors_enabled:
+        read_snapshot(handle.storage, handle.layout, expired)
+
+
+def _unpaired(changed: Sequence[ManifestEntry]) -> list[ManifestEntry]:
+    found: dict[tuple[object, ...], ManifestEntry] = {}
+    for entry in changed:
+        before = found.pop(entry.identity, None)
         if before is None or before.kind is entry.kind:
-            place[entry.identity] = entry
-    groups = (
-        tuple(entry for entry in place.values() if entry.kind is kind)
-        for kind in (FileKind.DELETE, FileKind.ADD)
-        for place in buckets.values()
-    )
-    return [group for group in groups if group]
+            found[entry.identity] = entry
+    return [*found.values()]
+
+
+def _postponed(entries: Iterable[ManifestEntry]) -> set[bytes]:
+    return {entry.partition for entry in entries if entry.bucket == POSTPONE_BUCKET}
+
+
+def _with_other_vectors(
+    handle: TableHandle, before: Snapshot | None, after: Snapshot
+) -> set[tuple[bytes, int]]:
+    """Return the buckets whose deletion vectors differ in two snapshots."""
+    if before is None or before.index_manifest == after.index_manifest:
+        return set()
+    old, new = find_vectors(handle, before), find_vectors(handle, after)
+    return {place for place in old.keys() | new.keys() if old.get(place) != new.get(place)}
 
 
 def overwritten_rows(

@@ -117,6 +117,106 @@ def test_rows_whose_snapshot_has_expired_are_named(orders):
         changes.to_arrow()
 
 
+def undone(table: lake.Table, to: int) -> list[tuple[str, int, int]]:
+    """The changes of a rollback to snapshot ``to``; the same ones in parts and in a stream."""
+    last = table.rollback(snapshot=to).snapshot_id
+    changes = table.changes(last - 1, last)
+    found = told(changes.to_arrow())
+    assert [row for part in changes.parts() for row in told(part.to_arrow())] == found
+    [streamed] = table.stream("from-snapshot", snapshot=last)
+    assert told(streamed.to_arrow()) == found
+    return found
+
+
+@pytest.mark.parametrize("producer", ["none", "input"])
+def test_a_rollback_delivers_the_rows_that_it_restores(keyed_table, producer):
+    table = keyed_table(COLUMNS, bucket="1", **ASKED, **{"changelog-producer": producer})
+    table.write(rows(table, (1, 10), (2, 20)))
+    table.write(rows(table, (2, 21)))
+    expected = [("-D", 1, 10), ("-D", 2, 21), ("+I", 1, 10), ("+I", 2, 20)]
+    assert undone(table, 1) == expected
+    table.delete("id = 1")
+    assert undone(table, 1) == [("-D", 2, 20), ("+I", 1, 10), ("+I", 2, 20)]
+    found = table.changes(2, 3, where="id = 2", columns=["n"]).to_arrow()
+    assert told(found) == [("-D", 21), ("+I", 20)]
+
+
+def test_a_rollback_reads_only_the_buckets_that_it_changes(keyed_table):
+    table = keyed_table(COLUMNS, bucket="3", **ASKED)
+    table.write(rows(table, *((key, key) for key in range(20))))
+    table.write(rows(table, (1, -1)))
+    found = undone(table, 1)
+    assert 2 <= len(found) < 40
+    assert [row for row in found if row[1] == 1] == [("-D", 1, -1), ("+I", 1, 1)]
+
+
+def test_a_rollback_of_deletion_vectors_alone_delivers_the_rows_that_they_hid(keyed_table):
+    options = {"bucket": "1", "deletion-vectors.enabled": "true", **ASKED}
+    table = keyed_table(COLUMNS, **options)
+    table.write(rows(table, (1, 10), (2, 20)))
+    table.compact(strategy="full")
+    target = table.latest_snapshot()
+    table.delete("id = 1")
+    table.compact(strategy="minor")
+    assert table.latest_snapshot().index_manifest != target.index_manifest
+    assert undone(table, target.id) == [("-D", 2, 20), ("+I", 1, 10), ("+I", 2, 20)]
+
+
+@pytest.mark.parametrize("vectors", ["false", "true"])
+def test_a_rollback_is_not_read_after_the_snapshot_before_it_has_expired(keyed_table, vectors):
+    options = {"bucket": "1", "deletion-vectors.enabled": vectors, **ASKED}
+    table = keyed_table(COLUMNS, **options)
+    table.write(rows(table, (1, 10), (2, 20)))
+    table.compact(strategy="full")
+    table.delete("id = 1")
+    if vectors == "true":
+        table.compact(strategy="minor")
+    last = table.rollback(snapshot=2).snapshot_id
+    table.write(rows(table, (3, 30)))
+    table.expire_snapshots(retain_max=2, retain_min=1)
+    with pytest.raises(lake.LakeError, match=r"expired|missing|not exist"):
+        table.changes(last - 1, last).to_arrow()
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bucket": "2"},
+        {"bucket": "2", "changelog-producer": "input"},
+        {
+            "bucket": "2",
+            "deletion-vectors.enabled": "true",
+            "deletion-vectors.merge-on-read": "true",
+        },
+        {"bucket": "-2", "postpone.merge-on-read": "true"},
+    ],
+    ids=["merged", "input", "vectors", "postponed"],
+)
+def test_replayed_changes_are_the_state_after_rollbacks(keyed_table, options, seed):
+    chance = random.Random(seed)
+    table = keyed_table(COLUMNS, **ASKED, **options)
+    stream = table.stream("from-snapshot", snapshot=1)
+    changes: list[tuple[str, int, int]] = []
+    for number in range(14):
+        values = [(key, number) for key in chance.sample(range(8), chance.randint(1, 5))]
+        state = {row["id"]: row["n"] for row in table.scan().to_arrow().to_pylist()}
+        match chance.choice(["write", "write", "delete", "compact", "overwrite", "rollback"]):
+            case "delete" if state:
+                table.delete(f"id = {chance.choice([*state])}")
+            case "compact":
+                table.compact(strategy=chance.choice(["full", "minor"]))
+            case "overwrite":
+                table.write(rows(table, *values), overwrite={})
+            case "rollback" if snapshots := table.snapshots():
+                table.rollback(snapshot=chance.choice(snapshots).id)
+            case _:
+                table.write(rows(table, *values))
+        changes += [row for each in stream for row in told(each.to_arrow())]
+        assert replayed(changes) == {r["id"]: r["n"] for r in table.scan().to_arrow().to_pylist()}
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_replayed_changes_are_the_state(catalog, keyed_table, seed):
