@@ -204,10 +204,12 @@ class ChangeFiles:
             yield from self._rows(found.snapshot, found.entries)
 
     def is_from_before(self, snapshot: Snapshot) -> bool:
-        """Return True if the snapshot was committed before ``changelog-producer=input`` was set.
+        """Return True if ``changelog-producer=input`` was set after the rows of the snapshot were
+        written.
 
-        The changes of such a snapshot are only in the files that it added. Return False for any
-        other producer: the changelog of a later compaction may deliver the rows.
+        Their changes are only in the files that it added. Its schema may be newer than its rows: a
+        commit has the newest schema, but no changelog if its writer began before. Return False for
+        any other producer: the changelog of a later compaction may deliver the rows.
         """
         handle = self._handle
         has_changelog = snapshot.changelog_manifest_list is not None
@@ -215,7 +217,9 @@ class ChangeFiles:
             return False
         producer = _producer_in(self._schema(snapshot.schema_id).options)
         path = handle.layout.manifest(snapshot.delta_manifest_list)
-        return producer == NO_PRODUCER and handle.storage.exists(path)
+        if producer not in (NO_PRODUCER, _AS_WRITTEN) or not handle.storage.exists(path):
+            return False
+        return producer == NO_PRODUCER or bool(self.delta(snapshot).entries)
 
     def _delta_files(self, snapshot: Snapshot) -> list[ManifestEntry]:
         """Return the files that a commit added, sorted by sequence number within each bucket.

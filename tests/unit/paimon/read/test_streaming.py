@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
@@ -187,6 +188,38 @@ def test_a_running_stream_delivers_the_rows_after_a_change_to_no_producer(produc
     assert [rows for _, _, rows in drained(stream)] == [[B], [C]]
     assert sorted(listed(opened.stream().poll())) == [B, C]
     assert opened.state_scan(newest).to_arrow().num_rows == 2
+
+
+@pytest.mark.parametrize("producer", ["none", "lookup"])
+@pytest.mark.parametrize("way", ["write", "messages"])
+def test_a_stream_delivers_the_rows_of_writers_from_before_the_producer_input(producer, way):
+    table = KeyedRows({"changelog-producer": producer})
+    opened = table.table
+    data = pa.table({"k": pa.array([1], pa.int32()), "v": ["a"]})
+    altered = with_option(table, "changelog-producer", "input")
+    if way == "write":
+        opened.write(data)
+    else:
+        writer = opened.new_writer()
+        writer.write(data)
+        altered.commit(writer.prepare())
+    table.table.compact(strategy="full")
+    table.commit(B)
+    for each in (opened, altered):
+        stream = each.stream("from-snapshot", snapshot=1)
+        assert [rows for _, _, rows in drained(stream)] == [[A], [B]]
+    changes = altered.changes(0)
+    assert listed(changes) == [A, B]
+    assert [row for part in changes.parts() for row in listed(part)] == [A, B]
+
+
+def test_a_stream_passes_over_commits_of_postponed_rows_whose_changelog_follows():
+    table = KeyedRows({"changelog-producer": "input", "bucket": "-2"})
+    table.commit(A)
+    stream = table.table.stream("from-snapshot", snapshot=1)
+    assert drained(stream) == []
+    table.table.compact(strategy="full")
+    assert [rows for _, _, rows in drained(stream)] == [[A]]
 
 
 @pytest.mark.parametrize("producer", ["lookup", "input"])
