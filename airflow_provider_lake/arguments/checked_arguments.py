@@ -103,7 +103,8 @@ class CheckedArguments:
         except XComNotFound as reason:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: {self._missing_result()}, and this result does not exist: "
-                "that task was skipped, or returns no member of this name"
+                "that task was skipped, or pushed no XCom with this key. A returned dict gives an "
+                "XCom for each key only with @task(multiple_outputs=True)"
             ) from reason
 
     def _unrendered(self) -> str:

@@ -182,7 +182,7 @@ def _keeps(store: Any, subject: str, key: str, seen: FirstTry) -> bool:
         _log.warning(
             "Airflow's task state store did not store which snapshot of %s was the newest before "
             "the first attempt: %s. No action is needed now. If snapshots expire before a retry, "
-            "the retry fails, because it cannot find its commit",
+            "the retry may fail, because it cannot check if its commit was published",
             subject,
             reason,
         )

@@ -181,8 +181,9 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
                 found = read_cursor(await store.aget(self._state_key))
             except ValueError as reason:  # several assets have an equal trigger
                 _log.warning(
-                    "the watcher cannot store its position: %s. It starts no DAG for commits made "
-                    "while no triggerer runs: declare its asset with lake_asset(…, watchers=[…])",
+                    "the watcher cannot store its position: %s. So the watcher starts no DAG for "
+                    "commits made while no triggerer runs. To change this, declare its asset with "
+                    "lake_asset(…, watchers=[…])",
                     reason,
                 )
                 self.asset_state_store = None

@@ -89,8 +89,8 @@ def _with_suffixes(name: str, database: str, table: str, suffixes: list[str]) ->
         branch = suffixes.pop(0).removeprefix(BRANCH_PREFIX)
     if len(suffixes) > 1:
         raise InvalidRequestError(
-            f"{name!r} is not a table name: only '$branch_<branch>' and then '$<system table>' may "
-            "follow the table"
+            f"{name!r} is not a table name: '$branch_<branch>' or '$<system table>' may follow the "
+            "table, or both in this order"
         )
     return TableName(database, table, branch, suffixes[0] if suffixes else None)
 

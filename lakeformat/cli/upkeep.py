@@ -174,7 +174,8 @@ def compact_deletes(
     if "compact_deletes" not in found.operations:
         raise UnsupportedError(
             f"{found.location} is {found.kind}, and only Iceberg tables have a compaction of "
-            f"delete files alone: run `lake compact {shlex.quote(table)}`, which compacts all files"
+            f"delete files alone: run `lake compact {shlex.quote(table)}`, which also compacts "
+            "data files"
         )
     with progress_line("merging delete files"):
         report = found.compact_deletes(convert_equality=convert_equality, dry_run=dry_run)

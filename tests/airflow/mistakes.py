@@ -599,7 +599,7 @@ MISTAKES = [
 
             LakeIngestOperator(task_id="t", table="shop.plain", source=find_source()["path"], trigger_rule="none_failed")
         """,
-        "task 't': argument 'source' is the result 'path' of task 'find_source', and this result does not exist: that task was skipped, or returns no member of this name",
+        "task 't': argument 'source' is the result 'path' of task 'find_source', and this result does not exist: that task was skipped, or pushed no XCom with this key. A returned dict gives an XCom for each key only with @task(multiple_outputs=True)",
     ),
     Mistake(
         "the result of a task that returns nothing",

@@ -103,7 +103,8 @@ class SqlLeases:
                 raise
             raise LockUnavailableError(
                 f"{sentence(str(error))} No batch began, and it is unknown if {self._name} was "
-                "taken: retry. If the lease was taken, it becomes stale by itself"
+                "taken: retry. If the lease was taken, retries fail until it becomes stale, after "
+                "a minute"
             ) from None
         return True
 

@@ -166,7 +166,7 @@ def test_delete_files_of_other_formats_are_refused(tmp_path):
     branch = "shop.orders$branch_dev"
     message = refusal("compact-deletes", branch, "--warehouse", str(tmp_path))
     assert "is a Paimon table, and only Iceberg tables have a compaction of delete files" in message
-    assert message.endswith(f"run `lake compact '{branch}'`, which compacts all files")
+    assert message.endswith(f"run `lake compact '{branch}'`, which also compacts data files")
 
 
 def test_consumers_are_set_listed_and_deleted(tmp_path):
