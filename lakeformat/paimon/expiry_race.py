@@ -108,10 +108,10 @@ def again_if_overtaken(handle: TableHandle, work: Callable[[], T]) -> T:
                 raise
             if not tries_left:
                 raise SnapshotExpiredError(
-                    f"the newest snapshot of {handle.uri} could not be read {_TRIES} times in a "
-                    "row, and each time a newer one was committed meanwhile. Snapshots probably "
-                    "expire too early: keep them longer ('snapshot.time-retained'), then run the "
-                    f"operation again. Last error: {missing}"
+                    f"{_TRIES} attempts to read the newest snapshot of {handle.uri} failed, and "
+                    "during each of them a newer one was committed. Snapshots probably expire too "
+                    "early: keep them longer ('snapshot.time-retained'), then run the operation "
+                    f"again. Last error: {missing}"
                 ) from missing
     raise AssertionError("the last try returns or raises")
 

@@ -88,7 +88,7 @@ def _require_start(
     if after is not None:
         raise NotFoundError(
             f"snapshot {after} of {metadata.location} is not among the ancestors of {upto}: it is "
-            f"newer than {upto}, it belongs to another branch, or snapshots from it on have "
+            f"newer than {upto}, it belongs to another branch, or snapshots between the two have "
             "expired. Read all rows with scan(), and then the changes after the snapshot of that "
             "scan. If both snapshots still exist, mode='diff' compares their rows"
         )

@@ -62,8 +62,9 @@ def _require_current_once(state: MixedState, history: MixedHistory) -> None:
     newest = max(state.merged.sequences.values(), default=0)
     if newest > number:
         raise NotFoundError(
-            f"{history.uri} never had the state {state.position}: its base store has merged the "
-            f"changes up to sequence number {newest}, but its change store ends at {number}. "
+            f"{history.uri} never had the state {state.position}: in this state the base store "
+            f"would have merged the changes up to sequence number {newest}, but the change store "
+            f"would end at {number}. "
             "The clocks of the writers differ, so the order of the commits is not that of their "
             f"times. Choose the next position of snapshots(), up to {history.head}"
         )

@@ -184,7 +184,10 @@ class _Ends:
             return read_tag(handle.storage, handle.layout, end).snapshot
         found = self._latest if end is None else self._resolve(name, end)
         if found is None and self._earliest > 1:
-            raise NotFoundError(f"the state of {handle.uri} at {end} has expired: {self._there()}")
+            raise NotFoundError(
+                f"the state of {handle.uri} at {end} has expired: choose a later time; snapshots() "
+                "lists the snapshots that are left"
+            )
         return read_snapshot(handle.storage, handle.layout, found) if found else None
 
     def _resolve(self, name: str, end: WindowEnd) -> int | None:
@@ -215,5 +218,6 @@ class _Ends:
             some = f"snapshot {self._latest}"
         return (
             f"the table has the changes of {some}, "
-            f"so the earliest start is after snapshot {self._earliest - 1}"
+            f"so the earliest start is after snapshot {self._earliest - 1} "
+            f"and the latest end is snapshot {self._latest}"
         )
