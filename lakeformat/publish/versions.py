@@ -190,7 +190,8 @@ class PublishedVersions:
                 number -= 1
         except LakeError as error:
             _log.warning(
-                "could not delete an old metadata file of %s: %s The next publication deletes it",
+                "could not delete an old metadata file of %s: %s If the next publication does not "
+                "delete it, remove_orphans(dry_run=False) does",
                 *(self.location, sentence(error)),
             )
 

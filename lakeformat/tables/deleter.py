@@ -14,6 +14,7 @@ from lakeformat.tables.parallel import in_parallel
 from lakeformat.tables.removal import FileClass, Removal
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
+from lakeformat.types.sentence import sentence
 
 __all__ = ["Deleted", "Deleter", "OnRemoval"]
 
@@ -46,7 +47,7 @@ class Deleted:
         self.failures += 1
         if len(self.failed) < _NAMED_FAILURES:
             self.failed.append(f"{removal.uri}: {reason}")
-        _log.warning("could not delete %s: %s. %s", removal.uri, reason, later)
+        _log.warning("could not delete %s: %s %s", removal.uri, sentence(reason), later)
 
     def plus(self, other: Deleted) -> Deleted:
         """Return the sum of both counts."""

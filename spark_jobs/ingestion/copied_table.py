@@ -134,12 +134,12 @@ def require_no_kept_deletes(table: lake.Table, scan: lake.Scan) -> None:
     """
     if any(entry.file.delete_row_count != 0 for split in scan.splits() for entry in split.files):
         raise lake.UnsupportedError(
-            f"{table.location} could get other rows than its source: the files of the source have "
-            "deleted rows, whose sequences and values it may still compare or merge with later "
-            "rows, and the copy would not know them. Nothing was written. If rows will be deleted "
-            "in the source later, too, first set its option 'changelog-producer' to 'lookup', or "
-            "to 'full-compaction' if it refuses that. Then compact the source completely (`lake "
-            "compact`), and run the job again"
+            f"{table.location} could get other rows than its source: files of the source contain, "
+            "or may contain, deleted rows. The source may still compare or merge later rows with "
+            "their sequences and values, which the copy would not know. Nothing was written. If "
+            "rows will be deleted in the source later, too, first set its option "
+            "'changelog-producer' to 'lookup', or to 'full-compaction' if it refuses that. Then "
+            "compact the source completely (`lake compact`), and run the job again"
         )
 
 

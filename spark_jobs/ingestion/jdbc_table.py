@@ -63,7 +63,7 @@ def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:
     except lake.UnavailableError:
         reason = "Python gets no answer from the SQL database"
     _log.info(
-        "Table %r is looked up by Spark alone, which chooses the types of its columns: %s",
+        "Spark alone looks up the columns of SQL table %r, and chooses their types: %s",
         wanted.jdbc_table,
         reason,
     )

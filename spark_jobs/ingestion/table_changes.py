@@ -316,8 +316,9 @@ def _warn_of_missing_rows(
     table: lake.Table, source: lake.Table, consumer: str, position: int
 ) -> None:
     _log.warning(
-        "%s may lack rows: consumer %r of %s reads snapshot %d next, and the table has no commit "
-        "with the changes before it. To copy all rows, use a new table and another consumer",
+        "%s may lack rows: consumer %r of %s reads snapshot %d next, but the target table has "
+        "no commit with the changes before that snapshot. To copy all rows, use a new table and "
+        "another consumer",
         table.location,
         consumer,
         source.location,

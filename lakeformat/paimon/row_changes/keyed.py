@@ -110,7 +110,7 @@ def require_sequences(handle: TableHandle, found: Scan) -> None:
     if rows := found.meeting(And(tuple(IsNull(name) for name in names))).count():
         columns = " or ".join(map(repr, names))
         raise UnsupportedError(
-            f"DELETE of rows of {handle.uri} is not possible: the condition meets "
+            f"DELETE of rows of {handle.uri} is not possible: the condition matches "
             f"{counted(rows, 'row')} without a value in {columns}, and a delete has an effect only "
             "with such a value ('partial-update.remove-record-on-sequence-group'). Nothing was "
             "changed; write these rows with a value and then delete them, limit the condition to "

@@ -87,9 +87,8 @@ class NoWithdrawal:
     def run(self) -> None:
         """Log a warning with the reason."""
         _log.warning(
-            "%s. The table was dropped or renamed nevertheless: delete its Iceberg metadata by "
-            "hand",
-            self.kept,
+            "%s The table was dropped or renamed nevertheless: delete its Iceberg metadata by hand",
+            sentence(self.kept),
         )
 
 
