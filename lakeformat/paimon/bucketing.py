@@ -15,9 +15,9 @@ from lakeformat.paimon.binary_row.column_parts import as_row_columns, row_parts
 from lakeformat.paimon.binary_row.hive_hash import HIVE_TYPES, hive_hashes
 from lakeformat.paimon.binary_row.murmur import hash_parts
 from lakeformat.types.type_kinds import type_text
-from lakeformat.types.types import AtomicType, DataType, TypeName
+from lakeformat.types.types import AtomicType, DataType, TypeName, with_nullability
 
-__all__ = ["BucketFunction", "Buckets", "bucket_function", "row_hashes"]
+__all__ = ["BucketFunction", "Buckets", "bucket_function", "keeps_buckets", "row_hashes"]
 
 Buckets: TypeAlias = NDArray[np.int32]
 """The bucket number of each row."""
@@ -31,6 +31,7 @@ MAX_BUCKETS = (1 << 31) - 1
 _CHUNK_ROWS = 1 << 15
 
 _MOD_TYPES = (TypeName.INT, TypeName.BIGINT)
+_LIMITED = (TypeName.VARCHAR, TypeName.VARBINARY)
 
 
 def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> BucketFunction:
@@ -65,6 +66,20 @@ def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> B
             _check_hive(key_types)
             return lambda columns: _hive_buckets(columns, key_types, buckets)
     raise UnsupportedError(f"bucket-function.type {kind!r} is unknown: use default, mod or hive")
+
+
+def keeps_buckets(kind: str, old: DataType, new: DataType) -> bool:
+    """Return True if a column of the bucket key keeps all buckets when its type changes.
+
+    This is so for a larger length of VARCHAR or VARBINARY and, with ``mod``, from INT to BIGINT.
+    """
+    if with_nullability(old, nullable=True) == with_nullability(new, nullable=True):
+        return True
+    if not isinstance(old, AtomicType) or not isinstance(new, AtomicType):
+        return False
+    if kind == "mod":
+        return (old.name, new.name) == _MOD_TYPES
+    return old.name is new.name and old.name in _LIMITED and old.length <= new.length
 
 
 def row_hashes(columns: Sequence[pa.Array], types: Sequence[DataType]) -> NDArray[np.int32]:

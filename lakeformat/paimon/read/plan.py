@@ -130,7 +130,8 @@ def plan_columns(
 
     ``buckets=None`` means all buckets.
     """
-    pruner = EntryPruner(handle.schema, conditions, buckets, _schema_reader(handle))
+    schemas = _schema_reader(handle)
+    pruner = EntryPruner(handle.schema, conditions, buckets, schemas)
     require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)
     with explaining_expiry(handle, snapshot):
         manifests = manifests_of(handle.storage, handle.layout, snapshot)
@@ -151,7 +152,7 @@ def plan_columns(
     if not conditions or not len(live):
         return plan
     groups = [
-        [_left_in(handle, snapshot, asked, live) for asked in lists]
+        [_left_in(handle, snapshot, asked, live, schemas) for asked in lists]
         for lists in conjunctions(conditions)
     ]
     by_statistics = _in_each(groups, 0)
@@ -177,14 +178,18 @@ def _in_each(groups: Sequence[Sequence[tuple[Mask, Mask]]], which: int) -> Mask:
 
 
 def _left_in(
-    handle: TableHandle, snapshot: Snapshot, asked: Sequence[ColumnTest], live: ManifestColumns
+    handle: TableHandle,
+    snapshot: Snapshot,
+    asked: Sequence[ColumnTest],
+    live: ManifestColumns,
+    schemas: SchemaReader,
 ) -> tuple[Mask, Mask]:
     """Return two masks of the files ``live`` that may have rows meeting the conditions ``asked``.
 
     The first mask uses statistics, the second also file indexes. The kept files of a bucket have
     every version of the wanted rows, so files kept for different alternatives can be read together.
     """
-    pruner = EntryPruner(handle.schema, asked, None, _schema_reader(handle))
+    pruner = EntryPruner(handle.schema, asked, None, schemas)
     with naming_file(handle, snapshot, live, "the statistics", pruner.by_statistics):
         kept = pruner.by_place(live) & pruner.by_statistics(live)
     found = FilePlan(_filtered(live, kept), 0, 0)

@@ -190,6 +190,7 @@ class _TypeEdit:
         nullable = old.nullable and self.wanted.nullable
         new = with_nullability(self.wanted, nullable=nullable)
         if new != old:
+            column_rules.check_bucket_key_type(self.schema, self.path, old, new)
             column_rules.check_cast(self.schema, self.path, old, new)
         return new
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.paimon.bucketing import keeps_buckets
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.changes import ColumnPlace, ColumnPosition, Path
 from lakeformat.paimon.schema_changes.column_path import ELEMENT, VALUE, shown
@@ -23,6 +24,7 @@ from lakeformat.types.types import (
 )
 
 __all__ = [
+    "check_bucket_key_type",
     "check_cast",
     "check_drop",
     "check_key_nullability",
@@ -81,6 +83,22 @@ def check_type_change(schema: TableSchema, path: Path) -> None:
                 f"column {shown(path)} has the default value {field.default_value!r}, and this "
                 "version cannot check it against the new type: change the type with another engine"
             )
+
+
+def check_bucket_key_type(schema: TableSchema, path: Path, old: DataType, new: DataType) -> None:
+    """Raise InvalidRequestError if rows of the bucket key would be in the buckets of the old type.
+
+    Conditions find rows by the buckets of the new type.
+    """
+    options = schema.table_options
+    if len(path) > 1 or path[0] not in (options.bucket_key or ()):
+        return
+    if not keeps_buckets(options.bucket_function, old, new):
+        raise InvalidRequestError(
+            f"{shown(path)} is a bucket-key column, which cannot change its type from "
+            f"{_text(old)} to {_text(new)}, because rows are in the buckets of the old type; "
+            "create a new table and copy the rows"
+        )
 
 
 def check_key_nullability(schema: TableSchema, path: Path, *, nullable: bool) -> None:

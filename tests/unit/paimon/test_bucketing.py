@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.binary_row import encode_row, hash_row
-from lakeformat.paimon.bucketing import bucket_function, row_hashes
+from lakeformat.paimon.bucketing import bucket_function, keeps_buckets, row_hashes
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.values import values_to_arrow
 
@@ -225,3 +225,35 @@ def test_a_key_a_function_is_not_defined_for_is_refused_by_name(kind, types, err
 def test_a_number_of_buckets_no_table_has_is_refused(count: int):
     with pytest.raises(InvalidRequestError, match="must be from 1 to 2147483647, got"):
         bucket_function("default", [parse_type("INT")], count)
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "values"),
+    [
+        ("default", "VARCHAR(5)", "STRING", ["", "a", "hé", "abcde", None]),
+        ("hive", "VARCHAR(5)", "VARCHAR(9)", ["", "a", "hé", "abcde", None]),
+        ("default", "VARBINARY(5)", "VARBINARY(9)", [b"", b"abcde", None]),
+        ("mod", "INT", "BIGINT", [-(2**31), -2, -1, 0, 7, 2**31 - 1, None]),
+        ("default", "INT NOT NULL", "INT", [-2, 0, 7]),
+    ],
+)
+def test_a_type_that_keeps_buckets_keeps_those_of_all_values(kind, old, new, values):
+    assert keeps_buckets(kind, parse_type(old), parse_type(new))
+    rows = [(value,) for value in values]
+    assert buckets(kind, [old], rows, 1000) == buckets(kind, [new], rows, 1000)
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new"),
+    [
+        ("default", "INT", "BIGINT"),
+        ("hive", "INT", "BIGINT"),
+        ("mod", "BIGINT", "INT"),
+        ("default", "STRING", "VARCHAR(5)"),
+        ("default", "VARCHAR(5)", "CHAR(9)"),
+        ("default", "TIMESTAMP(3)", "TIMESTAMP(6)"),
+        ("default", "INT", "ARRAY<INT>"),
+    ],
+)
+def test_any_other_change_of_type_moves_values(kind, old, new):
+    assert not keeps_buckets(kind, parse_type(old), parse_type(new))

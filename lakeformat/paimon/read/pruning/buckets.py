@@ -7,12 +7,13 @@ bounds of this column exclude a single file only if each key is in one file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import islice, product
+from collections.abc import Callable, Sequence
+from itertools import islice, pairwise, product
 
 import numpy as np
 
-from lakeformat.paimon.bucketing import bucket_function
+from lakeformat.errors import CorruptTableError
+from lakeformat.paimon.bucketing import bucket_function, keeps_buckets
 from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
 from lakeformat.paimon.metadata.manifest_columns.columns import Positions
 from lakeformat.paimon.read.buckets import has_unique_rows, skips_level_zero
@@ -35,10 +36,18 @@ _EQUAL_WITH_OTHER_BYTES = (TypeName.FLOAT, TypeName.DOUBLE)
 class HashedBuckets:
     """Excludes buckets by the hashes of bucket keys.
 
-    Buckets are excluded only if the conditions list the values of every bucket-key column.
+    Buckets are excluded only if the conditions list the values of every bucket-key column, and if
+    no change of the key's types has left rows in the buckets of an old type.
     """
 
-    def __init__(self, schema: TableSchema, conditions: Sequence[ColumnTest]) -> None:
+    def __init__(
+        self,
+        schema: TableSchema,
+        conditions: Sequence[ColumnTest],
+        read_schema: Callable[[int], TableSchema],
+    ) -> None:
+        self._schema = schema
+        self._read_schema = read_schema
         options = schema.table_options
         names = options.bucket_key or tuple(field.name for field in schema.key_fields)
         by_name = {field.name: field for field in schema.fields}
@@ -64,7 +73,28 @@ class HashedBuckets:
             if total > 0:
                 rows = np.flatnonzero(totals == total)
                 mask[rows] = np.isin(columns.bucket.numbers[rows], self._buckets(total))
-        return mask
+        return mask if mask.all() or self._has_kept_buckets() else np.ones(len(columns), np.bool_)
+
+    def _has_kept_buckets(self) -> bool:
+        """Return True if all rows of a key are in one bucket, also those written before its last
+        change of type.
+
+        The schemas of the files are not enough: a compaction writes old rows with the new schema
+        into their old bucket. A primary key never changes its types.
+        """
+        if self._schema.primary_keys:
+            return True
+        try:
+            schemas = [*map(self._read_schema, range(self._schema.id)), self._schema]
+        except CorruptTableError:  # a branch may lack the oldest schemas
+            return False
+        by_id = [{field.id: field.type for field in schema.fields} for schema in schemas]
+        return all(
+            keeps_buckets(self._kind, old[field.id], new[field.id])
+            for field in self._fields
+            for old, new in pairwise(by_id)
+            if field.id in old and field.id in new
+        )
 
     def _buckets(self, total: int) -> Positions:
         assert self._keys is not None

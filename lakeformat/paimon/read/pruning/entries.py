@@ -112,7 +112,7 @@ class _Pruner:
         mask = np.ones(len(columns), np.bool_)
         if self.buckets is not None:
             mask &= np.isin(columns.bucket.numbers, list(self.buckets))
-        mask &= HashedBuckets(self.schema, self.conditions).mask(columns)
+        mask &= HashedBuckets(self.schema, self.conditions, self.read_schema).mask(columns)
         if self._on_partitions:
             values, ones = columns.partition, np.ones(len(columns), np.int64)
             mask &= _MinMaxStatistics(values, values, None, ones).may_meet(

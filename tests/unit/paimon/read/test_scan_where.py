@@ -18,6 +18,7 @@ from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry
 from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
 from lakeformat.paimon.read.scan import Scan
+from lakeformat.paimon.schema_changes import column_rules
 from lakeformat.rows.conditions.filter import bind_predicate
 from lakeformat.rows.conditions.predicate import Predicate, col
 from lakeformat.types.arrow_types import to_arrow_schema
@@ -431,3 +432,64 @@ def test_zeros_of_both_signs_are_one_bucket_key_too(tmp_path):
         table.write(pa.table({"k": zeros, "n": pa.array([1, 2], pa.int32())}))
         assert sorted(table.scan(where=col("k") == 0.0).to_arrow()["n"].to_pylist()) == [1, 2]
         assert sorted(table.scan(where=col("k").isin([-0.0])).to_arrow()["n"].to_pylist()) == [1, 2]
+
+
+def bucketed(tmp_path, options=()) -> tuple[lake.Catalog, lake.Table]:
+    catalog = lake.open_catalog(tmp_path)
+    catalog.create_database("shop")
+    columns = [("k", "INT"), ("n", "INT")]
+    table = catalog.create_table(
+        "shop.t", columns, options={"bucket": "8", "bucket-key": "k", **dict(options)}
+    )
+    table.write(numbered(pa.int32(), -2, -3, -4))
+    return catalog, table
+
+
+def numbered(kind: pa.DataType, *keys: int) -> pa.Table:
+    return pa.table({"k": pa.array(keys, kind), "n": pa.array(range(len(keys)), pa.int32())})
+
+
+def test_rows_in_the_buckets_of_an_old_type_are_found(tmp_path, monkeypatch):
+    """Another engine, or an older version, changed the type of a bucket-key column."""
+    catalog, _ = bucketed(tmp_path)
+    monkeypatch.setattr(column_rules, "check_bucket_key_type", lambda *_: None)
+    table = catalog.alter_table("shop.t", lake.update_column_type("k", "BIGINT"))
+    table = catalog.alter_table("shop.t", lake.rename_column("k", "key"))
+    assert table.scan(where="key = -2").count() == 1
+    assert table.scan(where="key IN (-2, -3) OR n = 2").count() == 3
+    table.compact(strategy="full")  # gives old rows the new schema id, but no other bucket
+    assert table.scan(where="key = -2").count() == 1
+    table.write(numbered(pa.int64(), -2).rename_columns(["key", "n"]))
+    assert table.scan(where="key = -2").count() == 2
+    found = lake.Lookup(table, keys=["key"]).get_many(pa.table({"key": [-3]}))
+    assert found.to_pylist() == [{"key": -3, "n": 1}]
+    assert table.update("key = -3", {"n": "7"}).rows == 1
+    assert table.delete("key = -2").rows == 2
+    assert table.scan().to_arrow().sort_by("key").to_pydict() == {"key": [-4, -3], "n": [2, 7]}
+
+
+@pytest.mark.parametrize(
+    ("change", "options"),
+    [
+        (lake.add_column("more", "INT"), {}),
+        (lake.update_column_type("n", "BIGINT"), {}),
+        (lake.update_column_type("k", "BIGINT"), {"bucket-function.type": "mod"}),
+    ],
+    ids=["another column", "another type", "mod"],
+)
+def test_buckets_are_left_out_after_changes_that_keep_them(tmp_path, change, options):
+    catalog, before = bucketed(tmp_path, options)
+    one = len(before.scan(where="k = -2").splits())
+    table = catalog.alter_table("shop.t", change)
+    assert (table.scan(where="k = -2").count(), one) == (1, 1)
+    assert len(table.scan(where="k = -2").splits()) < len(table.scan().splits())
+
+
+def test_a_branch_of_java_may_lack_the_oldest_schemas(tmp_path):
+    catalog, _ = bucketed(tmp_path)
+    table = catalog.alter_table("shop.t", lake.add_column("more", "INT"))
+    table.branches.create("dev")
+    (tmp_path / "shop.db/t/branch/branch-dev/schema/schema-0").unlink()
+    branch = catalog.table("shop.t$branch_dev")
+    branch.write(numbered(pa.int32(), -5))
+    assert branch.scan(where="k = -5").count() == 1

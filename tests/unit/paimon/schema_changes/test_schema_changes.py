@@ -180,6 +180,29 @@ def test_a_change_of_type_keeps_nullability_and_id():
     assert schema.fields[0].id == 0
 
 
+CODED = replace(
+    new_schema([*COLUMNS, ("code", "VARCHAR(5)")], time_millis=1),
+    options={"bucket": "4", "bucket-key": "id,code"},
+)
+
+
+@pytest.mark.parametrize("wanted", ["BIGINT", "STRING"])
+def test_a_bucket_key_keeps_its_type(wanted):
+    with pytest.raises(
+        lake.InvalidRequestError,
+        match=rf"'id' is a bucket-key column, .* type from INT NOT NULL to {wanted} .* copy the ro",
+    ):
+        altered(lake.update_column_type("id", wanted), schema=CODED)
+
+
+def test_a_bucket_key_can_change_to_a_type_with_the_same_buckets():
+    longer = altered(lake.update_column_type("code", "STRING"), schema=CODED)
+    assert types(longer)["code"] == "STRING"
+    assert types(altered(lake.update_column_type("id", "INT"), schema=CODED)) == types(CODED)
+    with pytest.raises(lake.InvalidRequestError, match=r"'code' is a bucket-key column"):
+        altered(lake.update_column_type("code", "VARCHAR(3)"), schema=CODED)
+
+
 def test_defaults_of_older_versions_are_spelled_out_by_the_new_one():
     old = replace(START, version=1)
     schema = altered(lake.update_comment("x"), schema=old)
