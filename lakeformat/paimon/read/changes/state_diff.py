@@ -24,6 +24,7 @@ from lakeformat.paimon.merge.streams import rounds_of
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.partition import partition_name
+from lakeformat.paimon.read.buckets import skips_level_zero
 from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows, find_deleted_rows
@@ -133,7 +134,8 @@ def _files_of(
     # Values of non-key columns are only known after the merge.
     conditions = on_columns(conditions, handle.schema.primary_keys)
     found = plan_files(handle, snapshot, conditions=conditions)
-    return tuple(entry for entry in found if entry.bucket >= 0)
+    hidden = 0 if skips_level_zero(handle.schema) else None
+    return tuple(entry for entry in found if entry.bucket >= 0 and entry.file.level != hidden)
 
 
 def _by_place(entries: Iterable[ManifestEntry]) -> dict[_Place, list[ManifestEntry]]:

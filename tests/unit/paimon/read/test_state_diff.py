@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -93,3 +93,40 @@ def test_it_comes_in_pieces_in_the_order_of_keys(history):
     assert sum(piece.num_rows for piece in pieces) == np.count_nonzero(states[2])
     ends = [(piece["k"][0].as_py(), piece["k"][-1].as_py()) for piece in pieces]
     assert all(end < start for (_, end), (start, _) in pairwise(ends))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"deletion-vectors.enabled": "true"},
+        {"deletion-vectors.enabled": "true", "deletion-vectors.merge-on-read": "true"},
+        {"merge-engine": "first-row"},
+    ],
+    ids=["deletion vectors", "merge on read", "first row"],
+)
+def test_a_difference_has_the_rows_that_scans_of_the_two_states_show(options):
+    """Some scans do not show rows of level 0 before a compaction."""
+    rows = KeyedRows(options)
+    rows.commit(("+I", 1, "a"), ("+I", 2, "a"))
+    rows.table.compact()
+    rows.commit(("+I", 2, "b"), ("+I", 3, "b"))
+    rows.commit(("+I", 1, "c"), ("+I", 4, "c"))
+    rows.table.compact()
+    rows.commit(("+I", 5, "d"))
+    last = rows.table.latest_snapshot().id
+    audit_log = rows.catalog.table("shop.t$audit_log")
+    for first, until in combinations(range(1, last + 1), 2):
+        before, after = (_shown(rows.table, number) for number in (first, until))
+        found = _changes(rows.table, first, until)
+        assert (
+            before | dict(zip(*found.select(["k", "v"]).to_pydict().values(), strict=True)) == after
+        )
+        found = audit_log.changes(first, until, "diff").to_arrow()
+        assert "-D" not in found["rowkind"].to_pylist()
+        assert (
+            before | dict(zip(*found.select(["k", "v"]).to_pydict().values(), strict=True)) == after
+        )
+
+
+def _shown(table: lake.Table, snapshot: int) -> dict[int, str]:
+    return dict(zip(*table.scan(snapshot=snapshot).to_arrow().to_pydict().values(), strict=True))
