@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import TypeAlias
 
 import numpy as np
@@ -23,6 +24,7 @@ from lakeformat.paimon.merge.order import MergeOrder
 from lakeformat.paimon.merge.streams import rounds_of
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.options.kinds import UNAWARE_BUCKET
 from lakeformat.paimon.partition import partition_name
 from lakeformat.paimon.read.buckets import skips_level_zero
 from lakeformat.paimon.read.changes.rows import ChangedRows
@@ -46,6 +48,13 @@ _Batches: TypeAlias = Iterator[pa.RecordBatch]
 _DEDUPLICATE = "deduplicate"
 
 
+class Side(Enum):
+    """One of the two states, of which rows are returned."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
 @dataclass(frozen=True, slots=True)
 class StateDiff:
     """The rows that are new or different in the later of two snapshots; can be pickled.
@@ -61,6 +70,8 @@ class StateDiff:
     after: Snapshot | None
     files_before: tuple[ManifestEntry, ...]
     files_after: tuple[ManifestEntry, ...]
+    only: Side | None = None
+    """``Side.BEFORE``: only the rows of deleted keys; ``Side.AFTER``: only the other rows."""
 
     @classmethod
     def plan(
@@ -87,36 +98,60 @@ class StateDiff:
         return sum(entry.file.file_size for entry in (*self.files_before, *self.files_after))
 
     def by_bucket(self) -> list[StateDiff]:
-        """Return one comparison for each bucket whose files or deletion vectors differ."""
+        """Return one comparison for each bucket whose files or deletion vectors differ.
+
+        If keys may have moved to another bucket, there are two: all those of deleted keys, then all
+        those of the other rows.
+        """
         with explaining_expiry(self.handle, self.before, self.after):
             old, new = self._states()
-            places = _changed(old, new)
+            passes = self._passes(old, new)
         return [
             replace(
                 self,
                 files_before=tuple(old.buckets.get(place, ())),
                 files_after=tuple(new.buckets.get(place, ())),
+                only=only,
             )
-            for place in places
+            for only, place in passes
         ]
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """Stream the changed rows, bucket after bucket."""
-        with explaining_expiry(self.handle, self.before, self.after):
-            for joined in self._joined():
-                for batch in joined.changed(keep_deletes=self.keep_deletes):
-                    shaped = self.asked.of_stored(batch)
-                    if shaped.num_rows:
-                        yield shaped
+        """Stream the changed rows, bucket after bucket.
 
-    def _joined(self) -> Iterator[_Joined]:
+        If keys may have moved to another bucket, the rows of all deleted keys come first.
+        """
+        with explaining_expiry(self.handle, self.before, self.after):
+            old, new = self._states()
+            for only, place in self._passes(old, new):
+                deleted = self.keep_deletes and only is not Side.AFTER
+                for joined in self._joined(old, new, place):
+                    for batch in joined.changed(deleted=deleted, present=only is not Side.BEFORE):
+                        shaped = self.asked.of_stored(batch)
+                        if shaped.num_rows:
+                            yield shaped
+
+    def _passes(self, old: _StateFiles, new: _StateFiles) -> list[tuple[Side | None, _Place]]:
+        """Return the buckets to compare, in order, each with the value of ``only``.
+
+        With dynamic buckets, a key can move to another bucket or partition. Then its new row must
+        not precede its deletion.
+        """
+        places = _changed(old, new)
+        can_move = self.handle.options.bucket == UNAWARE_BUCKET and len(places) > 1
+        if self.only is not None or not (self.keep_deletes and can_move):
+            return [(self.only, place) for place in places]
+        sides = ((Side.BEFORE, old), (Side.AFTER, new))
+        return [
+            (side, place) for side, state in sides for place in places if place in state.buckets
+        ]
+
+    def _joined(self, old: _StateFiles, new: _StateFiles, place: _Place) -> Iterator[_Joined]:
         schema = self.handle.schema
-        old, new = self._states()
         by_new_files = not self.keep_deletes and _newest_file_decides(schema)
-        for place in _changed(old, new):
-            sides = _of_new_files(schema, old, new, place) if by_new_files else None
-            whole = old.rows(place, old.files(place)), new.rows(place, new.files(place))
-            yield from _rounds(schema, *(sides or whole))
+        sides = _of_new_files(schema, old, new, place) if by_new_files else None
+        whole = old.rows(place, old.files(place)), new.rows(place, new.files(place))
+        return _rounds(schema, *(sides or whole))
 
     def _states(self) -> tuple[_StateFiles, _StateFiles]:
         return (
@@ -238,13 +273,25 @@ class _Joined:
         gone: Mask = self.groups.newest < self.count_before
         return gone
 
-    def changed(self, *, keep_deletes: bool) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that new and changed keys have in the later state.
+    def changed(self, *, deleted: bool, present: bool) -> Iterator[pa.RecordBatch]:
+        """Yield changed rows.
 
-        With ``keep_deletes``, also yield the rows of deleted keys, with the kind DELETE.
+        ``deleted`` means the rows of deleted keys, with the kind DELETE, and ``present`` the rows
+        that new and changed keys have in the later state.
         """
         rows, groups, is_gone = self.rows, self.groups, self.is_gone
-        firsts, is_changed = groups.oldest, ~is_gone
+        chosen = is_gone & deleted
+        if present:
+            chosen |= self._is_changed()
+        found = take_rows(rows, groups.newest[chosen])
+        kinds = np.where(is_gone[chosen], DELETE, found[VALUE_KIND.name].to_numpy()).astype(np.int8)
+        at = found.schema.get_field_index(VALUE_KIND.name)
+        yield from found.set_column(at, found.schema.field(at), pa.array(kinds)).to_batches()
+
+    def _is_changed(self) -> Mask:
+        """Return a mask of the keys that are new or changed in the later state."""
+        rows, groups = self.rows, self.groups
+        firsts, is_changed = groups.oldest, ~self.is_gone
         both = np.flatnonzero(groups.sizes == 2)
         columns = self.schema.column_names
         is_changed[both] = ~equal_rows(
@@ -252,11 +299,7 @@ class _Joined:
             take_rows(rows.select(columns), groups.newest[both]),
         )
         is_changed &= ~is_retract(rows[VALUE_KIND.name].to_numpy()[groups.newest])
-        chosen = is_changed | is_gone if keep_deletes else is_changed
-        found = take_rows(rows, groups.newest[chosen])
-        kinds = np.where(is_gone[chosen], DELETE, found[VALUE_KIND.name].to_numpy()).astype(np.int8)
-        at = found.schema.get_field_index(VALUE_KIND.name)
-        yield from found.set_column(at, found.schema.field(at), pa.array(kinds)).to_batches()
+        return is_changed
 
 
 def _newest_file_decides(schema: TableSchema) -> bool:

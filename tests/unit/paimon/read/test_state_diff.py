@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations, pairwise
 from typing import TypeAlias
+from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
@@ -130,3 +131,31 @@ def test_a_difference_has_the_rows_that_scans_of_the_two_states_show(options):
 
 def _shown(table: lake.Table, snapshot: int) -> dict[int, str]:
     return dict(zip(*table.scan(snapshot=snapshot).to_arrow().to_pydict().values(), strict=True))
+
+
+@pytest.mark.parametrize("reads_parts", [False, True])
+@pytest.mark.parametrize(("source", "target"), [("a", "b"), ("b", "a")])
+def test_a_moved_key_is_deleted_before_it_is_added(source, target, reads_parts):
+    """Keys of a table whose primary key lacks the partition column move between partitions."""
+    catalog = lake.open_catalog(f"memory://{uuid4()}/wh")
+    catalog.create_database("shop")
+    columns = [("p", "STRING NOT NULL"), ("k", "INT"), ("v", "STRING")]
+    table = catalog.create_table(
+        "shop.t", columns, primary_key=["k"], partition_by=["p"], options={"bucket": "-1"}
+    )
+
+    def rows(*values: tuple[str, int, str]) -> pa.Table:
+        return pa.table(dict(zip("pkv", zip(*values, strict=True), strict=True)))
+
+    table.write(rows((source, 1, "old"), (target, 2, "old"), (source, 3, "same")))
+    table.write(rows((target, 1, "new"), (source, 2, "new"), ("c", 4, "new")))
+    changes = catalog.table("shop.t$audit_log").changes(1, mode="diff")
+    read = [part.to_arrow() for part in changes.parts()] if reads_parts else [changes.to_arrow()]
+    told = [tuple(row.values()) for row in pa.concat_tables(read).to_pylist()]
+    assert sorted(told[:2]) == sorted([("-D", source, 1, "old"), ("-D", target, 2, "old")])
+    assert [row[0] for row in told[2:]] == ["+I"] * 3
+    state = {1: (source, "old"), 2: (target, "old"), 3: (source, "same")}
+    for kind, p, k, v in told:
+        state.pop(k, None)
+        state |= {k: (p, v)} if kind == "+I" else {}
+    assert state == {1: (target, "new"), 2: (source, "new"), 3: (source, "same"), 4: ("c", "new")}
