@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from lakeformat.executor import Executor
     from lakeformat.rows.conditions.filter import Where
+    from lakeformat.rows.conditions.predicate import Predicate
     from lakeformat.tables.arguments import Conflict, PartitionSpec
     from lakeformat.tables.checks import CheckRequest, Columns
     from lakeformat.tables.commit_id import CommitId
@@ -99,12 +100,9 @@ def offering_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 def offer_arguments(cls: type[C]) -> type[C]:
     """Decorate the public methods of a class and its bases, unless they take any argument."""
-    for each in cls.__mro__:
-        if not each.__module__.startswith("lakeformat."):
-            continue
-        for name, member in [*vars(each).items()]:
-            if name.startswith("_") or not isinstance(member, FunctionType):
-                continue
+    for each in (base for base in cls.__mro__ if base.__module__.startswith("lakeformat.")):
+        functions = [item for item in vars(each).items() if isinstance(item[1], FunctionType)]
+        for name, member in (item for item in functions if not item[0].startswith("_")):
             takes_any = getattr(member, "__wrapped__", member).__code__.co_flags & _CO_VARKEYWORDS
             if not takes_any and not hasattr(member, "offers_arguments"):
                 setattr(each, name, offering_arguments(member))
@@ -129,7 +127,6 @@ class Table(ABC):
     """For each operation: each argument that the format lacks, with advice for the caller."""
     is_skipped_by_arguments: ClassVar[bool] = False
     """True if a run over many tables skips tables that lack an argument; else these tables fail."""
-
     cloned_into: ClassVar[str | None] = None
     """The ``format`` of catalogs into which ``clone_table`` copies the table; None if none."""
     shows_metadata: ClassVar[bool] = False
@@ -262,6 +259,10 @@ class Table(ABC):
     def scan(self, *arguments: Any, **options: Any) -> Any:
         """Return the rows of the newest snapshot, or of a snapshot named by number, tag or time."""
 
+    def _scan_at(self, position: Position, columns: Sequence[str], where: Predicate | None) -> Any:
+        """Scan the rows of one snapshot with the columns that the table has now."""
+        return self.scan(columns, where=where, snapshot=position)
+
     @abstractmethod
     def write(self, *arguments: Any, **options: Any) -> Any:
         """Add or replace rows in one commit."""
@@ -382,10 +383,9 @@ class Table(ABC):
 def refuse_operation(table: Table, operation: str) -> UnsupportedError:
     """Return the error, with advice, for an operation that the table's format lacks."""
     instead = table.instead.get(operation, "table.operations lists the available operations")
-    refusal = UnsupportedError(
-        f"{table.location} is {table.kind}, which has no operation {operation!r}: {instead}"
-    )
-    refusal.lacks = f"{table.kind} has no operation {operation!r}: {instead}"
+    lack = f"has no operation {operation!r}: {instead}"
+    refusal = UnsupportedError(f"{table.location} is {table.kind}, which {lack}")
+    refusal.lacks = f"{table.kind} {lack}"
     return refusal
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.table.history import TableHistory
-from lakeformat.tables.position import AnyPosition
+from lakeformat.tables.position import AnyPosition, Position
 
 if TYPE_CHECKING:
     from lakeformat.iceberg.branch_history import BranchSnapshot
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lakeformat.iceberg.table.change_stream import ChangeStream
     from lakeformat.iceberg.table.consumers import TableConsumers
     from lakeformat.rows.conditions.filter import Where
+    from lakeformat.rows.conditions.predicate import Predicate
     from lakeformat.tables.arguments import Partitions, PartitionSpec, WindowEnd
     from lakeformat.tables.moment import Moment
     from lakeformat.tables.partition_rows import PartitionRows
@@ -101,6 +102,9 @@ class TableReads(TableHistory):
         state = TableState(loaded.places, loaded.metadata, found.snapshot, loaded.metadata.schema)
         asked = row_filter(loaded.metadata, state.schema, where, None)
         return Scan(state, columns, asked)
+
+    def _scan_at(self, position: Position, columns: Sequence[str], where: Predicate | None) -> Scan:
+        return self.state_scan(position, columns=columns, where=where)
 
     def partition_rows(self, partition: PartitionSpec) -> PartitionRows:
         """Return the number of rows, including deleted rows, in the files of the chosen partitions.

@@ -10,7 +10,7 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.mixed.stores.store_pair import LoadedPair
 from lakeformat.mixed.table.mixed_history import mixed_history
 from lakeformat.mixed.table.table_upkeep import TableUpkeep
-from lakeformat.tables.position import AnyPosition
+from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.table import offering_arguments
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lakeformat.mixed.table.consumers import MixedConsumers
     from lakeformat.mixed.table.mixed_history import MixedSnapshot
     from lakeformat.rows.conditions.filter import Where
+    from lakeformat.rows.conditions.predicate import Predicate
     from lakeformat.tables.arguments import Partitions, WindowEnd
     from lakeformat.tables.moment import Moment
     from lakeformat.tables.results import Rows
@@ -125,6 +126,11 @@ class TableFollowing(TableUpkeep):
         schema = pair.base.metadata.schema
         state = find_state(pair, mixed_history(pair), snapshot=snapshot).with_schema(schema)
         return MixedScan(state, columns, row_filter(pair.base.metadata, schema, where, None))
+
+    def _scan_at(
+        self, position: Position, columns: Sequence[str], where: Predicate | None
+    ) -> MixedScan:
+        return self.state_scan(position, columns=columns, where=where)
 
     @property
     def consumers(self) -> MixedConsumers:

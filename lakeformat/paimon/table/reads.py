@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lakeformat.paimon.read.scan import Scan
     from lakeformat.paimon.read.shown_state import ShownState
     from lakeformat.rows.conditions.filter import Where
+    from lakeformat.rows.conditions.predicate import Predicate
     from lakeformat.tables.arguments import Partitions, WindowEnd
     from lakeformat.tables.moment import Moment
     from lakeformat.tables.wanted_table import WantedTable
@@ -312,6 +313,17 @@ class TableReads:
         asked = row_filter(handle.schema, where, None)
         least = lowest_streamed_level(handle)
         return Scan(handle, chosen, columns, asked, least_level=least, with_streamed=True)
+
+    def _scan_at(self, position: Position, columns: Sequence[str], where: Predicate | None) -> Scan:
+        from lakeformat.paimon.read.scan import Scan
+        from lakeformat.paimon.read.time_travel import find_snapshot
+        from lakeformat.paimon.read.where import row_filter
+
+        handle, chosen = self._handle, find_snapshot(self._handle, snapshot=position)
+        if chosen is not None and chosen.schema_id > handle.schema.id:
+            schema = read_schema(handle.storage, handle.layout, chosen.schema_id)
+            handle = replace(handle, schema=schema)
+        return Scan(handle, chosen, columns, row_filter(handle.schema, where, None))
 
     def _state(
         self,

@@ -185,6 +185,8 @@ class ReadOnlyTable(Table):
         """The operations that a read-only table supports."""
         return frozenset({"scan"})
 
+    _scan_at = AnyTable._scan_at
+
 
 class SystemTable(ReadOnlyTable):
     """A table's metadata as rows, such as ``shop.orders$files``; read-only."""

@@ -179,10 +179,8 @@ class Lookup:
         if not self._table.snapshot_id_at(self._position):
             return schema.empty_table()
         self._scans += 1
-        scan = self._table.scan(
-            self._read_columns,
-            where=_condition(self._keys, columns),
-            snapshot=self._position,
+        scan = self._table._scan_at(
+            self._position, self._read_columns, _condition(self._keys, columns)
         )
         self._refuse_other_types(scan.schema)
         parts: list[pa.Table] = []

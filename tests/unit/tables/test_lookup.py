@@ -178,13 +178,13 @@ def test_a_lookup_reads_only_files_that_can_have_the_keys(table, monkeypatch):
     put(table, rows(("x", 1), ("x", 2)))
     put(table, rows(("y", 1)))
     asked = []
-    scan = type(table).scan
+    scan_at = type(table)._scan_at
     monkeypatch.setattr(
-        type(table), "scan", lambda self, *a, **k: asked.append(k) or scan(self, *a, **k)
+        type(table), "_scan_at", lambda self, *a: asked.append(a[-1]) or scan_at(self, *a)
     )
     lake.Lookup(table).get_many(keys(("y", 1)))
-    found = scan(table, where=asked[-1]["where"]).splits()
-    assert 0 < len(found) < len(scan(table).splits())
+    found = table.scan(where=asked[-1]).splits()
+    assert 0 < len(found) < len(table.scan().splits())
 
 
 @pytest.mark.parametrize(
@@ -228,6 +228,50 @@ def test_the_newest_snapshot_is_read_if_the_chosen_one_has_expired(tmp_path):
     put(table, rows(("x", 1), ("x", 2), note="b"))
     table.expire_snapshots(retain_max=1, retain_min=1)
     assert notes(lookup, ("x", 1), ("x", 2)) == ["b", "b"]
+
+
+def altered(root: Path, table: Any, *changes: lake.SchemaChange) -> Any:
+    catalog = lake.open_catalog(
+        str(root), format="paimon" if table.format == "paimon" else "iceberg"
+    )
+    catalog.alter_table("shop.orders", *changes)
+    return catalog.table("shop.orders")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_change_of_columns_needs_no_commit(tmp_path, kind):
+    """A snapshot from before the change is read with the columns of the table."""
+    table = created(tmp_path, kind, SCHEMA.append(pa.field("size", pa.int32())))
+    put(table, rows(("x", 1)).append_column("size", pa.array([7], pa.int32())))
+    running = lake.Lookup(table, ["size"], reload_seconds=0)
+    changes = [lake.add_column("more", "INT"), lake.rename_column("note", "text")]
+    table = altered(tmp_path, table, *changes)
+    found = {"more": None, "text": "a", "size": 7}
+    assert lake.Lookup(table, [*found]).get_many(keys(("x", 1))).to_pylist() == [found]
+    assert running.get_many(keys(("x", 1))).to_pylist() == [{"size": 7}]
+    table = altered(tmp_path, table, lake.update_column_type("size", "BIGINT"))
+    lookup = lake.Lookup(table, ["size"])
+    assert lookup.schema.field("size").type == pa.int64()
+    assert lookup.get_many(keys(("x", 1))).to_pylist() == [{"size": 7}]
+
+
+def test_a_rollback_to_before_a_change_of_columns_keeps_the_new_columns(tmp_path):
+    table = created(tmp_path, "paimon")
+    put(table, rows(("x", 1)))
+    table = altered(tmp_path, table, lake.add_column("more", "INT"))
+    lookup = lake.Lookup(table, ["note", "more"], reload_seconds=0)
+    put(table, rows(("x", 1), note="b").append_column("more", pa.array([5], pa.int32())))
+    assert lookup.get_many(keys(("x", 1))).to_pylist() == [{"note": "b", "more": 5}]
+    table.rollback(snapshot=1)
+    for each in (lookup, lake.Lookup(table, ["note", "more"])):
+        assert each.get_many(keys(("x", 1))).to_pylist() == [{"note": "a", "more": None}]
+
+
+def test_a_lookup_in_a_view_of_the_rows_reads_the_view(tmp_path):
+    put(created(tmp_path, "paimon"), rows(("x", 1)))
+    view = lake.open_catalog(str(tmp_path)).table("shop.orders$audit_log")
+    lookup = lake.Lookup(view, ["rowkind", "note"], keys=["dt", "id"])
+    assert lookup.get_many(keys(("x", 1))).to_pylist() == [{"rowkind": "+I", "note": "a"}]
 
 
 def test_a_table_that_lost_a_column_is_refused(tmp_path):
