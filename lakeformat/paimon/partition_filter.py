@@ -23,10 +23,10 @@ from lakeformat.paimon.schema import TableSchema
 from lakeformat.tables.arguments import PartitionSpec
 from lakeformat.types.casts import cast_array
 from lakeformat.types.type_text import type_to_json
-from lakeformat.types.types import STRING, DataField, DataType
+from lakeformat.types.types import STRING, AtomicType, DataField, DataType, TypeName
 from lakeformat.types.values import values_from_arrow
 
-__all__ = ["PartitionFilter", "some_partitions", "these_partitions"]
+__all__ = ["PartitionFilter", "some_partitions", "these_partitions", "without_padding"]
 
 _Values: TypeAlias = Mapping[int, pa.Array]
 """One value (an array of length 1) for each chosen partition column, by the column's position."""
@@ -78,7 +78,9 @@ class PartitionFilter:
         if self.is_everything or not len(partitions):
             return ~meant
         framed = FramedRows(partitions, types)
-        columns = {at: framed.column(at) for spec in self.specs for at in spec}
+        columns = {
+            at: without_padding(framed.column(at), types[at]) for spec in self.specs for at in spec
+        }
         for spec in self.specs:
             meets = np.ones(len(partitions), np.bool_)
             for position, value in spec.items():
@@ -97,6 +99,7 @@ def some_partitions(schema: TableSchema, specs: Collection[PartitionSpec]) -> Pa
     "2024-01-31"}``.
 
     A partition matches if it has the values of the spec; an empty spec matches every partition.
+    Blanks at the end of CHAR values are ignored, because only some writers pad these values.
     Raise InvalidRequestError for an unknown column, or for a value that its column cannot hold.
     """
     return PartitionFilter(schema, tuple(_values(schema, spec) for spec in specs))
@@ -139,7 +142,7 @@ def _value(value: Any, field: DataField, default: str) -> pa.Array:
             f"{value!r} is not a value of the partition column {field.name!r}: its type "
             f"{type_to_json(field.type)} changes it to {found[0].as_py()!r}; give the exact value"
         )
-    return found
+    return without_padding(found, field.type)
 
 
 def _as_text(value: Any) -> str:
@@ -177,9 +180,21 @@ def _may_meet(spec: _Values, stats: SimpleStats, types: list[DataType]) -> bool:
         bounds = (least[position], most[position])
         if None in (wanted, *bounds):
             continue
-        if wanted < bounds[0] or wanted > bounds[1]:
+        if _padded(wanted, types[position]) < bounds[0] or wanted > bounds[1]:
             return False
     return True
+
+
+def without_padding(values: pa.Array, data_type: DataType) -> pa.Array:
+    """Return CHAR values without the blanks at their ends, and any other values unchanged."""
+    is_char = isinstance(data_type, AtomicType) and data_type.name is TypeName.CHAR
+    return pc.utf8_rtrim(values, " ") if is_char else values
+
+
+def _padded(value: Any, data_type: DataType) -> Any:
+    if isinstance(data_type, AtomicType) and data_type.name is TypeName.CHAR:
+        return value.ljust(data_type.length)
+    return value
 
 
 def _equals(column: pa.Array, value: pa.Array) -> NDArray[np.bool_]:

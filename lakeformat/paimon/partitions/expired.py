@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lakeformat.paimon.binary_row import FramedRows
 from lakeformat.paimon.partition import partition_fields
+from lakeformat.paimon.partition_filter import without_padding
 from lakeformat.paimon.partitions.live import LivePartition
 from lakeformat.paimon.partitions.partition_reports import NO_MATCH, ExpiredPartition
 from lakeformat.paimon.schema import TableSchema
@@ -108,12 +109,12 @@ def partition_value_texts(
 ) -> list[tuple[str | None, ...]]:
     """Return the values of each partition as SQL casts them to text: a date is '2024-01-31'.
 
-    A null value is None.
+    A null value is None. CHAR values have no blanks at their ends.
     """
     fields = partition_fields(schema)
     framed = FramedRows(pa.array(rows, pa.large_binary()), [field.type for field in fields])
     columns = [
-        cast_text(framed.column(position), field.type).to_pylist()
+        cast_text(without_padding(framed.column(position), field.type), field.type).to_pylist()
         for position, field in enumerate(fields)
     ]
     return list(zip(*columns, strict=True))

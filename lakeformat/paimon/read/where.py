@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.partition_filter import some_partitions
 from lakeformat.paimon.schema import TableSchema
@@ -15,10 +17,10 @@ from lakeformat.rows.conditions.filter import (
     as_predicate,
     bind_predicate,
 )
-from lakeformat.rows.conditions.predicate import And, Compare, Constant, IsNull, Or, Predicate
+from lakeformat.rows.conditions.predicate import And, Compare, Constant, IsIn, IsNull, Or, Predicate
 from lakeformat.rows.prune import Op
 from lakeformat.tables.arguments import Partitions
-from lakeformat.types.types import DataField
+from lakeformat.types.types import AtomicType, DataField, TypeName
 
 __all__ = ["row_filter"]
 
@@ -49,12 +51,18 @@ def _of_partitions(schema: TableSchema, partitions: Partitions) -> Predicate:
     is_list = isinstance(partitions, Sequence) and not isinstance(partitions, str)
     given: Any = partitions if is_list else [partitions]
     specs = some_partitions(schema, given).specs  # this call raises for invalid partitions
-    names = [field.name for field in partition_fields(schema)]
+    fields = partition_fields(schema)
     alternatives: list[Predicate] = []
     for spec in specs:
-        parts: list[Predicate] = []
-        for position, value in spec.items():
-            name, [scalar] = names[position], value
-            parts.append(Compare(name, Op.EQUAL, scalar) if scalar.is_valid else IsNull(name))
+        parts = [_equals(fields[position], value[0]) for position, value in spec.items()]
         alternatives.append(And(tuple(parts)) if parts else Constant(True))
     return Or(tuple(alternatives)) if alternatives else Constant(False)
+
+
+def _equals(field: DataField, value: pa.Scalar) -> Predicate:
+    if not value.is_valid:
+        return IsNull(field.name)
+    if isinstance(field.type, AtomicType) and field.type.name is TypeName.CHAR:
+        text, lengths = value.as_py(), range(field.type.length + 1)  # writers may pad CHAR values
+        return IsIn(field.name, tuple(dict.fromkeys(text.ljust(length) for length in lengths)))
+    return Compare(field.name, Op.EQUAL, value)

@@ -145,6 +145,15 @@ def test_dates_are_read_as_sql_writes_them_whatever_their_directory_is_called(ca
     assert table.scan().to_arrow()["id"].to_pylist() == [1]
 
 
+def test_blanks_at_the_end_of_a_char_value_are_ignored(catalog):
+    columns = [("id", "BIGINT"), ("dt", "CHAR(12)")]
+    table = catalog.create_table("shop.padded", columns, partition_by=["dt"])
+    days = [day(10), f"{day(9)}  ", f"{day(0)} "]
+    table.write(pa.table({"id": range(3), "dt": days}))
+    report = table.expire_partitions(expiration_time="7 d")
+    assert (len(report.expired), report.unknown, days_of(table)) == (2, (), days[2:])
+
+
 def test_by_update_time_a_partition_expires_when_nobody_has_written_to_it_for_so_long(catalog):
     table = filled(catalog, ["old", "fresh"])
     later = lake.open_table(
