@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
@@ -16,11 +16,14 @@ from lakeformat.paimon.partitions.live import LivePartition
 from lakeformat.paimon.partitions.partition_reports import NO_MATCH, ExpiredPartition
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.tables.time_format import TimeFormat, fill_pattern
+from lakeformat.types.types import AtomicType, DataType, TypeName, atomic
 from lakeformat.types.value_text import cast_text
 
 __all__ = ["ExpireRules", "Expiry", "pick_expired"]
 
 UPDATE_TIME = "update-time"
+_PER_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
+_MOST = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,12 +112,39 @@ def partition_value_texts(
 ) -> list[tuple[str | None, ...]]:
     """Return the values of each partition as SQL casts them to text: a date is '2024-01-31'.
 
-    A null value is None. CHAR values have no blanks at their ends.
+    A null value is None. CHAR values have no blanks at their ends. TIMESTAMP_LTZ values are local
+    times of this machine.
     """
     fields = partition_fields(schema)
     framed = FramedRows(pa.array(rows, pa.large_binary()), [field.type for field in fields])
-    columns = [
-        cast_text(without_padding(framed.column(position), field.type), field.type).to_pylist()
-        for position, field in enumerate(fields)
-    ]
+    columns = [_texts(framed.column(at), field.type).to_pylist() for at, field in enumerate(fields)]
     return list(zip(*columns, strict=True))
+
+
+def _texts(values: pa.Array, data_type: DataType) -> pa.Array:
+    if isinstance(data_type, AtomicType) and data_type.name is TypeName.TIMESTAMP_LTZ:
+        local = atomic(TypeName.TIMESTAMP, data_type.precision)
+        return cast_text(_wall_clock(values), local)
+    return cast_text(without_padding(values, data_type), data_type)
+
+
+def _wall_clock(instants: pa.Array) -> pa.Array:
+    """Return instants as local times of this machine, like the time with which they are compared.
+
+    An instant that has no local time is kept as UTC.
+    """
+    per_second = _PER_SECOND[instants.type.unit]
+    numbers = [
+        None if each is None else _shifted(each, per_second)
+        for each in instants.cast(pa.int64()).to_pylist()
+    ]
+    return pa.array(numbers, pa.int64()).cast(pa.timestamp(instants.type.unit))
+
+
+def _shifted(number: int, per_second: int) -> int:
+    try:
+        offset = datetime.fromtimestamp(number // per_second, UTC).astimezone().utcoffset()
+    except (OverflowError, ValueError, OSError):  # a year that datetime does not have
+        return number
+    shifted = number + (offset or timedelta()) // timedelta(seconds=1) * per_second
+    return shifted if abs(shifted) <= _MOST else number

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -143,6 +144,29 @@ def test_dates_are_read_as_sql_writes_them_whatever_their_directory_is_called(ca
     table.write(pa.table({"id": [1, 30], "dt": days}))
     table.expire_partitions(expiration_time="7 d")
     assert table.scan().to_arrow()["id"].to_pylist() == [1]
+
+
+@pytest.fixture(params=["UTC", "Asia/Tokyo", "America/New_York"])
+def zone(request, monkeypatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", request.param)
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("zone")
+@pytest.mark.parametrize("digits", [3, 6, 9])
+def test_instants_expire_at_their_age_in_every_time_zone(catalog, digits):
+    columns = [("id", "BIGINT"), ("at", f"TIMESTAMP_LTZ({digits})")]
+    table = catalog.create_table("shop.instants", columns, partition_by=["at"])
+    ages = [age * 3_600_000 for age in (20, 23, 25, 28)]
+    ends = [2**63 // 1_000_000 - 1, -(2**63) // 1_000_000 + 1]
+    at = pa.array([*(NOW - age for age in ages), *ends], pa.timestamp("ms", "UTC"))
+    kind = table.scan().schema.field("at").type
+    table.write(pa.table({"id": range(6), "at": at.cast(kind)}))
+    table.expire_partitions(expiration_time="1 d")
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, 1, 4]
 
 
 def test_blanks_at_the_end_of_a_char_value_are_ignored(catalog):
