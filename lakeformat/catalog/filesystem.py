@@ -76,9 +76,11 @@ class FileSystemCatalog(Catalog):
     def repair(self, name: str | None = None) -> RepairReport:
         """Delete the hidden directories that interrupted drops left, and report their names.
 
+        ``name`` is a database or a table ``database.table``; None repairs all databases. Of a table
+        only the existence is checked. A missing database or table raises ``NotFoundError``.
+
         A table is reported as damaged if the name of its directory, or of its database's directory,
-        is not allowed. If ``name`` is a table, this only checks that it exists. A missing database
-        or table raises ``NotFoundError``.
+        is not allowed.
         """
         from lakeformat.catalog.repair_report import RepairReport
 

@@ -52,8 +52,9 @@ class TableName:
 def parse_name(name: str) -> TableName:
     """Parse a name of a Paimon table.
 
-    Raise ``InvalidRequestError`` for a name without a dot, and if the table or the branch has a
-    name that is not allowed. The database is not checked, but ``sys`` raises ``UnsupportedError``.
+    Raise ``InvalidRequestError`` for a name without a dot, for suffixes other than a branch and a
+    system table, and if the table or the branch has a name that is not allowed. The database is not
+    checked, but ``sys`` raises ``UnsupportedError``.
     """
     if not isinstance(name, str):
         raise InvalidRequestError(f"{name!r} is not a table name: write 'database.table'")

@@ -95,7 +95,7 @@ def set_consumer(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set the snapshot that a consumer reads next.
+    """Set the snapshot that a consumer reads next. A new name creates a consumer.
 
     This snapshot and all later ones are kept for the consumer.
 

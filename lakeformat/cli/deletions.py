@@ -56,9 +56,10 @@ def delete_and_show(
 
 
 def show_deletion(report: DeletionReport, removals: Sequence[Removal], *, as_json: bool) -> None:
-    """Print each deleted file with the reason, and a summary.
+    """Print each file in ``removals`` with the reason, and a summary.
 
-    ``LakeError`` is raised if some files could not be deleted.
+    In a dry run ``removals`` are the files that would be deleted. ``LakeError`` is raised if some
+    files could not be deleted.
     """
     files: list[dict[str, Any]] = [each.to_dict() for each in removals]
     if as_json:

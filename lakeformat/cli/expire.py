@@ -107,7 +107,7 @@ def expire(
     need.
 
     Time travel and rollback to a deleted snapshot are no longer possible. The newest snapshot is
-    always kept, and everything that another snapshot, a tag, a branch or a consumer needs. If an
+    always kept, and everything that a kept snapshot, a tag, a branch or a consumer needs. If an
     expiry is interrupted, the next one deletes the rest; in Iceberg and Mixed tables `lake orphans
     --remove` does.
 
@@ -235,9 +235,10 @@ def _print_stalled(outcomes: Sequence[TableOutcome[Any]]) -> None:
 
 @contextmanager
 def _saving(path: Path | None) -> Iterator[Callable[[Removal], None]]:
-    """Yield a function that writes each deleted file to ``path`` as a line of JSON.
+    """Yield a function that writes each file of the expiry to ``path`` as a line of JSON.
 
-    If ``path`` is None, the function does nothing.
+    In a dry run these are the files that would be deleted. If ``path`` is None, the function does
+    nothing.
     """
     if path is None:
         yield lambda removal: None

@@ -201,7 +201,8 @@ def drop_database(
 ) -> None:
     """Delete a database, after a question. A database with tables needs --cascade.
 
-    Iceberg tables are only removed from their catalog: --purge also deletes their files.
+    Iceberg tables are only removed from their catalog: --purge also deletes their files. In a
+    catalog of directories, their drop requires --purge.
 
     An example: lake drop-database shop --cascade --dry-run
     """

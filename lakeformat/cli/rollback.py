@@ -83,7 +83,7 @@ def rollback(
     snapshot, except after --cut-history; in an Iceberg table, create a branch from the newer
     snapshot and run `lake branch fast-forward`. Not for Mixed tables.
 
-    A Paimon table gets a new snapshot with the same rows, and all snapshots are kept. With
+    A Paimon table gets a new snapshot with these rows, and all snapshots are kept. With
     --cut-history the newer snapshots are deleted; the command asks first. In an Iceberg table the
     branch moves back to the earlier snapshot, and the newer ones are kept until they expire.
 
@@ -112,8 +112,8 @@ def rollback(
 
 
 def _may_delete(report: RollbackReport, table: str, *, yes: bool) -> bool:
-    """Return True if the snapshots may be deleted. Ask first, unless ``yes`` is True, or the
-    rollback deletes nothing or will be refused.
+    """Return True if the rollback may be run. Ask first, but not if ``yes`` is True, if the
+    rollback deletes nothing, or if it will be refused.
     """
     what = "" if report.objection else _loses(report)
     return not what or is_wanted(f"{what} of {table}", yes=yes)

@@ -290,7 +290,8 @@ def _target(context: typer.Context, to: str | None, table_format: str | None) ->
     """Return the catalog of --to: a catalog of directories, with the storage options that were
     typed.
 
-    If ``to`` is None, return the catalog of the source.
+    ``table_format`` is the format of its tables; None means Paimon. If ``to`` is None, return the
+    catalog of the source.
     """
     if to is None:
         return catalog_of_any_format(context)

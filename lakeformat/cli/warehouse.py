@@ -145,7 +145,7 @@ def catalog_of_any_format(context: typer.Context) -> lake.Catalog | IcebergCatal
 
 
 def existing_catalog(context: typer.Context) -> lake.Catalog:
-    """Return the catalog of Paimon tables; raise ``NotFoundError`` if the warehouse does not exist.
+    """Return the catalog of Paimon tables; raise as ``existing_catalog_of_any_format`` does.
 
     A catalog of Iceberg tables raises ``UnsupportedError``.
     """
@@ -167,7 +167,7 @@ def existing_catalog_of_any_format(context: typer.Context) -> lake.Catalog | Ice
 def repairable_catalog(context: typer.Context) -> lake.Catalog:
     """Return the catalog of Paimon tables, even if its SQL database has lost all its rows.
 
-    ``NotFoundError`` is raised if the warehouse does not exist.
+    ``NotFoundError`` is raised if the warehouse's directory is missing and no database is listed.
     """
     catalog = named_catalog(context)
     _require_warehouse(context, catalog)

@@ -123,8 +123,8 @@ class CatalogFiles:
 
 
 def _require_own_file(table: str, address: str, metadata: TableMetadata) -> None:
-    """Raise ``InvalidRequestError`` if the metadata file ``address`` is in another directory than
-    its content, ``metadata``, names for metadata files.
+    """Raise ``InvalidRequestError`` unless the file ``address`` is in the metadata directory that
+    its content, ``metadata``, names.
     """
     directory = metadata_directory(metadata)
     if location_of(address).above(1) != location_of(directory):

@@ -39,8 +39,11 @@ def client_settings(options: TableOptions, kind: str, given: Mapping[str, str]) 
     connection.
 
     If ``given`` has options for this kind, only ``warehouse`` is taken from the options of the
-    table. A missing address, two different addresses, and a credential in the table's options raise
-    ``UnsupportedError``.
+    table. For a SQL catalog only the name of the catalog is taken from them, in any case.
+
+    ``UnsupportedError`` is raised if no address is given, if only the table gives an address
+    although ``given`` has options for this kind, if the two addresses differ, and for a credential
+    in the table's options.
     """
     metastore = _METASTORES[kind]
     _require_no_secret(options.to_dict())

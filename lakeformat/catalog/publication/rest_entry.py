@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entries of published tables in REST catalogs, which write the metadata files themselves.
 
-The first published file is registered. For a later state the changes are sent, and the service
-applies them only to the state for which they were made. If no changes lead to the later state, for
-example because a snapshot id was used again, the metadata file of that state is registered under
-the name of the table, and replaces the entry.
+The first published file is registered. After that, only the changes from the service's state to the
+newest file are sent; the service refuses them if its state has changed meanwhile. If no changes
+lead to the newest file, for example because a snapshot id was used again, the newest file is
+registered under the name of the table, and replaces the entry.
 """
 
 from __future__ import annotations

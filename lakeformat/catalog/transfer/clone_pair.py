@@ -310,7 +310,8 @@ def _empty_copy(
 ) -> TableMetadata:
     """Return the metadata of a new, empty store with the columns ``schema``.
 
-    Its ids, partitions and sort order are those of ``base``, the store that is cloned.
+    Its partitions, its sort order, and the last assigned ids of columns and partition fields are
+    those of ``base``, the store that is cloned.
     """
     order = base.sort_order
     return TableMetadata(

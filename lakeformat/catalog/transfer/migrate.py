@@ -88,13 +88,14 @@ def migrate_directory(
     """Create an append table ``database.table`` from the Parquet and ORC files below a directory.
 
     Directories ``key=value`` become partition columns of type STRING, or of the SQL type in
-    ``partition_types``. Files are registered in place if possible; with ``copy`` they are copied
-    into the table.
+    ``partition_types``. Files are registered in place if possible; the catalog's option
+    ``external-roots`` must then allow their directory. With ``copy`` they are copied into the
+    table. A file that does not fit the columns is rewritten.
 
     To resume an interrupted migration, repeat the call. If another table has the name,
     ``AlreadyExistsError`` is raised. ``InvalidRequestError`` is raised if ``options`` set buckets,
-    and, without ``copy``, if files belong to another table. ``dry_run`` only lists the files, and
-    what would be done with each.
+    and, for files in place, if their directory is not allowed or if they belong to another table.
+    ``dry_run`` only lists the files, and what would be done with each.
     """
     storage, root = open_storage(source, storage_options)
     directory = find_plain_files(storage, root)
@@ -159,9 +160,10 @@ def _owner(catalog: Catalog, name: str) -> Owner | None:
 
 @contextmanager
 def _owned(table: Table, source: Storage, root: str) -> Iterator[None]:
-    """Mark the source directory as owned by the table while the files are committed.
+    """Mark the source directory as owned by the table, for a with block that commits the files.
 
-    If nothing was committed, the mark is deleted, unless it existed before.
+    The mark is kept after the commit. If nothing was committed, the mark is deleted, unless it
+    existed before.
     """
     made = claim(source, root, Owner.of(table._handle))
 

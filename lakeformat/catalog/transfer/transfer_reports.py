@@ -23,8 +23,11 @@ class CloneReport(Report):
     """
     dry_run: bool
     files: int
-    """The number of data, index and metadata files of the clone, or of data files of a Mixed table;
-    0 if an earlier attempt had copied all files of a Paimon table.
+    """The number of data, index and metadata files of the clone; 0 if an earlier attempt had copied
+    all files.
+
+    For a Mixed table, the number of data files of the clone; in a dry run, the number of files of
+    the source that would be read.
     """
     copied: int
     """The number of files that this call copied. The remaining files were copied by an earlier

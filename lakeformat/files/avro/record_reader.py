@@ -253,7 +253,8 @@ class RecordReader:
         return Lists(wanted, (*parts, self._stopped(at + 1, rows)))
 
     def _stopped(self, ranks: Positions, rows: Positions) -> Numbers:
-        """Return variable-length numbers by their positions ``ranks`` among all of the window.
+        """Return some variable-length numbers of the window. ``ranks`` has the index of each among
+        all numbers of the window.
 
         Each begins after the last byte of the number before it. ``rows`` has, for each number, the
         index of its record; ``sound`` of the record becomes False if the number is too long.

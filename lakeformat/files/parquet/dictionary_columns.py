@@ -31,7 +31,8 @@ MOST_BYTES_PER_VALUE = 2
 def repeats_itself(values: pa.Array, most: float = MAX_DISTINCT_FRACTION) -> bool:
     """Return True if the share of distinct values in ``values``, a sample, is at most ``most``.
 
-    A dictionary array always returns True.
+    Return False, too, if a smaller sample of ``FIRST_LOOK`` values has only distinct values. A
+    dictionary array always returns True.
     """
     if pa.types.is_dictionary(values.type):
         return True
