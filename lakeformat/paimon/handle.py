@@ -87,7 +87,7 @@ class TableHandle:
 
     @property
     def name(self) -> str:
-        """The table's name in commands: ``shop.orders``, or its address outside a warehouse.
+        """The table's name in commands: ``shop.orders``; outside of a warehouse, its address.
 
         For a branch, ``$branch_<name>`` follows.
         """

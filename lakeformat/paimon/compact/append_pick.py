@@ -168,10 +168,10 @@ def _are_enough(pack: Sequence[DataFileMeta], size: int, settings: AppendSetting
 def _behind_large_files(
     queue: list[DataFileMeta], settings: AppendSettings, vectors: Deletions
 ) -> list[AppendPick]:
-    """Return one pack: the files after the large ones at the beginning of the queue.
+    """Return one pack: the files from the first one that is small or has a deletion vector.
 
-    Return ``[]`` unless one of these files has deleted rows, or most of them are small and there
-    are at least three.
+    Return ``[]`` unless one of these files has a deletion vector, or there are at least three of
+    them and most are small.
     """
     rest = list(queue)
     while rest and rest[0].file_name not in vectors.rows and not _is_small(rest[0], settings):

@@ -42,7 +42,7 @@ class CompactIdentity:
         """Return a search for the next snapshot, because another attempt may publish it first.
 
         The search reads only snapshots since the last ``look``. Its attribute ``commit`` is the
-        identity with which to publish the next snapshot. After that call ``published``.
+        identity with which to publish the next snapshot. Call ``published`` after the commit.
         """
         found = EarlierCommits(
             self.handle, CommitId(self.user, self._next), (CommitKind.COMPACT,), is_new=True

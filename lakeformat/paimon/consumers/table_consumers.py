@@ -88,8 +88,8 @@ class TableConsumers(AnyTableConsumers[Consumer]):
     def _identified(self, number: int, after: Position) -> Position | None:
         """Return the position after snapshot ``number``, with the identity of the snapshot.
 
-        Return None if the identity is unknown. With it, a reader notices that a rollback has given
-        the number to another snapshot.
+        Return None if the identity is unknown. The identity shows a reader that a rollback has
+        given the number to another snapshot.
         """
         identity = Position.parse(after).identity
         if identity is None:

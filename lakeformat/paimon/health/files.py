@@ -76,7 +76,9 @@ class FileState:
 
     @cached_property
     def due(self) -> Mask:
-        """A mask of the buckets with too many sorted runs, small files or deleted rows."""
+        """A mask of the buckets with too many sorted runs or, in append tables, with too many small
+        files or deleted rows.
+        """
         options, marked = self._handle.options, self.buckets.count(self._over_limit) > 0
         if self.is_keyed:
             return (self.runs >= options.compaction_trigger) & (self.runs > 1)

@@ -64,7 +64,9 @@ class FileFacts:
     level_0_rows: int | None = None
     most_sorted_runs: int | None = None
     buckets_due: int = 0
-    """The number of buckets with too many sorted runs, small files or deleted rows."""
+    """The number of buckets with too many sorted runs or, in append tables, with too many small
+    files or deleted rows.
+    """
     postponed_files: int = 0
     """The number of files in ``bucket-postpone``, whose rows have no bucket yet."""
     untold_files: int | None = None
@@ -80,7 +82,7 @@ class DeleteFacts:
     """The numbers of stored rows that no reader returns: delete rows and hidden rows."""
 
     delete_rows: int = 0
-    """The number of rows of kind DELETE, as manifest entries count them."""
+    """The number of rows of the kinds DELETE and UPDATE_BEFORE, as manifest entries count them."""
     hidden_rows: int = 0
     """The number of rows that deletion vectors hide."""
     ratio: float = 0.0

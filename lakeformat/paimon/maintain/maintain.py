@@ -69,7 +69,7 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
 
 
 def _lasting(handle: TableHandle) -> tuple[Reason, ...]:
-    """Return the reasons of the health report that no step of a maintenance can remove."""
+    """Return the reasons about invalid options and another compactor, which no step removes."""
     other = find_other_compactor(without_misread(handle))
     beside = () if other is None else (Reason(other.finding, other.advice),)
     return (*misread_reasons(handle), *beside)

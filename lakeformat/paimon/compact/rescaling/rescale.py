@@ -61,9 +61,9 @@ def rescale(
 ) -> RescaleReport:
     """Rewrite partitions with ``bucket`` buckets; None stands for the table option ``bucket``.
 
-    ``executor=None`` works in this thread. Raise UnsupportedError for a table that cannot be
-    rescaled. Raise InvalidRequestError for a wrong number, a wrong choice, or a partition that must
-    be compacted first. Raise CommitConflictError if other commits change a partition again and
+    ``executor=None`` does the work in this thread. Raise UnsupportedError for a table that cannot
+    be rescaled. Raise InvalidRequestError for a wrong number, a wrong choice, or a partition that
+    must be compacted first. Raise CommitConflictError if other commits change a partition again and
     again.
     """
     where = where_to_work("serial" if executor is None else executor)

@@ -59,8 +59,8 @@ def encode_bitmap_index(
 ) -> bytes:
     """Return the index of a column; ``block_size`` is the size of a block of version 2, in bytes.
 
-    Raise UnsupportedError for a type without this index, and InvalidRequestError for another
-    version, or if the bitmaps take more than 2 GiB.
+    Raise UnsupportedError for a type without this index. Raise InvalidRequestError for a version
+    other than 1 and 2, or if the bitmaps take more than 2 GiB.
     """
     data_type = require_type(data_type, INDEXABLE[BITMAP], BITMAP)
     if version not in (1, 2):
