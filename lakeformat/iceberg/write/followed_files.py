@@ -36,9 +36,10 @@ class FollowedFiles:
     def through(self, later: Sequence[Snapshot]) -> Snapshot | None:
         """Update ``paths`` for the snapshots ``later``, which are given newest first.
 
-        Stop at a snapshot that removed one of the files, and return it, if the rows cannot be
-        followed: it is not a compaction, or the compaction left out deleted rows or, unless
-        ``may_mix``, mixed the rows with other rows. Return None if all snapshots are followed.
+        Return None if the rows can be followed through all snapshots. Otherwise stop at the first
+        snapshot that removed some of the files in one of these ways, and return it: by a change
+        other than a compaction, by a compaction that left out deleted rows, or, without
+        ``may_mix``, by a compaction that merged the files with other files.
         """
         for snapshot in reversed(later):
             if snapshot.operation == _APPEND:

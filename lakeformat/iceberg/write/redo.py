@@ -70,8 +70,9 @@ def find_replaced(
 ) -> frozenset[str] | None:
     """Return the URIs of the files with the rows that ``commit`` replaces.
 
-    Return None if a rollback has already removed these rows. Raise ``InvalidRequestError`` if rows
-    of the earlier commit are now in files with other rows, or if some of them were deleted.
+    Return None if a rollback has already removed these rows. Raise ``InvalidRequestError`` in the
+    cases of ``find_earlier``, if rows of the earlier commit are now in files with other rows, or if
+    some of these rows were deleted.
     """
     reference = loaded.metadata.references.get(branch)
     history = [*loaded.metadata.ancestry(None if reference is None else reference.snapshot_id)]

@@ -149,8 +149,7 @@ class MixedBatch:
         commit: CommitId | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> WriteReport:
-        """Replace the rows of whole partitions, in one commit of the base store that ends the
-        batch.
+        """Replace the rows of whole partitions in one commit of the base store, and end the batch.
 
         Give ``partitions`` as for ``table.write(overwrite=…)``, or as a list of dicts of partition
         values. Or give ``where``, a condition on partition columns. Rows that other commits have

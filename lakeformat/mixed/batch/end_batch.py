@@ -55,8 +55,8 @@ def end_batch(pair: StorePair, *, dry_run: bool) -> EndedBatches:
 
     The commits of these batches are refused. A dry run only reports the batches.
 
-    An empty commit to each store ends a batch. If the batch has already checked its lease, its
-    commit meets a conflict, checks the lease again, and is refused.
+    The lease is taken over first; an empty commit to each store follows. So if a batch has already
+    checked its lease, its commit meets a conflict, checks the lease again, and is refused.
 
     Raise ``LockUnavailableError`` if another batch begins at the same moment.
     """

@@ -60,8 +60,8 @@ class LeaseFiles:
         """Create the file of a lease, and delete the files of older leases.
 
         Return False if another writer has created the file. Raise ``LockUnavailableError`` if the
-        storage does not confirm the creation, and ``UnsupportedError`` if it cannot create a file
-        only once.
+        storage does not confirm the creation, and ``UnsupportedError`` if it cannot ensure that
+        only one writer creates a file.
         """
         if not self._create(lease):
             return False

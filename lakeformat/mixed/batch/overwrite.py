@@ -255,9 +255,9 @@ class OverwriteChange:
         return replaced, [each for each in stored if each.path not in chosen]
 
     def _require_no_other_overwrite(self, base: Base) -> None:
-        """Raise ``CommitConflictError`` if a batch may have overwritten rows since this one began.
+        """Raise ``CommitConflictError`` if another batch may have overwritten rows since the start.
 
-        This batch must not replace the rows of the other one.
+        This batch must not replace the rows of the other batch.
         """
         head = None if base.parent is None else base.parent.snapshot_id
         if not self.batch.require_no_other_overwrite(base.loaded, head):

@@ -99,7 +99,7 @@ def count_rows(state: MixedState, change: RowChange, request: ChangeRequest) -> 
 
 
 def change_rows(batch: BegunBatch, change: RowChange, request: ChangeRequest) -> RowChangeReport:
-    """Change the rows in one commit of the change store, which ends the batch."""
+    """Change the rows in one commit of the change store, and end the batch."""
     state = batch.state
     work = _RowWork(batch, change, change.scan(state), change.bind(state), request)
     written = publish_changes(

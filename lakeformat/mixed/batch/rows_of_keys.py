@@ -51,11 +51,11 @@ class RowsOfKeys:
             self.keys += _distinct(columns)
 
     def count(self) -> int:
-        """Return the number of rows, also of those that do not meet the condition."""
+        """Return the number of rows, including those that do not meet the condition."""
         return sum(batch.num_rows for _, batch in self._read(self._names))
 
     def read(self) -> Iterator[tuple[NodeSplit, pa.RecordBatch]]:
-        """Stream the rows, with the split of each batch."""
+        """Stream the rows as record batches, each with its split."""
         return self._read(None)
 
     def _read(self, columns: Sequence[str] | None) -> Iterator[tuple[NodeSplit, pa.RecordBatch]]:

@@ -85,8 +85,8 @@ def _at_the_beginning(history: Sequence[Snapshot], batch: OpenBatch | None) -> I
 
     The batch reads the snapshot that was the newest when it began. Only times show the order of
     commits to both stores, so a snapshot counts as earlier only if it is older by more than clocks
-    may differ. If none is so old, yield the oldest snapshot, which shows that the base store was
-    empty then.
+    may differ. If none is so old, yield the oldest snapshot: the batch may need it to show that the
+    base store was empty then.
     """
     if batch is not None and history:
         latest = batch.began_millis - _CLOCKS_MILLIS

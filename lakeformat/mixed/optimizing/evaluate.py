@@ -2,11 +2,11 @@
 """Decides, by Amoro's rules, if a partition is to be optimized, and how.
 
 A *fragment* is a small file; in a table with a key, each file of inserts is one, too. An
-*undersized segment* is larger, but still below the target size. A *minor* optimizing is due because
-of fragments and changes. A *major* one is due because undersized segments fill a file, or because
-files have many deleted rows. Both merge fragments, changes, and undersized segments of one node. A
-*full* one rewrites the whole partition, or only its changes, small files and files with deletes if
-``self-optimizing.full.rewrite-all-files`` is false.
+*undersized segment* is larger, but at most ``min_target_size``, by default 75 % of the target size.
+A *minor* optimizing is due because of fragments and changes. A *major* one is due because
+undersized segments fill a file, or because files have many deleted rows. Both merge fragments,
+changes, and undersized segments of one node. A *full* one rewrites the whole partition, or only its
+changes, small files and files with deletes if ``self-optimizing.full.rewrite-all-files`` is false.
 """
 
 from __future__ import annotations
@@ -90,14 +90,15 @@ class LastRuns:
     minor: int = 0
     full: int = 0
     base_optimized: int = 0
-    """The time of the newest optimizing of the partition, from the record of the base store."""
+    """The time of the newest merge of changes into the partition, or of its newest overwrite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingFiles:
     """The files of a partition that still need attention.
 
-    These are all files except those of the target size without deletes to merge.
+    Files above ``min_target_size`` are left out if their deletes need no work, unless a full
+    optimizing rewrites all files.
     """
 
     files: int
@@ -123,7 +124,7 @@ class PartitionDecision:
     fragments: int
     undersized: int
     rewritten: int
-    """The number of segments to rewrite."""
+    """The number of files to rewrite, without the fragments."""
     pending: PendingFiles
     """The files that still need attention, for the health score."""
     reason: str

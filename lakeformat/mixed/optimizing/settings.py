@@ -54,7 +54,7 @@ class OptimizingSettings:
     """
     fallback_interval: int = -1
     """The time since the last minor optimizing after which ``size_tolerance`` has no effect; with
-    -1 it always has one.
+    -1 the tolerance always has its effect.
     """
 
     @classmethod

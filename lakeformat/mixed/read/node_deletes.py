@@ -87,7 +87,7 @@ class NodeDeletes:
     def _rows(self, files: Sequence[StoreFile]) -> Iterator[tuple[StoreFile, pa.Table]]:
         """Yield each file with the keys and offsets of its rows, in the order of transactions.
 
-        A file is yielded once for each batch that is read.
+        A file is yielded once for each record batch that is read.
         """
         known = self._known
         for each in sorted(files, key=lambda file: (file.transaction, file.path)):

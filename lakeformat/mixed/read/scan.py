@@ -71,7 +71,7 @@ class MixedScan(Results):
 
     @property
     def split_sizes(self) -> tuple[int, int]:
-        """The bytes that one task should read, and the bytes as which a smaller file counts."""
+        """The bytes that one task should read, and the least size that is assumed for a file."""
         return self._base.split_sizes
 
     def splits(self) -> list[NodeSplit]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The column that only the change store has."""
+"""The hidden column ``_file_offset``, which only change stores have."""
 
 from __future__ import annotations
 

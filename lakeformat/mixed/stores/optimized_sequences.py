@@ -50,7 +50,9 @@ class OptimizedSequences:
     sequences: Mapping[str, int]
     """The sequence number of the change store up to which the base store has the rows."""
     times: Mapping[str, int]
-    """The time of the newest optimizing of the base store, in epoch milliseconds."""
+    """The time of the newest merge of changes into the partition, or of its newest overwrite, in
+    epoch milliseconds.
+    """
 
     def sequence(self, partition: str) -> int:
         """Return the sequence number of a partition; 0 if nothing was merged yet."""

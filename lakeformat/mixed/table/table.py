@@ -126,7 +126,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
     @property
     def unique_within(self) -> list[str]:
-        """The columns that give the partition of a row: each may have its own row of a key."""
+        """The columns that give the partition of a row: a key may have a row in each partition."""
         from lakeformat.mixed.write.changes import partition_columns
 
         return partition_columns(self._loaded().change.metadata)
@@ -157,7 +157,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         return history.head if named is None else history.parse(named)
 
     def snapshot_id_at(self, position: Position) -> int:
-        """Return the id of the newest snapshot of both stores up to a position; 0 if none."""
+        """Return the id of the newest snapshot, of either store, up to a position; 0 if none."""
         history = self._history()
         upto = history.between(history.beginning, position)
         return upto[-1].snapshot_id if upto else 0

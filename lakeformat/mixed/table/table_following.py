@@ -86,7 +86,8 @@ class TableFollowing(TableUpkeep):
         """Stream changes, one commit after the other; the stream never waits for the next commit.
 
         ``mode`` chooses the start. ``latest-full``, ``compacted-full`` and ``from-snapshot-full``
-        deliver all merged rows of a state first, and then the changes since then. ``latest``,
+        deliver all merged rows of a state first: the newest state, that of the newest optimizing,
+        or that of ``snapshot=``. Then they deliver the changes since then. ``latest``,
         ``from-snapshot`` with ``snapshot=``, and ``from-timestamp`` with ``as_of=`` deliver only
         changes. With a ``consumer`` the stream resumes after the last acknowledged commit. The rows
         have the form of ``changes``, and reading them raises the errors of ``changes``.

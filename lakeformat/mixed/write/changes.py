@@ -41,7 +41,7 @@ _Offsets = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The rows of one batch, as the change store has them."""
+    """The rows of one record batch, as the change store has them."""
 
     inserts: pa.RecordBatch
     deletes: pa.RecordBatch
@@ -49,7 +49,7 @@ class Changes:
 
 
 class ChangesOf:
-    """Makes the changes of batches of a table."""
+    """Makes the changes of consecutive record batches of a table."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class ChangesOf:
         replaces: bool,
         version: Field | None = None,
     ) -> None:
-        """Prepare the changes of batches.
+        """Prepare the changes of record batches.
 
         With ``replaces`` an inserted row first deletes the rows with its key. In a table with a
         ``version`` field it always does, and the delete has the version of the inserted row.
@@ -84,10 +84,11 @@ class ChangesOf:
         of_stored: bool = False,
         is_end: bool = False,
     ) -> Changes:
-        """Return the changes of a batch; ``numbers`` has the number of each row, for errors.
+        """Return the changes of a record batch; ``numbers`` has the row numbers, for errors.
 
         With ``of_stored`` the rows to delete are rows of the table, which may lack a version. In a
-        table with a version field a last ``-U`` row belongs to the next batch, unless ``is_end``.
+        table with a version field a last ``-U`` row is held back for the next call, unless
+        ``is_end``.
         Raise ``InvalidRequestError`` for a row without a key, or a delete without a version.
         """
         if self._version is not None:
@@ -131,7 +132,7 @@ class ChangesOf:
         back.
 
         Unless ``is_end``, a ``-U`` row at the end is held back for the next call, because its
-        ``+U`` row may begin the next batch.
+        ``+U`` row may begin the next record batch.
         """
         if self._held is not None:
             rows = pa.concat_batches([self._held, rows])

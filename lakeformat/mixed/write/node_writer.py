@@ -41,7 +41,7 @@ class _NodeAndKind:
 
 @dataclass(slots=True)
 class _Nodes:
-    """The rows of a batch, grouped by the node of their key."""
+    """The rows of a record batch, grouped by the node of their key."""
 
     key: Sequence[pa.Array]
     order: NDArray[np.int64]

@@ -54,7 +54,7 @@ class PreparedChangeWriter(PreparedNodeWriter):
         """Start a writer; with ``replaces`` an inserted row replaces the row of its key.
 
         If ``replaces`` is None, the table property ``write.upsert.enabled`` decides.
-        ``transaction`` is the transaction of the batch that commits the files.
+        ``transaction`` is that of the batch that commits the files; leave it out without a batch.
         """
         pair.base.pointer.require_writable()
         handle = change_handle(pair)

@@ -55,8 +55,8 @@ _RESTORE = "restore the file it comes from, or roll the table back to an earlier
 def decode_columns(rows: pa.Array, types: Sequence[DataType]) -> list[pa.Array]:
     """Return one Arrow array for each field of framed binary rows.
 
-    The arrays have the types of ``to_arrow_type``. Raise CorruptTableError for a damaged row, and
-    UnsupportedError for a timestamp outside of Arrow's range.
+    The arrays have the types of ``to_arrow_type``. Raise the errors of ``FramedRows`` and of its
+    method ``column``.
     """
     framed = FramedRows(rows, types)
     return [framed.column(position) for position in range(len(types))]
@@ -108,8 +108,8 @@ class FramedRows:
     def column(self, position: int) -> pa.Array:
         """Return the values of the field at ``position`` in all rows.
 
-        Raise CorruptTableError for a damaged value, and UnsupportedError for a timestamp outside of
-        Arrow's range.
+        Raise CorruptTableError for a damaged value, UnsupportedError for a timestamp outside of
+        Arrow's range, and InvalidRequestError if texts or bytes exceed 2 GiB.
         """
         data_type = self._types[position]
         nulls = self.nulls(position)

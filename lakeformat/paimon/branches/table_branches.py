@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``table.branches``: lists, creates, renames, forwards and deletes the branches of a table."""
+"""``table.branches``: manages the branches of a table, and fast-forwards main to one of them."""
 
 from __future__ import annotations
 

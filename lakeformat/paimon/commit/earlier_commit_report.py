@@ -28,10 +28,10 @@ class EarlierCommitReport(Report):
 
     Raises InvalidRequestError if the two attempts differ: if only some of the files belong to the
     earlier attempt or, except for compactions, if the numbers of rows differ. With
-    ``commit.discard-duplicate-files``, both are allowed once the files are written. A repeated job
-    writes its rows to new files, which is no difference. If the earlier attempt was a batch in
-    transaction order, and a repeated job has new files, the numbers of rows are not compared: the
-    batch left out keys that had changed.
+    ``commit.discard-duplicate-files``, both differences are allowed once the files are written. If
+    none of the files belongs to the earlier attempt, this is no difference: a repeated job writes
+    its rows to new files. If in this case the earlier attempt was a batch in transaction order, the
+    numbers of rows are not compared: the batch left out keys that had changed.
     """
 
     handle: TableHandle

@@ -100,7 +100,7 @@ def _is_compaction_alone(
 ) -> bool:
     """Return True if the messages have only a compaction, and ``overwrite`` names no partitions.
 
-    ``overwrite`` then replaces nothing.
+    A dynamic overwrite replaces the partitions of new rows, so here it replaces nothing.
     """
     if not isinstance(overwrite, Dynamic | None):
         return False
