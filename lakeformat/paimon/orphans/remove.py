@@ -54,7 +54,9 @@ class OrphanOptions:
     running_since: Moment | None = None
     """The start of the oldest write in progress; files written since then are kept."""
     allow_younger: bool = False
-    """True to accept a more recent ``older_than`` than the default; only safe without writers."""
+    """True to accept an ``older_than`` within the last day or after ``running_since``; only safe
+    without writers.
+    """
     in_use: tuple[CommitMessage, ...] = ()
     """Uncommitted messages whose files are kept."""
     max_share: float = 0.5

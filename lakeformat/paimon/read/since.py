@@ -41,7 +41,7 @@ def find_since(
 def _is_replaced(handle: TableHandle, after: AnyPosition) -> bool:
     """Return True if a rollback has reused the number of the position ``after``.
 
-    Return False if the position is without the identity of its snapshot.
+    Return False if the position does not have the identity of its snapshot.
     """
     if not isinstance(after, Position) or after.identity is None:
         return False

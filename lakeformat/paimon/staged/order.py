@@ -29,11 +29,13 @@ def require_order(
 ) -> None:
     """Raise InvalidRequestError if rows of one bucket may have the same sequence numbers.
 
-    That happens if two results, or a result and a later commit, wrote to the same bucket. It is
-    unknown after a rollback that deleted the snapshot on which a result was staged. In a table with
-    ``sequence.field``, the columns of this option show which row is newer. So only two results with
-    new keys of one dynamic bucket are refused. A table without buckets needs no order.
-    ``address_of`` returns the address of a result by its name.
+    That happens if two results, or a result and a later commit, wrote to the same bucket. Raise the
+    error also if later commits are unknown: because snapshots have expired since a result was
+    staged, or because a rollback deleted the snapshot on which it was staged.
+
+    In a table with ``sequence.field``, the columns of this option show which row is newer. There,
+    only two results with new keys of one dynamic bucket are refused. A table without buckets needs
+    no order. ``address_of`` returns the address of a result by its name.
     """
     if is_unaware(handle):
         return

@@ -91,7 +91,8 @@ class TableOrphans(TableReads):
         Their rows are lost, and every read of such a file fails until it is removed. Raise
         InvalidRequestError if more than ``max_share`` of the files are missing or truncated,
         because then the storage is probably not mounted, or the path is wrong. Raise
-        UnsupportedError for a table with row ids. A dry run reports these errors instead.
+        UnsupportedError if any are found in a table with row ids. A dry run reports these errors
+        instead.
         """
         from lakeformat.paimon.orphans.missing import remove_missing_files
 

@@ -177,10 +177,11 @@ class TableReads:
         return read_snapshot_if_present(handle.storage, handle.layout, wanted)
 
     def snapshot_change(self, number: AnyPosition) -> SnapshotChange | None:
-        """Return the files that one snapshot added and deleted, by partition.
+        """Return the counts of files, rows and bytes that one snapshot added and deleted.
 
-        Return None if the snapshot has expired or does not exist yet. Only the manifests of its own
-        commit are read, however large the table is.
+        The counts are for the whole table, and for each changed partition. Return None if the
+        snapshot has expired or does not exist yet. Only the manifests of its own commit are read,
+        however large the table is.
         """
         from lakeformat.paimon.read.changes.snapshot_change import snapshot_change
 

@@ -90,8 +90,9 @@ class TableTags:
         one that only a tag keeps; ``tag`` is an existing tag of the snapshot. ``at_or_after``
         chooses the first snapshot committed at that time or later. ``watermark`` (epoch
         milliseconds) chooses the first snapshot with this watermark or a later one. ``expire``
-        deletes the tag after the time ``retain`` (``"7 d"``). Raise NotFoundError if there is no
-        such snapshot, and AlreadyExistsError if the tag exists, unless ``exist_ok`` is set.
+        deletes the tag after the time ``retain`` (``"7 d"``), which defaults to the table option
+        ``tag.default-time-retained``. Raise NotFoundError if there is no such snapshot, and
+        AlreadyExistsError if the tag exists, unless ``exist_ok`` is set.
         """
         origin = find_origin(
             self._handle, snapshot=snapshot, tag=tag, at_or_after=at_or_after, watermark=watermark
@@ -110,9 +111,11 @@ class TableTags:
     ) -> TagReport:
         """Move a tag to another snapshot, by default to the newest.
 
-        Raise NotFoundError if there is no such tag. Raise InvalidRequestError without ``force`` if
-        a branch began at the tag or the tag protects a rollback, and always if this library's
-        expiry needs that tag.
+        The tag gets the retention time ``retain``, which defaults to the table option
+        ``tag.default-time-retained``: its earlier retention time is not kept. Files that only the
+        old snapshot needed become orphans. Raise NotFoundError if there is no such tag. Raise
+        InvalidRequestError without ``force`` if a branch began at the tag or the tag protects a
+        rollback, and always if this library's expiry needs that tag.
         """
         origin = find_origin(self._handle, snapshot=snapshot, tag=tag)
         return replace_with(self._handle, name, origin, retain=retain, force=force, dry_run=dry_run)

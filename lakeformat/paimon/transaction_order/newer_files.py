@@ -116,10 +116,10 @@ def _has_hidden_rows(handle: TableHandle) -> bool:
 def _kept(entries: Sequence[tuple[int, ManifestEntry]], unmerged: Set[str]) -> set[str]:
     """Return the names of the files of a bucket to keep.
 
-    Each entry has the number of its commit. The files ``unmerged`` are kept if the bucket has no
-    other files. The rows of other files are written again with sequence number 0. So then the files
-    ``unmerged`` are kept only if all were committed after the other files, and if all their
-    sequence numbers are above 0; otherwise no file is kept.
+    Each entry has the number of its commit. Without other files in the bucket, all files
+    ``unmerged`` are kept. If there are other files, their rows are written again with sequence
+    number 0. Then the files ``unmerged`` are kept only if all were committed after the other files,
+    and if all their sequence numbers are above 0; otherwise no file is kept.
     """
     kept = [(number, each.file) for number, each in entries if each.file.file_name in unmerged]
     merged = [number for number, each in entries if each.file.file_name not in unmerged]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that one snapshot added and deleted per partition, read from the manifests of its
-commit.
+"""Counts the files, rows and bytes that one snapshot added and deleted per partition.
+
+Only the manifests of its commit are read.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionChange:
-    """The data files that one snapshot added and deleted in one partition, or in the whole
-    table.
+    """The counts of files, rows and bytes that one snapshot added and deleted in one partition, or
+    in the whole table.
     """
 
     partition: str

@@ -127,7 +127,7 @@ class ChangeStream(TableStream[Snapshot, int]):
         return FIRST_SNAPSHOT_ID if latest is None else self._place_after(latest)
 
     def _place_after(self, snapshot: Snapshot) -> int:
-        """Return the number that follows a snapshot, and keep it as the last one that was read."""
+        """Return the number after ``snapshot``, and keep this snapshot as the last one read."""
         self._last = snapshot
         return snapshot.id + 1
 

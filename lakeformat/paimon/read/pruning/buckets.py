@@ -142,8 +142,9 @@ def _has_each_key_once(schema: TableSchema, levels: Positions) -> bool:
 def _values(field: DataField, conditions: Sequence[ColumnTest]) -> list[Value] | None:
     """Return the values to which the first EQUAL or IN condition on a column limits the column.
 
-    Nulls are left out. Return None if no value is left, without such a condition, and for a nested
-    column. Return None for FLOAT and DOUBLE, too: their equal values may have different hashes.
+    Nulls are left out. Return None if there is no such condition, if all its values are null, and
+    for a nested column. Return None for FLOAT and DOUBLE, too: their equal values may have
+    different hashes.
     """
     if not isinstance(field.type, AtomicType) or field.type.name in _EQUAL_WITH_OTHER_BYTES:
         return None
