@@ -205,8 +205,8 @@ class BranchHistory:
     def _missed(self, after: Position) -> bool:
         """Return True if snapshots after the position may have expired.
 
-        A position with an identity is compared by it: after a rollback, the numbers do not show
-        that the oldest snapshot follows another snapshot than the one of the position.
+        If the position has a snapshot id, it is compared with the id of the parent of the oldest
+        snapshot. After a rollback, sequence numbers alone do not show if the two are the same.
         """
         if not self.snapshots:
             return False

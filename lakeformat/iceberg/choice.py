@@ -54,9 +54,10 @@ def choose(
 def newest_at(metadata: TableMetadata, history: BranchHistory, millis: int) -> int | None:
     """Return the id of the newest snapshot that the branch of ``history`` had at a time.
 
-    Return None if it had none, or if that is unknown. For main, the snapshot log has the times: a
-    fast-forward, a cherry-pick or a rollback makes a snapshot the newest one after its commit. So a
-    snapshot can be outside of ``history``. Other branches have no log, so the commit times count.
+    Return None if it had none, or if that is unknown. For main, the snapshot log has the times at
+    which snapshots became the newest. These can be later than the commits, for example after a
+    fast-forward or a rollback. The result may be a snapshot that is no longer in ``history``. Other
+    branches have no log, so the commit times count.
     """
     if history.branch == MAIN_BRANCH and metadata.snapshot_log:
         return metadata.current_id_at(millis)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides by age and number which snapshots, branches and tags an expiry removes.
 
-A branch keeps its newest snapshots by number and by age. A tag keeps its snapshot. A snapshot that
-no branch or tag keeps is removed when it is old enough. A branch or tag that is too old keeps
-nothing; ``main`` is never too old. Limits that a branch or tag lacks come from the table
-properties.
+A branch keeps its newest snapshots by number and by age. A tag keeps its snapshot. A branch or tag
+that is too old keeps nothing; ``main`` is never too old. All other snapshots in the histories of
+kept branches are removed. Outside of these histories, a snapshot is removed when it is old enough.
+Limits that a branch or tag lacks come from the table properties.
 """
 
 from __future__ import annotations

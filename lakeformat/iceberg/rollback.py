@@ -38,9 +38,9 @@ def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
     """Move the branch back to an earlier snapshot of its history; a dry run only reports it.
 
     A retry with the same commit identity changes nothing if an earlier attempt moved the branch.
-    Raise ``NotFoundError`` if the snapshot does not exist. Raise ``InvalidRequestError`` if it is
-    not in the history of the branch, or unless exactly one of snapshot, tag and time is given.
-    Raise ``UnsupportedError`` for arguments that only Paimon tables have.
+    Give exactly one of snapshot, tag and time; otherwise raise ``InvalidRequestError``. Raise it
+    also if the snapshot is not in the history of the branch, and ``NotFoundError`` if it does not
+    exist. Raise ``UnsupportedError`` for arguments that only Paimon tables have.
     """
     _refuse_foreign_arguments(request)
     asked = {"snapshot": request.snapshot, "tag": request.tag, "as_of": request.as_of}

@@ -141,7 +141,7 @@ def _can_be_counted(field: Field) -> bool:
 def _known(
     metadata: TableMetadata, snapshot_id: int, fields: Sequence[Field]
 ) -> Mapping[str, int] | None:
-    """Return the stored number of distinct values, by column name; None if a column has none."""
+    """Return the stored counts of distinct values by column name; None if one is missing."""
     counts: dict[int, int] = {}
     for file in metadata.statistics:
         if file.snapshot_id == snapshot_id:

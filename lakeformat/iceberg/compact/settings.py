@@ -29,7 +29,7 @@ class CompactSettings:
     max_group_bytes: int
     min_input_files: int
     delete_file_threshold: int | None
-    """A data file with at least this many delete files is due; None means that no number counts."""
+    """A data file with at least this many delete files is due; if None, the number is ignored."""
     delete_ratio_threshold: float
     rewrite_all: bool
     compression_factor: float = 1.0
@@ -46,7 +46,7 @@ def compact_settings(metadata: TableMetadata, options: CompactOptions) -> Compac
     """Return the settings from the options; for an option that is None, its default.
 
     The default of the target size is a table property, if set. Raise ``InvalidRequestError`` for a
-    number out of range, or unless ``min_bytes`` < ``target_bytes`` < ``max_bytes``.
+    number out of range, or if ``min_bytes`` < ``target_bytes`` < ``max_bytes`` does not hold.
     """
     factor = options.compression_factor
     files, deletes = STRATEGIES[options.strategy or "minor"]

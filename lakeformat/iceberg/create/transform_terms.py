@@ -59,7 +59,8 @@ def new_spec(schema: Schema, terms: Sequence[str]) -> PartitionSpec:
     """Return partition spec 0 of a new table.
 
     Raise ``InvalidRequestError`` for an unknown column or transform, and for a type that the
-    transform does not take. Raise it also if two fields would have the same name.
+    transform does not take. Raise it also if two partition fields would have the same name, or if
+    a column already has the name of a field such as ``id_bucket``.
     """
     fields: list[PartitionField] = []
     for text in terms:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the files that only expired snapshots need.
 
-All manifests of kept snapshots are read if data or statistics files may be deleted. The lists of
-added files would not be enough: kept snapshots of other branches may need a file, too.
+If data or statistics files may be deleted, all manifests of kept snapshots are read, because kept
+snapshots of any branch may still need these files.
 """
 
 from __future__ import annotations

@@ -53,8 +53,9 @@ class IcebergProgress(MaintainProgress):
 
 
 def _compact_deletes(subject: Subject, request: MaintainRequest) -> StepReport:
-    """Remove dangling delete files; if equality deletes make reads slow, replace them by
-    positions.
+    """Compact delete files if many apply to no data file, or if equality deletes make reads slow.
+
+    In the second case, equality deletes are replaced by positions.
     """
     health = subject.health()
     with_keys = has_costly_keys(health.files, health.deletes)

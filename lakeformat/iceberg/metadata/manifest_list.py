@@ -90,7 +90,7 @@ def read_manifest_list(places: FilePlaces, snapshot: Snapshot) -> pa.Table:
 
 
 def _check(table: pa.Table, uri: str) -> None:
-    """Raise ``CorruptTableError`` if a manifest is listed twice, or if a count is negative."""
+    """Raise ``CorruptTableError`` if a manifest is listed twice or a count of files is negative."""
     for kind in ("added", "existing", "deleted"):
         name = f"{kind}_files_count"
         if (least := pc.min(table.column(name)).as_py()) is not None and least < 0:

@@ -146,8 +146,8 @@ def remove_properties(metadata: TableMetadata, keys: Collection[str]) -> TableMe
 def remove_snapshots(metadata: TableMetadata, snapshot_ids: Iterable[int]) -> TableMetadata:
     """Remove snapshots, with their statistics and the branches and tags that are at them.
 
-    The snapshot log also loses all entries before the last entry of a removed snapshot. With a gap
-    in the log, time travel to a time in the gap would find the wrong snapshot. Raise
+    The snapshot log also loses the last entry of a removed snapshot and all entries before it. With
+    a gap in the log, time travel to a time in the gap would find the wrong snapshot. Raise
     ``InvalidRequestError`` for the newest snapshot of ``main``.
     """
     removed = frozenset(snapshot_ids)

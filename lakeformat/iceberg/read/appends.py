@@ -62,10 +62,11 @@ def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> 
 
 
 def require_beginning(metadata: TableMetadata, first: int, millis: int) -> None:
-    """Raise ``NotFoundError`` unless a branch had no snapshot at a time.
+    """Raise ``NotFoundError`` if a branch may have had a snapshot at a time.
 
-    ``first`` is the oldest snapshot that is known to have been the newest one of the branch. If an
-    ancestor of ``first`` is from that time or before, the branch may have had a snapshot then.
+    ``first`` is the oldest snapshot that is known to have been the newest one of the branch. The
+    error is raised if ``first`` or an ancestor is from that time or before, or if an ancestor has
+    expired.
     """
     *_, oldest = metadata.ancestry(first)
     if oldest.parent_id is not None or oldest.timestamp_ms <= millis:
@@ -75,10 +76,11 @@ def require_beginning(metadata: TableMetadata, first: int, millis: int) -> None:
 def _require_start(
     metadata: TableMetadata, window: Sequence[Snapshot], after: int | None, upto: int
 ) -> None:
-    """Raise ``NotFoundError`` unless ``window`` reaches back to the first snapshot of the table.
+    """Raise ``NotFoundError`` if ``window`` is not complete.
 
-    ``window`` has ``upto`` and all its ancestors that still exist, newest first. It does not have
-    the snapshot ``after``, so the error is also raised unless ``after`` is None.
+    ``window`` has ``upto`` and all its ancestors that still exist, newest first. The snapshot
+    ``after`` was not found among them. So ``window`` is complete only if ``after`` is None and
+    ``window`` reaches back to the first snapshot of the table.
     """
     if not window:
         raise NotFoundError(

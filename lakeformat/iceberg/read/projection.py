@@ -114,8 +114,8 @@ class _Projection:
         return self._range(test) if self.transform.keeps_order else None
 
     def fitting(self, test: ColumnTest) -> ColumnTest | None:
-        """Return the condition as ``of`` does, but None if the type of the transform cannot hold
-        all literals of it.
+        """Return the condition as ``of`` does, but None if one of its literals does not fit the
+        result type of the transform.
         """
         try:
             found = self.of(test)

@@ -63,8 +63,9 @@ def single_values(encoded: pa.Array, kind: PrimitiveType) -> pa.Array:
 def bounds_of(lower: pa.Array, upper: pa.Array, kind: PrimitiveType) -> tuple[pa.Array, pa.Array]:
     """Return lower and upper bounds that are valid in the order in which values are compared.
 
-    Iceberg's Java library before 1.11 compared UUIDs as two signed numbers. So bounds of UUIDs are
-    null unless both have the same sign, and only their first half is used.
+    Iceberg's Java library before 1.11 compared UUIDs as two signed numbers of 64 bits. So only the
+    first number of each bound of UUIDs is used. If the two bounds differ in its sign, both are
+    null.
     """
     least, most = single_values(lower, kind), single_values(upper, kind)
     if kind.name != "uuid":

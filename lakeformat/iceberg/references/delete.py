@@ -24,7 +24,7 @@ def delete_references(
     """Delete branches or tags of the ``kind`` in one commit.
 
     Raise ``InvalidRequestError`` for ``main``, or if ``names`` is empty. Raise ``NotFoundError`` if
-    one of the names does not exist; with ``missing_ok`` only if it belongs to the other kind.
+    a name is unknown or belongs to the other kind; with ``missing_ok``, unknown names are ignored.
     """
     if not names:
         raise InvalidRequestError(f"no {kind} is given: name at least one to delete")

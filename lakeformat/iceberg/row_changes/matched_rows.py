@@ -70,16 +70,16 @@ class MatchedFile:
     positions: DeletionVector
     """The positions of live rows that meet the condition."""
     deleted: DeletionVector | None
-    """The positions of rows that earlier commits deleted; None if there are none."""
+    """The positions of rows that earlier commits deleted by position; None if there are none."""
 
     @property
     def all_deleted(self) -> DeletionVector:
-        """The positions to delete, and those of rows that earlier commits deleted."""
+        """The positions to delete, and those that earlier commits deleted by position."""
         return self.positions if self.deleted is None else self.positions.merged(self.deleted)
 
     @property
     def is_whole(self) -> bool:
-        """True if the change leaves no live row in the file."""
+        """True if ``all_deleted`` has the position of every row of the file."""
         return self.all_deleted.cardinality == self.file.split.file.record_count
 
 

@@ -89,8 +89,8 @@ def consumers_of_branches(handle: TableHandle) -> ConsumersOfTable:
 def _existing(history: BranchHistory, consumer_id: str, position: Position) -> Position:
     """Return ``position`` with the branch and the table, and with the id of its snapshot.
 
-    The id is left out if the branch no longer has the snapshot. Raise ``InvalidRequestError`` if
-    the changes after the position cannot be read.
+    No id is added if the branch no longer has the snapshot. Raise ``InvalidRequestError`` if the
+    changes after the position cannot be read.
     """
     table = history.beginning.table
     number = history.number(position)

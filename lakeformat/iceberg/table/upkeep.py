@@ -221,13 +221,14 @@ class TableUpkeep(TableHistory):
         commit: CommitId | None = None,
         dry_run: bool = False,
     ) -> CompactDeletesReport:
-        """Replace delete files by fewer files that delete the same rows; data files do not change.
+        """Replace delete files by new ones, usually fewer, that delete the same rows.
 
-        Delete files that apply to no data file are removed. The position deletes of a partition are
-        merged, as the property ``write.delete.granularity`` requires; in version 3 they become
-        deletion vectors. ``convert_equality`` also replaces equality deletes by positions: then the
-        keys are compared once, and no longer by each read. ``rewrite_all`` also rewrites position
-        delete files that need no merge. A ``dry_run`` only reports the files to replace.
+        Data files do not change. Delete files that apply to no data file are removed. The position
+        deletes of a partition are merged, as the property ``write.delete.granularity`` requires; in
+        version 3 they become deletion vectors. ``convert_equality`` also replaces equality deletes
+        by positions: then the keys are compared once, and no longer by each read. ``rewrite_all``
+        also rewrites position delete files that need no merge. A ``dry_run`` only reports the files
+        to replace.
 
         Writers are not blocked; after a conflict everything is planned again, and ten conflicts in
         a row raise ``CommitConflictError``. A repeated call with the same ``commit`` publishes

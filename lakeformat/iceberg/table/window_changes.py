@@ -66,7 +66,7 @@ class _SnapshotRange:
 
     @property
     def is_moved(self) -> bool:
-        """True if a rollback in the window has removed the snapshot before the window."""
+        """True if ``after`` is not in the history of ``upto``, for example after a rollback."""
         ancestry = self.loaded.metadata.ancestry(self.upto)
         return self.after is not None and all(each.snapshot_id != self.after for each in ancestry)
 
@@ -158,7 +158,8 @@ def _is_tag(loaded: LoadedMetadata, end: WindowEnd | None) -> bool:
 def _snapshot_id(loaded: LoadedMetadata, history: BranchHistory, end: WindowEnd) -> int | None:
     """Return the id of the snapshot at one end of a window; None for the beginning.
 
-    Raise ``NotFoundError`` if it does not exist.
+    An int that is neither the id nor the sequence number of a snapshot is returned unchanged. Raise
+    ``NotFoundError`` for an unknown name, and if snapshots at this end have expired.
     """
     if isinstance(end, datetime):
         return _snapshot_id_at(loaded, history, to_millis(end))
