@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.airflow_provider`` writes ``airflow_provider.md``: the modules and CPU time
 that a DAG file needs, the storage calls for five hundred watched tables, and the delay of a
-commit's event. The measurements use a local disk and a shared loop, as in a triggerer.
+commit's event. The tables are on a local disk.
 """
 
 from __future__ import annotations

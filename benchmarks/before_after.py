@@ -113,7 +113,7 @@ def ask(process: Worker, request: float) -> float:
 
 
 def take_turns(before: Worker, now: Worker, number: int, turn: int) -> tuple[float, float]:
-    """Return the CPU seconds of both trees. The later tree works first in every second turn."""
+    """Return the CPU seconds of both trees. This tree works first in every second turn."""
     if turn % 2:
         after = ask(now, number)
         return ask(before, number), after

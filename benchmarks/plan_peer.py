@@ -57,7 +57,7 @@ def _scan(name: str, column: str, value: int, *, is_keyed: bool) -> PlannedScan:
 
 
 def _key_of_file(number: int) -> int:
-    """Return a key of a file's key range whose hash gives the file's bucket."""
+    """Return a key in the key range of a file, with a hash that gives the file's bucket."""
     keys = range(number * KEYS_PER_FILE, (number + 1) * KEYS_PER_FILE)
     hashes = (abs(hash_row(encode_row([key], [BIGINT]))) % BUCKETS for key in keys)
     return next(key for key, bucket in zip(keys, hashes, strict=True) if bucket == number % BUCKETS)

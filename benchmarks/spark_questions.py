@@ -50,7 +50,9 @@ class SparkQuestion:
 
 
 def read(data: Data) -> Iterator[Candidate]:
-    """Yield the ways to read all rows; a given schema only saves the job that infers it."""
+    """Yield the ways to read all rows. With a given schema, Spark only saves the job that reads the
+    schema from the files.
+    """
     paths = data.paths_of(COMPACTED)
     known = spark_jobs.read_table(data.spark, COMPACTED).schema
     native = lambda: data.spark.read.parquet(*paths).select(*COLUMNS)  # noqa: E731
@@ -101,8 +103,8 @@ def read_range(data: Data) -> Iterator[Candidate]:
 
 
 def merge(data: Data) -> Iterator[Candidate]:
-    """Yield the ways to merge: the floor reads all files without a merge, Spark alone merges by an
-    aggregate.
+    """Yield the ways to merge: ``read_table``, and Spark alone by an aggregate. The floor reads all
+    files without a merge.
     """
     paths = data.paths_of(MERGED)
 

@@ -83,7 +83,8 @@ def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
 
     An unusable JAVA_HOME is reported before packages are installed, which takes minutes. The search
     for a usable Java takes noticeable time, so the stamp file stores its result, with the JAVA_HOME
-    and PATH for which it is valid. Raises ``SetupError`` if no Java can be used.
+    and the ``java`` on the PATH for which it is valid. Raises ``SetupError`` if no Java can be
+    used.
     """
     on_path = shutil.which("java", path=environ.get("PATH"))
     question = f"{environ.get('JAVA_HOME')} {on_path and os.path.realpath(on_path)}"
@@ -101,9 +102,7 @@ def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
 
 
 def has_java(home: str) -> bool:
-    """Return True if ``home`` has a bin/java. A Java inside .venv is deleted together with
-    .venv.
-    """
+    """Return True if ``home`` has a bin/java; a new set-up of .venv deletes a Java inside it."""
     return bool(home) and os.access(os.path.join(home, "bin", "java"), os.X_OK)
 
 

@@ -58,8 +58,8 @@ def prepare(root: Path, environ: Mapping[str, str], program: str = PEER) -> dict
 
 
 def find_jdk(environ: Mapping[str, str]) -> str:
-    """Return the home of a Java with a compiler: that of JAVA_HOME, else that of the PATH. Raise
-    ``SetupError`` if neither has one.
+    """Return the home of a usable Java with a compiler: that of JAVA_HOME, else that of the PATH.
+    Raise ``SetupError`` if neither has one.
     """
     on_path = shutil.which("javac", path=environ.get("PATH"))
     for home in (environ.get("JAVA_HOME"), on_path and Path(os.path.realpath(on_path)).parents[1]):

@@ -39,9 +39,9 @@ def ending_with_the_supervisor() -> Iterator[None]:
 def _has_supervisor() -> bool:
     """Return True if the task has a supervisor; a task of ``dag.test()`` has none.
 
-    Only the process of a task has loaded Airflow's task runner. The task runner is not imported
-    here, because since Airflow 3.4 it loads a hundred modules, which would slow down the parsing of
-    DAG files.
+    A process that has not loaded Airflow's task runner runs no task, so it has no supervisor. The
+    task runner is not imported here, because since Airflow 3.4 it loads a hundred modules, which
+    would slow down the parsing of DAG files.
     """
     runner = sys.modules.get("airflow.sdk.execution_time.task_runner")
     if runner is None:

@@ -29,7 +29,7 @@ _RESULT_KEY = "return_value"
 
 class LakeCheckOperator(LakeJobOperator):
     """Checks rows; give at least one check. If a check fails, the task fails at once, without
-    retries.
+    retries. A null fails only ``not_null``.
 
     Between ``LakeIngestOperator(stage=True)`` and ``LakeCommitOperator`` it checks the staged rows,
     so that no reader sees bad rows. The member ``staged`` of the result has their addresses for the

@@ -37,7 +37,8 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
         the files that the options of the table select. In Iceberg and Mixed tables the strategies
         select as in ``LakeCompactOperator``
     :param where: a SQL condition on partition columns, of Iceberg tables on any columns, as in
-        ``LakeCompactOperator``. Mixed tables are skipped, and tables without these columns fail
+        ``LakeCompactOperator``. With this argument Mixed tables are skipped, and tables without
+        these columns fail
     :param idle: only partitions whose newest file is older than this, such as ``"1 h"``; these are
         compacted as with the strategy ``full``. Iceberg tables fail with this argument, and Mixed
         tables are skipped

@@ -14,12 +14,12 @@ __all__ = ["LakeExpirePartitionsOperator"]
 
 
 class LakeExpirePartitionsOperator(LakeJobOperator):
-    """Deletes the rows of old partitions, in one or more commits.
+    """Deletes the rows of old partitions of a Paimon table, in one or more commits.
 
     :param expiration_time: delete partitions older than this: an age such as ``"7 d"``, or a time.
         Default: the table option ``partition.expiration-time``; without it the task fails
     :param strategy: ``values-time`` takes the age of a partition from its values, ``update-time``
-        from its newest file, which may be of a compaction. Default: the table option
+        from its newest file, which a compaction may have written. Default: the table option
         ``partition.expiration-strategy``
     :param timestamp_pattern: pattern that builds a time from partition values, such as ``"$dt
         $hour:00:00"``. Default: the table option ``partition.timestamp-pattern``; without it the

@@ -16,10 +16,10 @@ class LakePublishOperator(LakeJobOperator):
     """Publishes snapshots of a Paimon table as Iceberg metadata, so that readers of Iceberg see
     them.
 
-    Use it for commits of other engines, and for tables with ``iceberg.publish-mode`` = ``async``.
-    All other commits of this library publish at once. The table needs the option
-    ``metadata.iceberg.storage``, such as ``table-location``. Repeats and concurrent runs are safe:
-    each snapshot is published once.
+    Use it after commits of other engines, after a failed publication, and for tables with
+    ``iceberg.publish-mode`` = ``async``. In other tables each commit of this library publishes at
+    once. The table needs the option ``metadata.iceberg.storage``, such as ``table-location``.
+    Repeats and concurrent runs are safe: each snapshot is published once.
 
     :param check: publish nothing, but read the published table with each installed reader of
         Iceberg. The task fails at once if the metadata is behind or names wrong files, or if a

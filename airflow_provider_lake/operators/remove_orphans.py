@@ -18,7 +18,7 @@ class LakeRemoveOrphansOperator(LakeJobOperator):
 
     Dry run by default: lists what it would delete. Check the list, then set ``dry_run=False``.
 
-    :param older_than: only files last changed before this: a time, or an age such as
+    :param older_than: only delete files last changed before this: a time, or an age such as
         ``"2 d"``. Default: one day before the newest commit; without a commit, one day ago; for
         Iceberg and Mixed tables, three days ago
     :param dry_run: only list the files that would be deleted
@@ -26,11 +26,12 @@ class LakeRemoveOrphansOperator(LakeJobOperator):
     :param allow_younger: allow an ``older_than`` within the last day, or after ``running_since``.
         Stop all writers first
     :param max_share: refuse to delete more than 100 files if they are more than this share of the
-        table's files or bytes, a number above 0 and up to 1
+        table's files or bytes, a number above 0 and up to 1. If the table has no snapshot, only 1
+        permits a deletion
     :param external_paths: also delete orphans in the external paths of the table; no other table
         may use these paths. Only for Paimon tables
-    :param staged_older_than: delete unpublished staged results that are older than this time or
-        age, such as ``"7 d"``, with their files. Default: all are kept. Not for Mixed tables
+    :param staged_older_than: also delete unpublished staged results that are older than this time
+        or age, such as ``"7 d"``, with their files. Default: all are kept. Not for Mixed tables
     """
 
     job = "remove_orphans"

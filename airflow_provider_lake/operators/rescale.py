@@ -14,12 +14,12 @@ __all__ = ["LakeRescaleOperator"]
 
 
 class LakeRescaleOperator(LakeJobOperator):
-    """Rewrites partitions with another number of buckets; skips partitions that already have this
-    number.
+    """Rewrites partitions of a Paimon table with another number of buckets; skips partitions that
+    already have this number.
 
-    :param bucket: the number of buckets. Default: the table option ``bucket``. With another number,
-        the rewritten partitions refuse added rows until you set the option to it; an overwrite is
-        accepted
+    :param bucket: the number of buckets. Default: the table option ``bucket``. If the number
+        differs from the option, the rewritten partitions refuse added rows until you set the option
+        to this number; an overwrite is accepted
     :param where: a SQL condition on partition columns
     :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such
         dicts. An empty list selects no partition, an empty dict every partition

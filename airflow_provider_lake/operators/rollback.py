@@ -14,8 +14,8 @@ __all__ = ["LakeRollbackOperator"]
 
 
 class LakeRollbackOperator(LakeJobOperator):
-    """Restores an earlier snapshot: by number, tag, time or watermark. Give one of these four
-    arguments.
+    """Restores an earlier snapshot of a Paimon or Iceberg table. Give one of the arguments
+    ``snapshot``, ``tag``, ``as_of`` and ``watermark``.
 
     :param snapshot: the number of the snapshot; in an Iceberg table its id
     :param tag: the tag of the snapshot

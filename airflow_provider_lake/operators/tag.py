@@ -14,8 +14,8 @@ __all__ = ["LakeTagOperator"]
 
 
 class LakeTagOperator(LakeJobOperator):
-    """Creates, replaces, renames or deletes a tag: a named snapshot, whose rows remain readable
-    while it has the tag.
+    """Creates, replaces, renames or deletes a tag of a Paimon or Iceberg table: a named snapshot,
+    whose rows remain readable while it has the tag.
 
     With ``exist_ok`` or ``missing_ok`` a retry succeeds if an earlier attempt has done the work.
 

@@ -24,8 +24,8 @@ __all__ = ["lake_of_connection", "lake_of_dag"]
 def lake_of_connection(connection_id: str) -> LakeHook:
     """Return the lake of a connection, which is looked up with the team that owns the connection.
 
-    The metadata database has this team. ``access.py`` has checked the right to read the connection
-    for the same team.
+    The team is read from the metadata database. ``access.py`` has checked the right to read the
+    connection for the same team.
     """
     from airflow.models.connection import Connection
 

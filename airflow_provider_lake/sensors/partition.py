@@ -16,6 +16,9 @@ __all__ = ["LakePartitionSensor"]
 class LakePartitionSensor(LakeTableSensor):
     """Waits until a partition has rows, or with ``done`` until its ``_SUCCESS`` file exists.
 
+    Partitions of Paimon and Iceberg tables are supported, with ``done`` only those of Paimon
+    tables.
+
     :param partition: values of partition columns, ``{"dt": "2024-01-31"}``. Without ``done``, some
         of the columns are enough; then any matching partition counts
     :param done: wait for the ``_SUCCESS`` file of one partition, which needs the values of all

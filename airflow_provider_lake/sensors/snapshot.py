@@ -35,7 +35,8 @@ class LakeSnapshotSensor(LakeTableSensor):
         unless it has a zone), or epoch milliseconds
     :param kinds: the kinds of commits that count: ``APPEND``, ``OVERWRITE``, ``COMPACT`` or
         ``ANALYZE``. Default: those that change rows, ``APPEND`` and ``OVERWRITE``
-    :param changelog: count commits of any kind, but only if they published changelog rows
+    :param changelog: count commits of any kind, but only if they published changelog rows. Only for
+        Paimon tables
     """
 
     def __init__(

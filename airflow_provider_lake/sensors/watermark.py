@@ -14,7 +14,7 @@ __all__ = ["LakeWatermarkSensor"]
 
 
 class LakeWatermarkSensor(LakeTableSensor):
-    """Waits until the watermark of a table has reached an event time.
+    """Waits until the watermark of a Paimon table has reached an event time.
 
     :param watermark: the event time, such as ``"2024-01-31 10:00"`` (UTC unless it has a zone), or
         epoch milliseconds

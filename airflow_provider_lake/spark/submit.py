@@ -41,8 +41,8 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 class LakeSparkSubmitHook(SparkSubmitHook):
     """One run of spark-submit, from the connection to the end of the last process.
 
-    Raises ``AirflowFailException`` for an unknown master, and for deploy mode ``cluster`` on a
-    standalone cluster.
+    Raises ``AirflowFailException`` for an unknown master, for deploy mode ``cluster`` on a
+    standalone cluster, and for Kubernetes without Airflow's Kubernetes provider.
     """
 
     def __init__(

@@ -1,4 +1,6 @@
-"""Reads an Iceberg table from which as many keys are deleted as it has rows."""
+"""Reads an Iceberg table with deletes of as many keys as it has rows; the table has about half of
+these keys.
+"""
 
 from __future__ import annotations
 

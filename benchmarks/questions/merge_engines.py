@@ -1,4 +1,4 @@
-"""Merges the same rows with each merge engine that computes new values."""
+"""Merges the same rows with the default engine, and with each engine that computes new values."""
 
 from __future__ import annotations
 
