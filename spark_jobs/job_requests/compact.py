@@ -127,7 +127,7 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
     """
     where: str | None = None
     """A SQL condition on partition columns, of Iceberg tables on any columns, as in the job
-    ``compact``. Mixed tables are skipped, and tables without these columns fail.
+    ``compact``. With this key, Mixed tables are skipped, and tables without these columns fail.
     """
     idle: Duration | None = None
     """Only partitions whose newest file is older than this; these are compacted as with the

@@ -93,11 +93,18 @@ def window_changes(
 ) -> Rows:
     """Return the changes in a window; the column ``rowkind`` precedes the columns of the table.
 
-    Raise ``InvalidRequestError`` for an unknown mode or column. Raise ``NotFoundError`` if an end
-    does not exist, or if a needed snapshot has expired.
+    Raise ``InvalidRequestError`` for an unknown mode or column, and if the time ``upto`` is before
+    the time ``after``. Raise ``NotFoundError`` if an end does not exist, or if a needed snapshot
+    has expired.
     """
     if mode not in MODES:
         raise InvalidRequestError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
+    if isinstance(after, datetime) and isinstance(upto, datetime):
+        if to_millis(upto) < to_millis(after):
+            raise InvalidRequestError(
+                f"the window of changes of {loaded.places.uri} ends before it starts: 'after' is "
+                f"{after} and 'upto' is {upto}. Swap the two arguments"
+            )
     window = _SnapshotRange(
         loaded,
         _snapshot_id(loaded, history, after),

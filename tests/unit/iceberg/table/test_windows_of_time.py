@@ -192,3 +192,11 @@ def test_times_of_a_branch_are_those_of_its_commits():
     assert changes_of(window) == [("+I", 3)]
     aged.dev.rollback(as_of=aged.at(2))
     assert rows_of(aged.dev) == Counter([1, 2])
+
+
+@pytest.mark.parametrize("mode", ["auto", "changelog", "appends", "diff"])
+def test_a_window_that_ends_before_it_starts_is_refused(mode):
+    aged = Aged()
+    aged.do("append", "append", "back", "append")
+    with pytest.raises(InvalidRequestError, match=r"ends before it starts: .*Swap the two"):
+        aged.between(3, 1, mode)
