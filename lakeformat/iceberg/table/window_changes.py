@@ -99,8 +99,8 @@ def window_changes(
     """
     if mode not in MODES:
         raise InvalidRequestError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
-    if isinstance(after, datetime) and isinstance(upto, datetime):
-        if to_millis(upto) < to_millis(after):
+    match after, upto:
+        case datetime(), datetime() if to_millis(upto) < to_millis(after):
             raise InvalidRequestError(
                 f"the window of changes of {loaded.places.uri} ends before it starts: 'after' is "
                 f"{after} and 'upto' is {upto}. Swap the two arguments"
