@@ -89,9 +89,9 @@ class DeletedRows:
         return self._changed(pair for pair in known if pair[0] not in gone)
 
     def _changed(self, vectors: Iterable[tuple[str | None, ChangedVector]]) -> ChangedDeletes:
-        """Write the deleted rows of ``vectors``, each of which has the URI of its data file.
+        """Write the deleted rows of ``vectors``: pairs of the URI of a data file and its vector.
 
-        Vectors without a URI are left out.
+        Pairs without a URI are left out.
         """
         changed: dict[str, bytes] = {}
         deletes = self.files.write(self._written(vectors, changed))

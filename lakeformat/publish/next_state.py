@@ -79,11 +79,11 @@ class NextState:
         return self._with(started, self._changed(started, delta, before), metadata)
 
     def after_expired(self, manifests: pa.Table, before: Snapshot) -> TableMetadata:
-        """Return the metadata of ``base`` with a later snapshot; the snapshots between the two have
-        expired.
+        """Return the metadata of ``base`` with a later snapshot; the snapshots between the two are
+        not published, for example because they have expired.
 
-        The arguments are those of ``after_base``. As after any expiry, the new snapshot has no
-        parent, and time travel to an earlier time finds no state. The new snapshot keeps the
+        The arguments are those of ``after_base``. As after an expiry, the new snapshot has no
+        parent, and time travel to a time before it finds no snapshot. The new snapshot keeps the
         manifests and row ids of ``base``.
         """
         metadata = self.base.metadata

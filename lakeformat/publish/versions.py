@@ -58,7 +58,9 @@ class Newest:
     """The result of listing the directory of the metadata once."""
 
     loaded: LoadedMetadata | None
-    """The newest published metadata; None if there is none."""
+    """The newest published metadata, or else the newest metadata of another program; None if there
+    is neither.
+    """
     next_number: int
     """The number of the next file. If another publication creates that file, this result is
     outdated.
@@ -88,8 +90,8 @@ class PublishedVersions:
     def shown(self) -> LoadedMetadata | None:
         """Return the metadata that readers find by the version hint; None if there is none.
 
-        Raise ``InvalidRequestError`` if the file was not published for this table, which its name
-        or its snapshots show. Raise ``CorruptTableError`` if the file is damaged.
+        Raise ``InvalidRequestError`` if the name or the snapshots of the file show that no
+        publication wrote it. Raise ``CorruptTableError`` if the file is damaged.
         """
         try:
             path = find_metadata_file(self.storage, self.root)
@@ -107,9 +109,11 @@ class PublishedVersions:
     def look(self) -> Newest:
         """Find the newest published metadata and the number of the next file.
 
-        A file of another program is skipped if a file with a lower number was published; otherwise
-        it is taken. Raise ``InvalidRequestError`` for a file of another table, in which the id of a
-        snapshot differs from its sequence number. Raise it also if the file numbers are used up.
+        A file of another program is skipped if a file with a lower number was published; without
+        any published file, the file with the highest number is returned. Raise
+        ``InvalidRequestError`` for a file that no publication can have written: one without
+        snapshots, or with a snapshot whose id differs from its sequence number. Raise it also if
+        the file numbers are used up.
         """
         files = self._files()
         highest = files[0][0] if files else 0

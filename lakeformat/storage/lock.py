@@ -30,7 +30,8 @@ class Held(Protocol):
     def keep(self) -> None:
         """Never release the lock, because a write under it got no answer and may still arrive.
 
-        The next holder gets the lock only after it has expired. This holder must not publish again.
+        The next holder gets the lock only after it has expired. The caller must not publish again
+        under this lock.
         """
         ...
 

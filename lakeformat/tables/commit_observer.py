@@ -31,8 +31,8 @@ class ObserverLag:
     """The commits whose work is still missing."""
 
     snapshots: int
-    """The number of the newest snapshots whose work is missing. If no earlier work can be used, it
-    is the number of all snapshots.
+    """The count of snapshots whose work is missing; the count of all snapshots if no earlier work
+    can be used.
     """
     finding: str | None = None
     """The missing work as a clause for reports; None if no work is missing."""

@@ -44,8 +44,8 @@ class History(Protocol[S]):
     def since(self, after: AnyPosition, upto: AnyPosition | None) -> Since[S]:
         """Return the snapshots as ``between`` does, and two flags.
 
-        ``missed`` is True if snapshots after ``after`` have expired, ``rewound`` if the snapshot of
-        ``after`` is no longer in the history.
+        ``missed`` is True if snapshots after ``after`` have expired. ``rewound`` is True if a
+        rollback removed the snapshot of ``after``.
         """
 
 

@@ -50,7 +50,9 @@ class SqlDatabase:
         return not self.is_sqlite or os.path.exists(self.address.url.database or "")
 
     def prepare(self, prepare: Callable[[], None]) -> None:
-        """Run ``prepare`` once: now, or as soon as the file of a SQLite database exists."""
+        """Run ``prepare`` once: now, or at the first use after the file of a SQLite database
+        exists.
+        """
         self._prepare = prepare
         if self.exists:
             self._run_prepare()
