@@ -61,7 +61,7 @@ class RowChangeReport(Report):
     files_marked: int = 0
     files_rewritten: int = 0
     files_removed: int = 0
-    """The number of files that were removed because all their rows were deleted."""
+    """The number of files that were removed because all their rows were deleted or updated."""
     files_added: int = 0
     bytes_added: int = 0
     attempts: int = 1

@@ -45,7 +45,10 @@ class RunRecord:
     snapshot_id: int | None = None
     """The id of the snapshot that the run published; None if the run published no snapshot."""
     mark: int | None = None
-    """A number that the caller chooses for the run; a repetition of the run has another number."""
+    """A number that the caller chooses for the run; a repetition of the run has another number.
+
+    None if the caller has no such number; each later attempt then counts as a repetition.
+    """
     input: str | None = None
     """A text of the caller that identifies the input of the run; None if a repetition may use any
     input.

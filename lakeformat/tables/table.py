@@ -82,7 +82,7 @@ OPERATIONS = frozenset(
 
 
 def offering_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a function that raises ``InvalidRequestError``, with advice, for unknown arguments."""
+    """Return ``function`` wrapped: unknown arguments raise ``InvalidRequestError``, with advice."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -99,7 +99,7 @@ def offering_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def offer_arguments(cls: type[C]) -> type[C]:
-    """Decorate the public methods of a class and its bases, unless they take any argument."""
+    """Apply ``offering_arguments`` to the public methods, also inherited, that have no ``**``."""
     for each in (base for base in cls.__mro__ if base.__module__.startswith("lakeformat.")):
         functions = [item for item in vars(each).items() if isinstance(item[1], FunctionType)]
         for name, member in (item for item in functions if not item[0].startswith("_")):

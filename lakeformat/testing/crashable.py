@@ -8,8 +8,9 @@ It keeps the contract of ``Storage``, but no promise beyond that. State after a 
 - an interrupted ``overwrite`` left the old content, the new content or an empty file;
 - an interrupted ``create`` or ``overwrite`` may also leave a ``temporary_sibling``;
 - an interrupted ``delete_directory`` deleted some of the files;
-- a ``delete`` that no durable call follows may be undone, the latest first, as on a
-  journaling file system.
+- a ``delete`` may be undone, the latest first, as on a journaling file system, unless a later
+  call has made it durable: ``create``, ``overwrite``, ``make_directory``, ``delete_directory`` or
+  the end of ``open_output``.
 
 The seed makes every choice, so the same seed and fault leave the same bytes.
 """

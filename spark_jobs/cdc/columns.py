@@ -33,8 +33,8 @@ class MessageColumn:
     """
     least: int = 0
     most: int = 0
-    """The largest whole number, or 0. The narrowest type follows from this number and ``least``,
-    the smallest.
+    """The largest whole number so far; 0 if none is above 0. ``least`` is the smallest; 0 if none
+    is below 0. The narrowest type follows from both.
     """
     rounded: dict[str, float] = field(default_factory=dict)
     """Numbers so large that a DOUBLE may have rounded them, each under the part of the column that

@@ -43,9 +43,9 @@ def require_sequences(
 
 
 def _moved(kinds: pa.Array, keys: Sequence[pa.Array]) -> pa.Array:
-    """Return a boolean for each row, true for a row before an update that changes the key.
+    """Return a boolean for each row, true for the old row ``-U`` of an update that changes the key.
 
-    The row after the update is the next row.
+    The new row of the update is the next row.
     """
     differs = (pc.not_equal(each[:-1], each[1:]) for each in keys)
     changed = reduce(pc.or_, differs, pa.repeat(False, len(kinds) - 1))

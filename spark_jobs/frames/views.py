@@ -27,10 +27,10 @@ def create_views(
     """Create temporary views of a table for ``spark.sql``, and return their names.
 
     For ``shop.orders``, ``orders`` has the rows, ``orders_changes`` all changes since the earliest
-    snapshot, and ``orders_snapshots``, ``orders_files`` and so on the system tables. ``prefix``
-    replaces ``orders``, which for a path or an open table is the name of its directory. The
-    views of rows and changes show the newest snapshot at the time of the call; call the function
-    again for newer rows. Views of system tables are read again at each use.
+    snapshot, and ``orders_snapshots``, ``orders_files`` and so on the system tables. The views of
+    a path or an open table have the name of its directory in place of ``orders``. ``prefix``
+    replaces this name. The views of rows and changes show the newest snapshot at the time of the
+    call; call the function again for newer rows. Views of system tables are read again at each use.
 
     Raises ``NotFoundError`` for a missing table, and ``UnsupportedError`` for a column type that is
     not passed to Spark, such as VARIANT.

@@ -70,8 +70,9 @@ def write_table(
     For an Iceberg or Mixed table give ``kinds`` and ``sequence_by`` instead.
 
     ``watermark``, ``properties``, ``read_snapshot`` and ``conflict`` are those of ``Table.write``.
-    With ``conflict="transaction-order"``, the driver reads the keys of the written files before the
-    commit, and writes the rows again if other commits changed one of the keys since.
+    With ``read_snapshot`` and ``conflict="transaction-order"``, the driver reads the keys of the
+    written files before the commit. If other commits have changed one of these keys since
+    ``read_snapshot``, the driver writes the rows again.
 
     Raises ``InvalidRequestError`` for wrong arguments or columns, and ``CommitConflictError`` after
     repeated conflicts.

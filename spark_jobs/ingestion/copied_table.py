@@ -50,11 +50,11 @@ def copy_of(
 
 
 def require_same_merge(table: lake.Table, source: lake.Table, wanted: IngestRequest) -> None:
-    """Raise ``UnsupportedError`` if the table merges the written rows of a source otherwise than
-    the source.
+    """Raise ``UnsupportedError`` if the changes of ``source`` are not merged yet, and ``table``
+    would merge them by other options than ``source``.
 
-    The changes of all other sources are merged rows, or the last row of each key replaces the
-    earlier ones; the table may merge these in its own way.
+    The table may merge in its own way if the changes are merged rows, or if in the source the last
+    row of each key replaces the earlier ones.
     """
     if table.schema.primary_keys:
         _require_merging(table.schema.table_options.merging, source, wanted)
@@ -77,9 +77,11 @@ def _require_merging(merging: Mapping[str, Any], source: lake.Table, wanted: Ing
 
 
 def forgets_deletes(source: lake.Table) -> bool:
-    """Return True if later rows of a deleted key depend on the compactions of ``source``, although
-    its changes are rows as written: a compaction forgets the sequence or the values of the deleted
-    row, with which other rows are compared or merged.
+    """Return True if a copy may merge the rows after a delete in another way than ``source``.
+
+    The changes of such a source are not merged yet. Its options compare or merge a later row of a
+    deleted key with the sequence or the values of the deleted row. A compaction of the source
+    removes these, but the copy may still have them.
     """
     options = source.schema.table_options
     keeps = options.sequence_field or options.merge_engine in ("partial-update", "aggregation")
@@ -129,8 +131,10 @@ def _require_rows_remain(table: lake.Table, rows: pa.Table, kinds: str) -> None:
 
 
 def require_no_kept_deletes(table: lake.Table, scan: lake.Scan) -> None:
-    """Raise ``UnsupportedError`` if files of ``scan`` have, or may have, deletes; it reads all rows
-    of a source that ``forgets_deletes``, without the deletes.
+    """Raise ``UnsupportedError`` if files of ``scan`` have, or may have, deletes.
+
+    The scan reads all rows of a source that ``forgets_deletes``. It does not return the deletes, so
+    the copy would not get them.
     """
     if any(entry.file.delete_row_count != 0 for split in scan.splits() for entry in split.files):
         raise lake.UnsupportedError(

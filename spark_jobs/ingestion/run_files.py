@@ -154,9 +154,11 @@ class RunFiles:
     def _require_files(
         self, own: Iterable[str], found: Collection[str], new: Collection[str]
     ) -> None:
-        """Warn if a file in ``own`` is missing in ``found``. ``own`` are the files that this run
-        has ingested before; a repeated run removes the rows of a missing file. If ``new`` has no
-        file to ingest, raise ``InvalidRequestError`` instead.
+        """Warn if a file in ``own``, which this run has ingested before, is missing in ``found``.
+        If ``new`` has no file to ingest, raise ``InvalidRequestError`` instead.
+
+        Do this only if the commit replaces the rows of the run's earlier commit, because it then
+        removes the rows of missing files.
         """
         missing = sorted(set(own).difference(found))
         if not missing or self._commit.replaces is None:

@@ -6,7 +6,8 @@ code   meaning
 =====  ==========================================================
 0      done
 10     there was nothing to do
-20     repeated conflicts with other writers: run the job again
+20     repeated conflicts with other writers: run the job again;
+       with ``read_snapshot``, first compute the rows again
 30     the request is wrong: change it, a retry does not help
 1      any other failure
 143    the process was ended: by SIGTERM, or because its parent died

@@ -184,8 +184,8 @@ class StagedFiles(Generic[MessageT]):
         return None
 
     def begin_discard(self, name: str, environment: Environment) -> str:
-        """Mark a result as discarded, so that no publication begins; return the path of the
-        mark.
+        """Mark that a discard of a result has begun, so that no publication begins; return the path
+        of the mark.
         """
         return self._mark(_DISCARD, name, "", environment)
 

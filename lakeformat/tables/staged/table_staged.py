@@ -96,9 +96,10 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
     def publish(self, addresses: Sequence[str], *, commit: CommitId | None = None) -> ReportT:
         """Publish staged results in one snapshot, exactly once, and delete their records.
 
-        Without ``commit`` the commit identity is derived from the names of the results, so a
-        repeated call publishes nothing. A missing result raises ``NotFoundError``; a result whose
-        discard has begun raises ``InvalidRequestError``.
+        Without ``commit`` the commit identity is derived from the names of the results. A repeated
+        call publishes nothing, and returns the report of the first call if its snapshot still
+        exists. Otherwise a missing result raises ``NotFoundError``, and a result whose discard has
+        begun raises ``InvalidRequestError``.
         """
         require_list("addresses", addresses, "[result.address]")
         names = sorted({self._name(address) for address in addresses})
