@@ -10,13 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
-from lakeformat.paimon.schema import TableSchema
 
 __all__ = ["require_sequences"]
 
 
 def require_sequences(
-    schema: TableSchema, kinds: pa.Array, rows: Mapping[str, pa.Array], path: str
+    schema: lake.TableSchema, kinds: pa.Array, rows: Mapping[str, pa.Array], path: str
 ) -> None:
     """Raise ``InvalidRequestError`` if a row with only its key deletes a row of a table with
     ``sequence.field``.

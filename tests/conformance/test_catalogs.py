@@ -287,7 +287,7 @@ def test_where_directories_cannot_be_renamed_somebody_has_to_insist():
     catalog = FileSystemCatalog(storage, "wh")
     catalog.create_database("shop")
     catalog.create_table("shop.orders", COLUMNS).write(pa.table({"id": [1]}))
-    with pytest.raises(lake.InvalidRequestError, match=r"not atomic .* Stop all writers .*force"):
+    with pytest.raises(lake.InvalidRequestError, match=r"not atomic .* Stop all writers.*force"):
         catalog.rename_table("shop.orders", "shop.new")
     assert rows(catalog.rename_table("shop.orders", "shop.new", force=True)) == [1]
     assert not any(path.startswith("wh/shop.db/orders/") for path in storage.files())
