@@ -56,8 +56,8 @@ with DAG(
         if part.rewound:
             raise AirflowFailException(  # a retry would fail in the same way
                 f"{ORDERS} was rolled back or recreated: drop the totals (lake drop-table "
-                f"{TOTALS}), delete the consumer (lake consumer reset {ORDERS} "
-                f"{part.consumer}), and run this DAG by hand"
+                f"{TOTALS}), set the consumer to the first snapshot (lake consumer set {ORDERS} "
+                f"{part.consumer} --next 1), and run this DAG by hand"
             )
         table = part.open_table()
         producer = table.schema.options.get("changelog-producer", "none")

@@ -99,6 +99,10 @@ def snapshot_range(
     a range that ends at an event. Set ``max_active_runs=1`` on the DAG: only one run at a time is
     supported.
 
+    After a rollback that removed snapshots that the consumer has read, ``rewound`` is True until a
+    run acknowledges its range. The same holds for a recreated table if the event of a watcher
+    reports this; without such an event the next run is a first run.
+
     Raises ``LakeArgumentError`` for an invalid table name, and if ``table`` is None and the events
     are of no table or of several. Raises ``AirflowFailException`` if the table does not exist, or
     if the consumer's next snapshot has expired and no event reports a rollback.
@@ -113,7 +117,10 @@ def snapshot_range(
         rewound = any(payload.get("rewound") for payload in mine)
         after = _stored(opened, meant.name, name, may_be_gone=rewound)
         upto = _end(context, meant, opened, max(ends, default=None))
-        if after is None:
+        if after is None and rewound and any(upto.numbers):
+            # If this run fails, a later one must read all rows: its events may not report this.
+            after = opened.consumers.set_rewound(name, upto=upto)
+        elif after is None:
             begins = [opened.position(_begin(payload)) for payload in mine]
             after = min(*begins, upto) if begins else opened.position(0)
             opened.consumers.set(name, after=after)

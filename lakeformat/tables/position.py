@@ -12,9 +12,11 @@ from urllib.parse import quote, unquote
 
 from lakeformat.errors import InvalidRequestError
 
-__all__ = ["MAIN_BRANCH", "AnyPosition", "Position"]
+__all__ = ["MAIN_BRANCH", "OF_NO_SNAPSHOT", "AnyPosition", "Position"]
 
 MAIN_BRANCH = "main"
+OF_NO_SNAPSHOT = "0"
+"""An identity that no snapshot has. It is a number, because Iceberg reads identities as numbers."""
 
 _TEXT = re.compile(r"(?:([^/@]+)/)?([0-9]+(?:\.[0-9]+)*)(?:@([^/@]+))?", re.ASCII)
 _KEPT_AS_THEY_ARE = ":-"

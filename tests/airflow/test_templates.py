@@ -168,6 +168,29 @@ def test_each_change_is_counted_once(dags, catalog):
     assert totals(catalog) == {"tea": (9, 2), "milk": (2, 1)}
 
 
+def test_totals_of_a_recreated_table_begin_anew_after_the_advised_steps(dags, catalog):
+    dag = dags["changelog_pipeline"]
+    orders = catalog.create_table("shop.orders", ORDERS)
+    order(orders, (1, "tea", 5))
+    run(dag, day=5)
+    consumer = orders.consumers.list()[0].id
+    catalog.drop_table("shop.orders")
+    orders = catalog.create_table("shop.orders", ORDERS)
+    order(orders, (2, "milk", 2))
+    orders.consumers.set_rewound(consumer, upto=orders.position())  # as for a watcher's event
+    order(orders, (3, "milk", 3))
+
+    for day in (6, 7):
+        moment = MIDNIGHT + timedelta(days=day)
+        assert dag.test(logical_date=moment, run_after=moment).state == "failed"
+    assert totals(catalog) == {"tea": (5, 1)}
+
+    catalog.drop_table("shop.item_totals")
+    orders.consumers.set(consumer, next_snapshot=1)
+    run(dag, day=8)
+    assert totals(catalog) == {"milk": (5, 2)}
+
+
 def test_updates_and_deletes_of_a_keyed_table_are_taken_back(dags, catalog):
     orders = catalog.create_table(
         "shop.orders",

@@ -71,6 +71,9 @@ class TableConsumers(AnyTableConsumers[Consumer]):
     def _write(self, consumer_id: str, place: Consumer) -> None:
         write_consumer(self._handle.storage, self._handle.layout, place)
 
+    def _rewound(self, consumer_id: str, read: Position) -> Consumer:
+        return Consumer(consumer_id, read.number, Position((read.number,), identity=read.identity))
+
     def _available(
         self, consumer_id: str, next_snapshot: int | None, after: Position | None
     ) -> Consumer:

@@ -7,7 +7,7 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.paimon.snapshot_positions import snapshot_number
-from lakeformat.tables.position import AnyPosition, Position
+from lakeformat.tables.position import OF_NO_SNAPSHOT, AnyPosition, Position
 from lakeformat.tables.since import Since
 
 __all__ = ["find_since"]
@@ -41,9 +41,12 @@ def find_since(
 def _is_replaced(handle: TableHandle, after: AnyPosition) -> bool:
     """Return True if a rollback has reused the number of the position ``after``.
 
-    Return False if the position does not have the identity of its snapshot.
+    Return False if the position does not have the identity of its snapshot. If the snapshot has
+    expired, only ``OF_NO_SNAPSHOT`` shows this.
     """
     if not isinstance(after, Position) or after.identity is None:
         return False
     found = read_snapshot_if_present(handle.storage, handle.layout, after.number)
-    return found is not None and found.identity != after.identity
+    if found is None:
+        return after.identity == OF_NO_SNAPSHOT
+    return found.identity != after.identity

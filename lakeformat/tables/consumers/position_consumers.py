@@ -62,6 +62,9 @@ class PositionConsumers(AnyTableConsumers[Position]):
     def _write(self, consumer_id: str, place: Position) -> None:
         self.move(consumer_id, place)
 
+    def _rewound(self, consumer_id: str, read: Position) -> Position:
+        return read
+
     def _parsed(self, members: Mapping[str, Any]) -> Position:
         return replace(Position.parse(members["position"]), table=self._table)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from lakeformat.environment import Environment
@@ -11,7 +12,7 @@ from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError
 from lakeformat.tables.consumers.files import ConsumerFiles
 from lakeformat.tables.consumers.report import ConsumerReport
 from lakeformat.tables.past_time import PastTime, past_millis
-from lakeformat.tables.position import Position
+from lakeformat.tables.position import OF_NO_SNAPSHOT, Position
 
 __all__ = ["AnyTableConsumers"]
 
@@ -70,6 +71,17 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
                 self._write(consumer_id, before)
             raise
 
+    def set_rewound(self, consumer_id: str, *, upto: Position) -> Position:
+        """Set a consumer whose reader must read all rows of the snapshot at ``upto``, as after a
+        rollback; return the stored position.
+
+        ``since`` reports this position as rewound until ``set`` moves the consumer. Until then the
+        expiry keeps the snapshot at ``upto`` and all later ones.
+        """
+        read = replace(upto, identity=OF_NO_SNAPSHOT)
+        self._write(consumer_id, self._rewound(consumer_id, read))
+        return read
+
     def reset(
         self, consumer_id: str, *, next_snapshot: int | None = None, dry_run: bool = False
     ) -> None:
@@ -124,6 +136,12 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     @abstractmethod
     def _write(self, consumer_id: str, place: PlaceT) -> None:
         """Store the progress of a consumer."""
+
+    @abstractmethod
+    def _rewound(self, consumer_id: str, read: Position) -> PlaceT:
+        """Return the progress to store for the position ``read``, which has no snapshot's
+        identity.
+        """
 
     @abstractmethod
     def _available(

@@ -7,9 +7,12 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
+import lakeformat as lake
 from airflow_provider_lake.arguments.declared import LakeArgumentError
+from airflow_provider_lake.assets.change import ROW_KINDS
 from airflow_provider_lake.assets.snapshot_range import SnapshotRange, snapshot_range
 from airflow_provider_lake.assets.uri import lake_asset
+from airflow_provider_lake.triggers.cursor import WatchedCommits, advance
 from tests.airflow.contexts import ByAsset
 from tests.airflow.versions import AirflowFailException
 
@@ -165,6 +168,69 @@ def test_an_event_of_a_table_that_was_made_anew_leaves_no_row_of_it_out(orders, 
 
     anew.write(pa.table({"id": [2]}))
     assert rows_of(context(event(1, 2))) == [2]
+
+
+KINDS = {
+    "paimon": ("paimon", {}),
+    "iceberg": ("iceberg", {}),
+    "mixed": ("iceberg", {"format": "mixed", "primary_key": ["id"]}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_recreated_table_is_read_whole_also_if_the_run_of_its_event_fails(
+    kind, tmp_path, connect
+):
+    name, arguments = KINDS[kind]
+    connect("lake_default", conn_type="lake", extra={"warehouse": str(tmp_path), "format": name})
+    catalog = lake.open_catalog(str(tmp_path), format=name)
+    catalog.create_database("shop")
+    wanted = WatchedCommits("shop.anew", ROW_KINDS, changelog=False)
+    made, cursor = None, None
+
+    def commit(number):
+        nonlocal cursor
+        made.write(pa.table({"id": [number]}))
+        payload, cursor = advance(made, made.latest_snapshot(), cursor, wanted)
+        extra = {"from_trigger": True, "payload": payload}
+        return context(SimpleNamespace(extra=extra), asset=lake_asset("shop.anew"))
+
+    def recreate():
+        nonlocal made
+        if made is not None:
+            catalog.drop_table("shop.anew", **({} if kind == "paimon" else {"purge": True}))
+        made = catalog.create_table("shop.anew", [("id", "BIGINT NOT NULL")], **arguments)
+
+    recreate()
+    cursor = made.position()
+    snapshot_range(commit(1)).acknowledge()
+    recreate()
+    run = commit(2)
+    failed = [snapshot_range(run), snapshot_range(run)]
+    part = snapshot_range(commit(3))
+
+    assert failed[0] == failed[1]
+    assert [each.rewound for each in (*failed, part)] == [True, True, True]
+    assert sorted(made.scan(snapshot=part.upto).to_arrow()["id"].to_pylist()) == [2, 3]
+    part.acknowledge()
+    assert snapshot_range(context(), "shop.anew").is_empty
+    later = snapshot_range(commit(4))
+    assert (later.rewound, later.after) == (False, part.upto)
+
+
+def test_no_snapshot_that_a_rewound_run_must_read_expires(orders):
+    part = snapshot_range(context(event(None, 4, rewound=True)))
+    orders.expire_snapshots(retain_max=1, retain_min=1)
+    assert orders.snapshots()[0].id == part.upto
+    assert snapshot_range(context(), "shop.orders").rewound
+
+
+def test_a_recreated_table_that_is_empty_again_begins_at_its_first_snapshot(orders, catalog):
+    """The watcher reports its first commit as rewound, too."""
+    catalog.drop_table("shop.orders")
+    catalog.create_table("shop.orders", [("id", "BIGINT")])
+    part = snapshot_range(context(event(None, 4, rewound=True)))
+    assert (part.rewound, part.after, part.upto) == (True, 0, 0)
 
 
 def test_a_consumer_beyond_the_head_tells_of_a_rollback_that_nobody_has_told_of(orders, warehouse):

@@ -158,3 +158,17 @@ def test_a_damaged_file_is_named_and_can_be_replaced(made, monkeypatch):
             consumers.list()
     consumers.set("job", next_snapshot=2)
     assert [each.next_snapshot for each in consumers.list()] == [2]
+
+
+def test_a_rewound_consumer_keeps_the_snapshot_to_read_until_it_is_set(made):
+    table = made.open()
+    upto = table.snapshots()[1].position
+    read = table.consumers.set_rewound("job", upto=upto)
+
+    [state] = table.consumers.list()
+
+    assert state.position.is_exactly(read)
+    assert (state.is_stale, table.since(read).rewound) == (False, True)
+    assert table.consumers.snapshots_from(read) == table.consumers.snapshots_from(upto)
+    table.consumers.set("job", after=upto)
+    assert not table.since(table.consumers.list()[0].position).rewound

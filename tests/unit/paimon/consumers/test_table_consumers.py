@@ -163,3 +163,38 @@ def test_a_consumer_of_a_snapshot_that_is_expiring_is_refused_and_keeps_its_old_
     with pytest.raises(CommitConflictError, match=r"snapshot 1 of .* is expiring"):
         rows.table.consumers.set("new", next_snapshot=1)
     assert names(rows.table) == {"job": 3}
+
+
+def test_a_rewound_consumer_that_keeps_only_changelogs_is_still_rewound():
+    rows = KeyedRows(
+        {
+            "changelog-producer": "input",
+            "consumer.changelog-only": "true",
+            "snapshot.num-retained.min": "1",
+            "snapshot.num-retained.max": "1",
+            "changelog.num-retained.min": "1",
+            "changelog.num-retained.max": "2",
+        }
+    )
+    for number in range(3):
+        rows.commit(("+I", 1, f"{number}"))
+    table = rows.table
+    read = table.consumers.set_rewound("job", upto=table.snapshots()[1].position)
+    table.expire_snapshots()
+    assert [snapshot.id for snapshot in table.snapshots()] == [3]
+    [state] = table.consumers.list()
+    assert (state.is_stale, table.since(read).rewound) == (False, True)
+
+
+def test_a_rewound_consumer_keeps_the_snapshot_to_read_until_it_is_set():
+    table = three_snapshots().table
+    read = table.consumers.set_rewound("job", upto=table.snapshots()[1].position)
+    table.expire_snapshots(**ALL)
+
+    [state] = table.consumers.list()
+
+    assert (state.next_snapshot, state.behind, state.is_stale) == (2, 2, False)
+    assert state.position.is_exactly(read)
+    assert table.since(read).rewound
+    table.consumers.set("job", after=table.position())
+    assert not table.since(table.consumers.list()[0].position).rewound
