@@ -15,6 +15,7 @@ from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.assets.uri import SCHEME, TableAddress, address_of, split_table_name
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.jobs.failures import failing_for_good
+from airflow_provider_lake.jobs.identity import consumer_name
 from airflow_provider_lake.triggers.cursor import read_cursor
 
 if TYPE_CHECKING:
@@ -91,10 +92,11 @@ def snapshot_range(
     """Return the snapshots of a table that this run must read. If ``table`` is None, the table is
     the one whose events started the run.
 
-    The consumer is ``airflow.<dag_id>`` unless ``consumer`` names another. From the first run on,
-    snapshots that the consumer has not read do not expire. The first run starts at its first event.
-    Without events it starts at the first snapshot of the table, and fails if that has expired. If
-    no event has started a run, or a rollback has removed the snapshots of its events, the range
+    The consumer is ``airflow.<dag_id>`` unless ``consumer`` names another; if that is too long for
+    a file name, it is shortened and ends with a hash. From the first run on, snapshots that the
+    consumer has not read do not expire. The first run starts at its first event. Without events it
+    starts at the first snapshot of the table, and fails if that has expired. If no event has
+    started a run, or a rollback has removed the snapshots of its events, the range
     ends at the newest snapshot. A retry gets the same range; before Airflow 3.3 this holds only for
     a range that ends at an event. Set ``max_active_runs=1`` on the DAG: only one run at a time is
     supported.
@@ -110,9 +112,9 @@ def snapshot_range(
     events = [*_events_of_run(context)]
     meant = _meant(table, lake_conn_id, events)
     mine = [payload for address, payload in events if address == meant]
-    name = consumer or f"airflow.{context['ti'].dag_id}"
     with failing_for_good(may_come=lambda: False):
         opened = LakeHook(meant.lake_conn_id).get_conn().table(meant.name)
+        name = consumer or _default_consumer(opened, context["ti"].dag_id)
         ends = [opened.position(payload) for payload in mine if payload.get("snapshot_id")]
         rewound = any(payload.get("rewound") for payload in mine)
         after = _stored(opened, meant.name, name, may_be_gone=rewound)
@@ -187,6 +189,16 @@ def _meant(
             "snapshot_range(context, 'database.table')"
         )
     return tables.pop()
+
+
+def _default_consumer(table: Table, dag_id: str) -> str:
+    """Return the name of the DAG's consumer. A consumer with a long name, which earlier versions
+    could create in an object store, keeps its name.
+    """
+    name, full = consumer_name(dag_id), f"airflow.{dag_id}"
+    if name != full and any(each.id == full for each in table.consumers.list()):
+        return full
+    return name
 
 
 def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> Position | None:

@@ -21,6 +21,7 @@ __all__ = [
     "RunOfDag",
     "TaskIdentity",
     "commit_user",
+    "consumer_name",
     "find_first_try",
     "first_try_millis",
     "now_millis",
@@ -96,9 +97,24 @@ def task_name(ti: TaskIdentity, table: str) -> str:
     return _name_of(ti, [ti.dag_id, ti.task_id, table])
 
 
+def consumer_name(dag_id: str) -> str:
+    """Return the name of a DAG's consumer, ``airflow.<dag_id>``. If that is too long for a file
+    name, it is shortened and ends with a hash of the DAG id.
+    """
+    from lakeformat.tables.file_name_part import LONGEST_BYTES
+
+    name = f"airflow.{dag_id}"
+    fits = len(name.encode(errors="replace")) <= LONGEST_BYTES
+    return name if fits else _hashed(dag_id, [dag_id])
+
+
 def _name_of(ti: TaskIdentity, parts: Sequence[object]) -> str:
+    return _hashed(f"{ti.dag_id}.{ti.task_id}", parts)
+
+
+def _hashed(text: str, parts: Sequence[object]) -> str:
     digest = hashlib.blake2b(json.dumps(parts).encode(), digest_size=_DIGEST_BYTES).hexdigest()
-    readable = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{ti.dag_id}.{ti.task_id}")[:_READABLE]
+    readable = re.sub(r"[^A-Za-z0-9_.-]+", "-", text)[:_READABLE]
     return f"airflow.{readable}.{digest}"
 
 

@@ -7,11 +7,12 @@ import re
 
 from lakeformat.errors import InvalidRequestError
 
-__all__ = ["check_file_name_part", "check_new_file_name_part", "suffixed"]
+__all__ = ["LONGEST_BYTES", "check_file_name_part", "check_new_file_name_part", "suffixed"]
 
-# Most file systems allow names of 255 bytes. The longest name is that of a consumer's temporary
-# file.
-_LONGEST_BYTES = 255 - len(".consumer-") - len(".") - 36 - len(".tmp")
+LONGEST_BYTES = 255 - len(".consumer-") - len(".") - 36 - len(".tmp")
+"""The longest name that fits into a file name. Most file systems allow file names of 255 bytes. The
+longest file name is that of a consumer's temporary file.
+"""
 
 _TEMPORARY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
 
@@ -32,10 +33,10 @@ def check_new_file_name_part(what: str, name: object) -> None:
     ``check_file_name_part``, this also limits the length; existing files may have longer names.
     """
     check_file_name_part(what, name)
-    if len(str(name).encode(errors="replace")) > _LONGEST_BYTES:
+    if len(str(name).encode(errors="replace")) > LONGEST_BYTES:
         raise InvalidRequestError(
             f"{what} {name!r} is too long: it becomes part of a file name, so it must not have "
-            f"more than {_LONGEST_BYTES} bytes"
+            f"more than {LONGEST_BYTES} bytes"
         )
 
 

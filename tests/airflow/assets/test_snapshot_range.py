@@ -31,10 +31,10 @@ def event(previous, snapshot, **more):
     return SimpleNamespace(extra={"from_trigger": True, "payload": payload})
 
 
-def context(*events, asset=None, store=None):
+def context(*events, asset=None, store=None, dag_id="totals"):
     asset = asset or lake_asset("shop.orders")
     return {
-        "ti": SimpleNamespace(dag_id="totals", run_id="r", task_id="t"),
+        "ti": SimpleNamespace(dag_id=dag_id, run_id="r", task_id="t"),
         "triggering_asset_events": ByAsset([(asset, [*events])] if events else []),
         "task_state_store": store,
     }
@@ -112,6 +112,21 @@ def test_a_run_without_events_reads_up_to_the_head_and_its_retry_no_further(orde
     orders.write(pa.table({"id": [9]}))
     again = snapshot_range(run, "shop.orders")
     assert (first.after, first.upto) == (again.after, again.upto) == (0, 8)
+
+
+@pytest.mark.parametrize("dag_id", ["a" * 250, "日" * 100])
+def test_a_dag_with_a_long_id_has_a_consumer(orders, dag_id):
+    assert rows_of(context(event(0, 2), dag_id=dag_id)) == [1, 2]
+    assert rows_of(context(event(2, 3), dag_id=dag_id)) == [3]
+    assert rows_of(context(event(3, 4), dag_id=f"{dag_id[:-1]}b")) == [4]
+
+
+def test_a_consumer_with_a_long_name_is_still_found(orders, monkeypatch):
+    """Object stores accept long names, so consumers of earlier versions have them."""
+    dag_id = "a" * 196
+    orders.consumers.set(f"airflow.{dag_id}", after=orders.position(7))
+    monkeypatch.setattr("lakeformat.tables.file_name_part.LONGEST_BYTES", 100)
+    assert rows_of(context(event(0, 8), dag_id=dag_id)) == [8]
 
 
 def test_a_range_travels_through_xcom(orders):

@@ -10,6 +10,7 @@ import lakeformat as lake
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.jobs.identity import (
     commit_user,
+    consumer_name,
     first_try_millis,
     possible_names,
     without_suffix,
@@ -162,6 +163,17 @@ def test_without_a_store_the_start_of_the_run_is_all_there_is(orders):
     commit = LakeHook().commit_id(task_context(), "shop.orders")
     assert commit.first_try_head is None
     assert commit.first_try_millis is not None
+
+
+@pytest.mark.parametrize("dag_id", ["shop", "naïve.Ü-1", "a" * 196, "日" * 65])
+def test_a_consumer_has_the_name_of_its_dag(dag_id):
+    """Consumers that are stored already must be found: the name is a format."""
+    assert consumer_name(dag_id) == f"airflow.{dag_id}"
+
+
+def test_a_long_name_of_a_consumer_is_shortened_and_never_changes():
+    assert consumer_name("a" * 197) == f"airflow.{'a' * 80}.d10f5416f34b5df42b73a1b077160a0c"
+    assert len({consumer_name("日" * count) for count in (66, 67, 100)}) == 3
 
 
 @pytest.mark.parametrize(
