@@ -109,20 +109,28 @@ def _is_due(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:
     report = outcome.report
     if report is None:
         return False
-    return bool(report.units if is_plan else report.snapshot_ids or report.earlier_snapshot_ids)
+    return bool(report.units if is_plan else report.snapshot_ids)
+
+
+def _was_due(outcome: TableOutcome[Any]) -> bool:
+    """Return True if only an earlier attempt compacted a table."""
+    report = outcome.report
+    return report is not None and bool(report.earlier_snapshot_ids) and not report.snapshot_ids
 
 
 def _outcome_of(outcomes: list[TableOutcome[Any]], *, dry_run: bool) -> Outcome:
     failed = [each for each in outcomes if each.error is not None]
     due = [each for each in outcomes if _is_due(each, is_plan=dry_run)]
+    earlier = [] if dry_run else [each for each in outcomes if _was_due(each)]
     skipped = skipped_text(outcomes)
     outcome = Outcome(
         reason=f"{len(due)} of {len(outcomes)} tables "
         + ("would be compacted" if dry_run else "compacted")
+        + (f", {len(earlier)} by an earlier attempt" if earlier else "")
         + (f", {len(failed)} failed" if failed else "")
         + (f", {skipped}" if skipped else ""),
         report={"tables": [_small(each) for each in outcomes]},
-        skipped=not due and not failed,
+        skipped=not due and not earlier and not failed,
     )
     if failed:
         first = f"{failed[0].table}: {failed[0].error}"

@@ -79,10 +79,15 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
         return {"database": self.database}
 
     def _commit_id(self, context: Context) -> CommitId:
+        """Return an identity that a clear changes, so that a cleared task compacts again: no record
+        of a table covers the work in all of them.
+        """
         from lakeformat import CommitId
 
-        first = find_first_try(context, self.database, lambda: None)
-        return CommitId(self._commit_user(context), ONLY_COMMIT, first_try_millis=first.millis)
+        clears = f"{context['dag_run'].clear_number}.{context['ti'].max_tries}"
+        first = find_first_try(context, f"{self.database}:{clears}", lambda: None)
+        user = f"{self._commit_user(context)}.{clears}"
+        return CommitId(user, ONLY_COMMIT, first_try_millis=first.millis)
 
     def _run(self, request: JobRequest, context: Context) -> JobResult:
         """Check the syntax of ``where`` before any table is compacted, then run the job."""
