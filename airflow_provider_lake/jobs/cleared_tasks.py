@@ -2,16 +2,17 @@
 """Cleared tasks: the first attempt after a recorded success does the work again.
 
 A task that commits ends with a record of its success in the directory of the table. If a later
-attempt finds the record, the task was cleared, unless its ``max_tries`` is still the same. The
-attempt of a cleared task commits under the next identifier, so the work is done again. A retry
-after a failure finds no record and keeps its identifier, so its commit is published once.
+attempt finds the record, the task was cleared, unless it is a retry whose report of the success
+was lost. The attempt of a cleared task commits under the next identifier, so the work is done
+again. A retry after a failure finds no record and keeps its identifier, so its commit is published
+once.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 
 from airflow_provider_lake.jobs.identity import now_millis
 from airflow_provider_lake.jobs.job import LakeJobMixin
@@ -75,12 +76,8 @@ class LakeRepeatedMixin(LakeJobMixin):
     def _reason_to_keep(self, record: RunRecord, context: Context) -> str | None:
         """Return the reason why the task keeps the result of a recorded success and does nothing;
         None if a clear asks for its work again.
-
-        If ``max_tries`` is the same as in the record, the task was not cleared: Airflow increases
-        the ``max_tries`` of a task only when the task is cleared.
         """
-        mark = _mark_of(context)
-        if mark is not None and mark == record.mark:
+        if not self._is_cleared(record, context):
             return (
                 "an earlier attempt of this run has succeeded, so this attempt does nothing; to "
                 "repeat the work, clear the task"
@@ -88,6 +85,21 @@ class LakeRepeatedMixin(LakeJobMixin):
         if self.on_clear == "skip":
             return "the task was cleared after a success: on_clear='skip' keeps its result"
         return None
+
+    def _is_cleared(self, record: RunRecord, context: Context) -> bool:
+        """Return True if the task was cleared after the recorded success.
+
+        A clear sets ``max_tries`` to the tries so far plus ``retries``. This may be the same number
+        if ``retries`` was lowered. A clear also increases the ``clear_number`` of the run, but so
+        does a clear of another task. In both cases, ``max_tries`` minus ``retries`` is the number
+        of tries before the last clear of this task.
+        """
+        mark, clears, stock = _mark_of(context), _clears_of(context), cast("Any", self)
+        if mark is None or mark != record.mark:
+            return True
+        if clears == record.clears or None in (clears, record.clears) or record.attempt is None:
+            return False
+        return bool(mark - (stock.retries or 0) >= record.attempt)
 
     def _recorded_result(self, request: JobRequest) -> JobResult | None:
         """Return the result of the success that this attempt keeps, from its record. Return None if
@@ -158,6 +170,8 @@ class LakeRepeatedMixin(LakeJobMixin):
                     identifier=commit.identifier,
                     snapshot_id=result["snapshot_id"],
                     mark=_mark_of(context),
+                    clears=_clears_of(context),
+                    attempt=getattr(context["ti"], "try_number", None),
                     input=self._input(),
                 )
             )
@@ -225,3 +239,7 @@ def _outcome_of(table: Table, snapshot_id: int) -> Outcome:
 
 def _mark_of(context: Context) -> int | None:
     return getattr(context["ti"], "max_tries", None)
+
+
+def _clears_of(context: Context) -> int | None:
+    return getattr(context["dag_run"], "clear_number", None)

@@ -28,6 +28,8 @@ _MEMBERS = (
     Member("identifier", "identifier", int, required=True),
     Member("snapshotId", "snapshot_id", int),
     Member("mark", "mark", int),
+    Member("clears", "clears", int),
+    Member("attempt", "attempt", int),
     Member("input", "input", str),
     Member("againMillis", "again_millis", int),
     Member("againHead", "again_head", str),
@@ -45,10 +47,16 @@ class RunRecord:
     snapshot_id: int | None = None
     """The id of the snapshot that the run published; None if the run published no snapshot."""
     mark: int | None = None
-    """A number that the caller chooses for the run; a repetition of the run has another number.
+    """A number that the caller chooses for the run; a repetition of the run may have another one.
 
     None if the caller has no such number; each later attempt then counts as a repetition.
     """
+    clears: int | None = None
+    """The number of repetitions that the caller had asked for before the success, of this run or of
+    runs beside it; None if unknown.
+    """
+    attempt: int | None = None
+    """The number of the attempt that succeeded; None if unknown."""
     input: str | None = None
     """A text of the caller that identifies the input of the run; None if a repetition may use any
     input.

@@ -120,6 +120,42 @@ def test_a_retry_of_a_success_that_airflow_has_not_heard_of_changes_nothing(
     assert any("an earlier attempt of this run has succeeded" in each for each in log())
 
 
+@pytest.mark.parametrize("retries", [1, 2])
+@pytest.mark.parametrize("tries", [1, 2])
+def test_a_clear_after_retries_were_lowered_does_the_work_again(source, orders, retries, tries):
+    """Airflow sets ``max_tries`` to the tries so far plus ``retries``: here, to what it was."""
+    context = task_context("land", try_number=tries, max_tries=retries + tries - 1)
+    land(source(1), retries=retries).execute(context)
+    context["dag_run"].clear_number += 1
+    context["ti"].try_number += 1
+    assert not land(source(2), retries=retries - 1).execute(context)["replayed"]
+    assert land(source(3), retries=retries - 1).execute(context)["replayed"]
+    assert ids(orders()) == [2]
+
+
+@pytest.mark.parametrize("tries", [1, 3])
+@pytest.mark.parametrize("on_clear", ["redo", "force"])
+def test_a_clear_of_another_task_does_not_repeat_a_success(source, orders, on_clear, tries):
+    """The report of the success was lost, so Airflow retries the task, which was not cleared."""
+    context = task_context("land", try_number=tries, max_tries=tries + 1)
+    land(source(1), retries=2).execute(context)
+    context["dag_run"].clear_number += 1
+    context["ti"].try_number += 1
+    assert land(source(2), retries=2, on_clear=on_clear).execute(context)["replayed"]
+    assert ids(orders()) == [1]
+
+
+def test_a_record_of_an_earlier_release_has_no_number_of_clears(source, orders, warehouse):
+    context = task_context("land", max_tries=1)
+    land(source(1), retries=1).execute(context)
+    [path] = (orders_directory(warehouse) / "run").glob("run-*")
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({k: v for k, v in record.items() if k not in ("clears", "attempt")}))
+    context["dag_run"].clear_number += 1
+    assert land(source(2)).execute(context)["replayed"]
+    assert not land(source(2)).execute(cleared(context))["replayed"]
+
+
 @pytest.fixture
 def dies(monkeypatch):
     """The task dies after its commit and before its success is recorded."""
