@@ -71,7 +71,9 @@ class LakeRepeatedMixin(LakeJobMixin):
         if why is None:
             return self._again(table, first, record)
         self._tell(why)
-        return replace(first, identifier=record.identifier)
+        return self._unrecorded(table, first, record) or replace(
+            first, identifier=record.identifier
+        )
 
     def _reason_to_keep(self, record: RunRecord, context: Context) -> str | None:
         """Return the reason why the task keeps the result of a recorded success and does nothing;
@@ -139,13 +141,21 @@ class LakeRepeatedMixin(LakeJobMixin):
         if kept is not None and replaces is None:
             how = f", and on_clear='force' keeps the rows of snapshot {kept}"
         self._tell(f"the task was cleared after a success: its work is done again{how}")
-        return replace(
-            first,
-            identifier=record.identifier + 1,
-            first_try_millis=record.again_millis,
-            first_try_head=record.again_head,
-            replaces=replaces,
-        )
+        return replace(_next_of(first, record), replaces=replaces)
+
+    def _unrecorded(self, table: Table, first: CommitId, record: RunRecord) -> CommitId | None:
+        """Return the identity of an earlier repetition that was published, but ended before it
+        recorded its success; None if there is none, or if its snapshot may have expired.
+        """
+        from lakeformat import CommitUndecidableError
+
+        if record.again_millis is None:
+            return None
+        commit = _next_of(first, record)
+        with suppress(CommitUndecidableError):
+            if table.find_commit(commit) is not None:
+                return commit
+        return None
 
     def _record_success(self, result: JobResult, context: Context) -> None:
         """Record the success in the directory of the table. Without the record, a cleared task does
@@ -234,6 +244,16 @@ def _outcome_of(table: Table, snapshot_id: int) -> Outcome:
         snapshot_ids=(snapshot_id,),
         numbered=table.numbers_snapshots,
         replayed=True,
+    )
+
+
+def _next_of(first: CommitId, record: RunRecord) -> CommitId:
+    """Return the identity of the repetition after a recorded success."""
+    return replace(
+        first,
+        identifier=record.identifier + 1,
+        first_try_millis=record.again_millis,
+        first_try_head=record.again_head,
     )
 
 

@@ -191,6 +191,29 @@ def test_a_retry_of_a_clear_publishes_once(source, orders, context, dies):
     assert ids(orders()) == [2]
 
 
+def test_a_redo_replaces_one_that_died_before_a_skip(source, orders, context, dies):
+    """The redo that died has published its rows, so ``skip`` keeps these."""
+    land(source(1)).execute(context)
+    dies(land(source(2)), cleared(context))
+    kept = land(source(0), on_clear="skip").execute(cleared(context))
+    assert (kept["snapshot_id"], kept["replayed"], ids(orders())) == (2, True, [2])
+    again = land(source(3)).execute(cleared(context))
+    assert (again["snapshot_id"], again["replayed"], ids(orders())) == (3, False, [3])
+
+
+def test_skip_keeps_the_first_run_if_a_redo_died_before_its_commit(
+    source, orders, context, monkeypatch
+):
+    land(source(1)).execute(context)
+    died = land(source(2))
+    monkeypatch.setattr(died, "_run", Mock(side_effect=LakeTaskKilled))
+    with pytest.raises(LakeTaskKilled):
+        died.execute(cleared(context))
+    assert land(source(0), on_clear="skip").execute(cleared(context))["snapshot_id"] == 1
+    land(source(3)).execute(cleared(context))
+    assert ids(orders()) == [3]
+
+
 def test_a_process_of_the_first_run_that_outlived_it_publishes_nothing(source, orders, context):
     land(source(1)).execute(context)
     user = orders().latest_snapshot().commit_user
