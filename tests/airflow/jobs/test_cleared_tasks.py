@@ -316,6 +316,35 @@ def test_newer_rows_of_a_key_are_not_undone(source, orders, context):
     land(source(1), **keyed, on_clear="force").execute(cleared(context))
 
 
+def test_a_redo_of_a_partial_update_keeps_values_where_the_new_ones_are_null(
+    catalog, orders, context
+):
+    """A delete before a redo with ``force`` removes these values."""
+    options = {"merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"}
+    catalog.create_table(
+        "shop.orders",
+        [("id", "BIGINT"), ("size", "BIGINT")],
+        primary_key=["id"],
+        options={"bucket": "1", **options},
+    )
+
+    def run(size, **more):
+        LakeCommitDecoratedOperator(
+            task_id="land",
+            table="shop.orders",
+            python_callable=lambda: pa.table({"id": [1], "size": pa.array([size], pa.int64())}),
+            **more,
+        ).execute(context)
+        return orders().scan().to_arrow()["size"].to_pylist()
+
+    assert run(7) == [7]
+    cleared(context)
+    assert run(None) == [7]
+    orders().delete(where="id = 1")
+    cleared(context)
+    assert run(None, on_clear="force") == [None]
+
+
 def test_an_overwrite_replaces_again(source, orders, context):
     land(source(1), overwrite="table").execute(context)
     land(source(2), overwrite="table").execute(cleared(context))
