@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Unpack
 
 from airflow_provider_lake.arguments.task_arguments import TableJobArguments
@@ -12,7 +13,7 @@ from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.commit import StagedCommitRequest
 
 if TYPE_CHECKING:
-    from lakeformat import Table
+    from lakeformat import InvalidRequestError, Table
 
 __all__ = ["LakeCommitOperator"]
 
@@ -44,6 +45,45 @@ class LakeCommitOperator(LakeJobOperator):
         self.staged = staged
         self.on_clear = on_clear
         self._check_arguments()
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        from lakeformat import InvalidRequestError
+
+        with super()._guarded():
+            try:
+                yield
+            except InvalidRequestError as reason:
+                self._refuse_other_results(reason)
+                raise
+
+    def _refuse_other_results(self, reason: InvalidRequestError) -> None:
+        """Raise ``InvalidRequestError`` with the next step if the commit of this attempt was
+        published with other staged results.
+
+        An attempt that ended right after the commit left no record of it. It is recorded now, so
+        that a clear of the task publishes the new results in the next commit.
+        """
+        from lakeformat import InvalidRequestError, RunRecord
+
+        commit, table = self._own_commit, self._found_table()
+        if commit is None or table is None or not str(reason).startswith(str(commit)):
+            return
+        if (done := table.find_commit(commit)) is None:
+            return
+        record = table.find_run(commit.user)
+        if record is None or record.identifier < commit.identifier:
+            table.record_run(
+                RunRecord(
+                    user=commit.user, identifier=commit.identifier, snapshot_id=done.snapshot_id
+                )
+            )
+        step = "replace on_clear='skip' by 'redo', then " if self.on_clear == "skip" else ""
+        raise InvalidRequestError(
+            f"{self.table}: this task has published other staged results before, as snapshot "
+            f"{done.snapshot_id}, so nothing was published now. To publish the new results, {step}"
+            "clear this task"
+        ) from reason
 
     def _adds_rows(self, table: Table) -> bool:
         return True

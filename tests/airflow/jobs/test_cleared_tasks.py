@@ -405,6 +405,52 @@ def test_staged_rows_are_published_in_place_of_the_first_ones(source, orders, co
     assert ids(orders()) == [2]
 
 
+@pytest.fixture
+def publish():
+    def make(staged, **more):
+        return LakeCommitOperator(task_id="publish", table="shop.orders", staged=[staged], **more)
+
+    return make
+
+
+@pytest.mark.parametrize("deferrable", [False, True])
+def test_new_staged_rows_with_skip_name_the_choice_that_publishes_them(
+    source, orders, context, publish, deferrable
+):
+    publishing = task_context("publish")
+    publish(land(source(1), stage=True).execute(context)["staged"]).execute(publishing)
+    staged = land(source(2), stage=True).execute(cleared(context))["staged"]
+    task = publish(staged, on_clear="skip", deferrable=deferrable)
+    with pytest.raises(
+        AirflowFailException,
+        match=r"snapshot 1, so nothing .* replace on_clear='skip' by 'redo', then clear this task$",
+    ):
+        task.execute(cleared(publishing))
+    publish(staged).execute(cleared(publishing))
+    assert ids(orders()) == [2]
+
+
+@pytest.mark.parametrize("earlier", [0, 1])
+@pytest.mark.parametrize("choice", [None, "skip"])
+def test_rows_staged_again_after_a_lost_publication_are_published_by_another_clear(
+    source, orders, context, publish, dies, earlier, choice
+):
+    publishing = task_context("publish")
+    for number in range(earlier):
+        staged = land(source(number), stage=True).execute(cleared(context))["staged"]
+        publish(staged).execute(cleared(publishing))
+    staged = land(source(8), stage=True).execute(cleared(context))["staged"]
+    dies(publish(staged), cleared(publishing))
+    staged = land(source(9), stage=True).execute(cleared(context))["staged"]
+    with pytest.raises(
+        AirflowFailException, match=rf"snapshot {earlier + 1}, so nothing .* clear this task$"
+    ):
+        publish(staged, on_clear=choice).execute(cleared(publishing))
+    assert ids(orders()) == [8]
+    publish(staged).execute(cleared(publishing))
+    assert ids(orders()) == [9]
+
+
 def test_a_function_is_called_again_and_its_rows_replaced(orders, context):
     calls = []
 
