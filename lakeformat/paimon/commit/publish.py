@@ -36,36 +36,49 @@ def check_place(
     A number becomes free again when its snapshot expires. So a writer that paused until then may
     publish a number below the newest snapshot, where no reader finds it. Then ``snapshot`` is
     deleted, and the result is LOST. The same is done after a rollback of ``head``, and if the path
-    no longer has the opened table. But if the next snapshot of the table was built on ``snapshot``,
-    the result is COMMITTED; if this is unknown, so that the next snapshot may lack the changes, it
-    is UNKNOWN.
+    no longer has the opened table. Another writer's snapshot with the same number is kept. But if
+    the next snapshot of the table was built on ``snapshot``, the result is COMMITTED; if this is
+    unknown, so that the next snapshot may lack the changes, it is UNKNOWN.
     """
     storage, layout = handle.storage, handle.layout
     before = None if head is None else _read_or_damaged(handle, head)
     if head is not None and before == head:
         return PublishOutcome.COMMITTED
     if not is_same_table(handle):
-        storage.delete(layout.snapshot(snapshot.id))
-        return PublishOutcome.LOST
+        return _take_back(handle, snapshot)
     if head is None:
         return PublishOutcome.COMMITTED
     there = snapshot_ids(storage, layout)
     is_rolled_back = before is not None or is_fenced(storage, layout, head)
     if max(there, default=snapshot.id) <= snapshot.id and not is_rolled_back:
         return PublishOutcome.COMMITTED  # the predecessor has expired since
-    if snapshot.id + 1 not in there and snapshot.id in there:
+    if snapshot.id + 1 not in there and _is_there(handle, snapshot):
         if is_rolled_back:  # another commit may be building on this snapshot
             write_fence(storage, layout, handle.environment.new_id(), [snapshot])
-        storage.delete(layout.snapshot(snapshot.id))
-        return PublishOutcome.LOST
+        return _take_back(handle, snapshot)
     following = min((number for number in there if number > snapshot.id), default=None)
     if following is None:
         return PublishOutcome.LOST  # the rollback has already removed this snapshot
     built_on = is_built_on(handle, following, snapshot, changes)
     if built_on is False:  # the snapshot with the next number is older: no reader has seen this one
-        storage.delete(layout.snapshot(snapshot.id))
-        return PublishOutcome.LOST
+        return _take_back(handle, snapshot)
     return PublishOutcome.COMMITTED if built_on else PublishOutcome.UNKNOWN
+
+
+def _take_back(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
+    """Delete the file of ``snapshot`` if it exists, and return LOST."""
+    if _is_there(handle, snapshot):
+        handle.storage.delete(handle.layout.snapshot(snapshot.id))
+    return PublishOutcome.LOST
+
+
+def _is_there(handle: TableHandle, snapshot: Snapshot) -> bool:
+    """Return True if the file with the number of ``snapshot`` is its own.
+
+    After a rollback, or in a table that was created again, the file may be another writer's.
+    """
+    found = read_snapshot_if_present(handle.storage, handle.layout, snapshot.id)
+    return found is not None and found.identity == snapshot.identity
 
 
 def _read_or_damaged(handle: TableHandle, head: Snapshot) -> Snapshot | None:

@@ -16,6 +16,7 @@ from lakeformat.errors import UnavailableError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import read_manifests
 from lakeformat.paimon.metadata.manifest_list import manifests_of
+from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.storage import MemoryStorage
 from tests.crash.references import metadata_files, referenced_metadata
 from tests.paper import commit, file, head, live, message, paper_table, vectors, with_options
@@ -258,3 +259,34 @@ def test_a_message_committed_under_the_number_of_a_snapshot_rolled_back_is_refus
     with pytest.raises(lake.InvalidRequestError, match=r"snapshot 2 .* already has the file"):
         table.commit(messages)
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, 2]
+
+
+class Overtaken(MemoryStorage):
+    """Once a commit has created ``snapshot-3``, ``meanwhile`` happens before its next call."""
+
+    def __init__(self) -> None:
+        super().__init__(f"overtaken-{next(_names)}")
+        self.meanwhile: Callable[[], object] | None = None
+
+    def create(self, path: str, content: bytes) -> bool:
+        created = super().create(path, content)
+        if path.endswith("/snapshot-3") and self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        return created
+
+
+@pytest.mark.parametrize("others", [("x",), ("x", "y"), ("x", "y", "z")])
+def test_a_publication_that_a_rollback_removed_deletes_no_snapshot_with_its_number(others):
+    """Another writer's snapshot may have the number by now, and even snapshots after it."""
+    orders = paper_table(storage=Overtaken())
+    commit(orders, message(orders, A))
+    commit(orders, message(orders, B))
+    orders.storage.meanwhile = lambda: roll_back_and_add(orders, *others)
+
+    report = commit(orders, message(orders, C))
+
+    assert (report.attempts, report.snapshot_id) == (2, 2 + len(others))
+    assert live(orders) == ["a", "c", *others]
+    numbers = snapshot_ids(orders.storage, orders.layout)
+    assert numbers == [*range(1, 3 + len(others))]
