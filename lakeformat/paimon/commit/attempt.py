@@ -24,7 +24,7 @@ from lakeformat.paimon.commit.new_files import NewFileCheck
 from lakeformat.paimon.commit.publish import check_place, publish
 from lakeformat.paimon.commit.read_snapshot_check import ReadSnapshotCheck, Touches
 from lakeformat.paimon.commit.row_tracking import number_rows
-from lakeformat.paimon.commit.same_table import SameTable
+from lakeformat.paimon.commit.same_table import require_same_table
 from lakeformat.paimon.commit.snapshot_delta import Provider, SnapshotDelta
 from lakeformat.paimon.handle import TableHandle, is_unaware
 from lakeformat.paimon.index.combination import VectorFiles, combine
@@ -111,7 +111,6 @@ class Attempts:
     """The ids, by uuid, of the snapshots whose publication got no answer from the storage."""
     _files: AttemptFiles = field(init=False)
     _base: BaseManifests = field(init=False)
-    _same: SameTable = field(init=False)
     _head: Snapshot | None = None
     _delta: WrittenList | None = None
     _changelog: WrittenList | None = None
@@ -121,7 +120,6 @@ class Attempts:
     def __post_init__(self) -> None:
         self._files = AttemptFiles(self.handle)
         self._base = BaseManifests(self.handle, self._files, self.intent.merge)
-        self._same = SameTable(self.handle)
 
     def snapshot_on(self, head: Snapshot | None) -> Snapshot:
         """Check the changes against ``head``, write the metadata files, and return the next
@@ -326,11 +324,12 @@ class Attempts:
     def _schema_id(self, head: Snapshot | None) -> int:
         """Return the id of the newest schema.
 
+        Raise NotFoundError if the table was dropped, renamed or created again before this attempt.
         If an append was written with an older schema, raise CommitConflictError for a new file with
         another bucket count than its partition has. An empty partition must get the bucket count of
         the newest schema.
         """
-        newest = self._same.schema_id(head)
+        newest = require_same_table(self.handle)
         if newest != self.handle.schema.id and self.intent.kind is CommitKind.APPEND:
             schema = read_schema(self.handle.storage, self.handle.layout, newest)
             current = replace(self.intent.who, handle=replace(self.handle, schema=schema))

@@ -7,41 +7,12 @@ would create a directory without a schema, or store rows with old columns in a n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lakeformat.errors import NotFoundError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
-from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.schema import TableSchema
 
-__all__ = ["SameTable", "is_same_table", "require_same_table", "require_there"]
-
-
-@dataclass(slots=True)
-class SameTable:
-    """Checks before every publication that the table is the one that was opened.
-
-    The handle's schema file is read once per commit, and again if snapshot numbers have decreased.
-    """
-
-    handle: TableHandle
-    _head: int | None = None
-    """The id of the newest snapshot at the last check; None before the first check.
-
-    A lower id later may mean another table.
-    """
-
-    def schema_id(self, head: Snapshot | None) -> int:
-        """Return the id of the newest schema, which may be newer than the schema of the handle.
-
-        Raise NotFoundError if the table is missing or was created again.
-        """
-        newest, number = require_there(self.handle), head.id if head else 0
-        if self._head is None or number < self._head:
-            _require_opened(self.handle, newest)
-        self._head = number
-        return newest
+__all__ = ["is_same_table", "require_same_table", "require_there"]
 
 
 def require_there(handle: TableHandle) -> int:
@@ -56,8 +27,9 @@ def require_there(handle: TableHandle) -> int:
 
 
 def require_same_table(handle: TableHandle) -> int:
-    """Return the newest schema id; raise NotFoundError if the table is missing or was created
-    again.
+    """Return the newest schema id, which may be newer than the schema of the handle.
+
+    Raise NotFoundError if the table is missing or was created again.
     """
     newest = require_there(handle)
     _require_opened(handle, newest)

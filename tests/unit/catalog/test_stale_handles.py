@@ -153,3 +153,38 @@ def test_a_rename_at_the_last_moment_takes_the_publication_back(commits_before):
         storage.create = original
     assert not [path for path in storage.files() if "/late/snapshot/snapshot-" in path]
     assert catalog.table("shop.moved").scan().count() == commits_before
+
+
+@pytest.mark.parametrize("commits", [1, 2, 3])
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_retried_commit_is_not_published_in_a_table_made_in_its_place(moment, commits):
+    """The new table has as many snapshots as the old one, or more, when the publication fails."""
+    storage = MemoryStorage(f"replaced-{moment}-{commits}")
+    catalog = FileSystemCatalog(storage, "wh")
+    catalog.create_database("shop")
+    orders = catalog.create_table("shop.orders", COLUMNS)
+    orders.write(ROWS)
+    original = storage.create
+
+    def make_another() -> None:
+        catalog.drop_table("shop.orders")
+        anew = catalog.create_table("shop.orders", COLUMNS)
+        for number in range(commits):
+            anew.write(pa.table({"id": [10 + number]}))
+
+    def replaced(path: str, content: bytes) -> bool:
+        if not path.endswith("/snapshot-2"):
+            return original(path, content)
+        storage.create = original
+        if moment == "before":
+            make_another()
+        created = original(path, content)
+        if moment == "after":
+            make_another()
+        return created
+
+    storage.create = replaced
+    with pytest.raises(lake.NotFoundError, match=IS_ANOTHER):
+        orders.write(ROWS)
+    rows = catalog.table("shop.orders").scan().to_arrow()["id"].to_pylist()
+    assert sorted(rows) == [10 + number for number in range(commits)]
