@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from lakeformat.environment import Environment
 from lakeformat.errors import CommitOutcomeUnknownError, LakeError, UnsupportedError
 from lakeformat.iceberg.commit.old_metadata import delete_old_metadata
-from lakeformat.iceberg.commit.place_check import is_in_place
+from lakeformat.iceberg.commit.place_check import is_in_place, is_unchanged
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata, digest_of, load_metadata
 from lakeformat.iceberg.metadata.metadata_file import (
     HINT,
@@ -109,12 +109,14 @@ class DirectoryPointer:
         """Return True if readers find the published file; otherwise delete the file and return
         False.
 
-        Raise ``CommitOutcomeUnknownError`` if the check or the deletion fails.
+        Another writer's file at its path is kept. Raise ``CommitOutcomeUnknownError`` if the check
+        or the deletion fails.
         """
         try:
             if is_in_place(published, base):
                 return True
-            self._storage.delete(published.path)
+            if is_unchanged(published):
+                self._storage.delete(published.path)
         except LakeError as error:
             raise CommitOutcomeUnknownError(
                 f"{self._storage.uri(published.path)} was written, but it could not be checked if "

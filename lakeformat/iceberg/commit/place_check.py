@@ -20,7 +20,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import Storage
 from lakeformat.storage.base import LARGE_FILE
 
-__all__ = ["is_in_place"]
+__all__ = ["is_in_place", "is_unchanged"]
 
 
 def is_in_place(published: LoadedMetadata, base: LoadedMetadata) -> bool:
@@ -46,6 +46,15 @@ def is_in_place(published: LoadedMetadata, base: LoadedMetadata) -> bool:
     if following is None or later is None:
         return False
     return _follows(decode_metadata(later, storage.uri(following)), published, base)
+
+
+def is_unchanged(published: LoadedMetadata) -> bool:
+    """Return True if the published file still exists with its content.
+
+    In a table that was created again, the path may have another file.
+    """
+    content = _content_if_present(published.places.storage, published.path)
+    return content is not None and digest_of(content) == published.digest
 
 
 def _follows(later: TableMetadata, published: LoadedMetadata, base: LoadedMetadata) -> bool:

@@ -270,6 +270,31 @@ def test_a_table_that_was_dropped_and_created_again_is_another_table():
     assert "v2.metadata.json" not in files(storage)
 
 
+@pytest.mark.parametrize("commits", [1, 2, 3])
+def test_the_place_check_keeps_the_metadata_of_a_table_that_was_created_again(commits):
+    """The new table has reached the number of the old table's last commit, or a later one."""
+    storage = MemoryStorage("t")
+    handle = path_table(storage)
+    original = storage.create
+
+    def replaced(path: str, content: bytes) -> bool:
+        created = original(path, content)
+        if path.endswith("/v2.metadata.json"):
+            storage.create = original
+            storage.delete_directory(METADATA)
+            path_table(storage, **{"table-uuid": "other"})
+            for number in range(commits):
+                commit_metadata(handle_on(storage), append(f"b{number}"))
+        return created
+
+    storage.create = replaced
+    with pytest.raises(CommitConflictError, match=r"was dropped and created again meanwhile"):
+        commit_metadata(handle, append("a"))
+    assert names(handle_on(storage).load().metadata) == [f"b{number}" for number in range(commits)]
+    numbers = range(1, commits + 2)
+    assert files(storage) == [*(f"v{n}.metadata.json" for n in numbers), "version-hint.text"]
+
+
 def test_a_dropped_table_does_not_come_into_being_again():
     storage = MemoryStorage("t")
     handle = path_table(storage)
