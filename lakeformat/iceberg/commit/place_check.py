@@ -27,18 +27,20 @@ def is_in_place(published: LoadedMetadata, base: LoadedMetadata) -> bool:
     """Return True if readers find the published file.
 
     Readers find it if ``base``, the metadata file before it, still exists, or if later commits
-    followed it. Commits delete the oldest files first. So if ``base`` still exists, the number of
-    the published file cannot have become free again.
+    to the same table followed it. Commits delete the oldest files first. So if ``base`` still
+    exists, the number of the published file cannot have become free again.
     """
     storage, root = base.places.storage, base.places.root
     if (there := _content_if_present(storage, base.path)) is not None:
         # The digest spares most commits the decoding of their base.
         is_same = digest_of(there) == base.digest
         return is_same or decode_metadata(there, storage.uri(base.path)) == base.metadata
-    if find_metadata_file(storage, root) == published.path:
+    newest = find_metadata_file(storage, root)
+    if newest == published.path:
         return False  # the table was dropped, so this file is the only one
-    if not storage.exists(published.path):
-        return True  # later commits followed it, and one of them deleted it
+    if not storage.exists(published.path):  # a later commit deleted it, or the table was dropped
+        current = decode_metadata(storage.read(newest, LARGE_FILE), storage.uri(newest))
+        return current.table_uuid == base.metadata.table_uuid
     number = version_of(published.path)
     assert number is not None
     following = find_version(storage, root, number + 1)

@@ -295,6 +295,35 @@ def test_the_place_check_keeps_the_metadata_of_a_table_that_was_created_again(co
     assert files(storage) == [*(f"v{n}.metadata.json" for n in numbers), "version-hint.text"]
 
 
+@pytest.mark.parametrize("commits", [0, 1, 2, 3, 6])
+def test_old_metadata_is_not_deleted_in_a_table_that_was_created_again(commits):
+    """The file just published does not exist there, as after later commits that deleted it."""
+    storage = MemoryStorage("t")
+    deletes = {
+        "write.metadata.previous-versions-max": "1",
+        "write.metadata.delete-after-commit.enabled": "true",
+    }
+    handle = path_table(storage, properties=deletes)
+    for number in range(3):
+        commit_metadata(handle, append(f"o{number}"))
+    original = storage.create
+
+    def replaced(path: str, content: bytes) -> bool:
+        created = original(path, content)
+        if path.endswith("/v5.metadata.json"):
+            storage.create = original
+            storage.delete_directory(METADATA)
+            path_table(storage, properties=deletes, **{"table-uuid": "other"})
+            for number in range(commits):
+                commit_metadata(handle_on(storage), append(f"b{number}"))
+        return created
+
+    storage.create = replaced
+    with pytest.raises(CommitConflictError, match=r"was dropped and created again meanwhile"):
+        commit_metadata(handle, append("a"))
+    assert names(handle_on(storage).load().metadata) == [f"b{number}" for number in range(commits)]
+
+
 def test_a_dropped_table_does_not_come_into_being_again():
     storage = MemoryStorage("t")
     handle = path_table(storage)
