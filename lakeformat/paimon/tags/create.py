@@ -14,7 +14,9 @@ from lakeformat.errors import (
     CommitConflictError,
     InvalidRequestError,
     LakeError,
+    NotFoundError,
 )
+from lakeformat.paimon.commit.same_table import require_same_table
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.tag import (
     Tag,
@@ -99,8 +101,9 @@ def replace_with(
     """Move a tag to another snapshot, or change the time after which it expires.
 
     Nothing is deleted: files that only the old snapshot needed become orphans. Raise NotFoundError
-    if there is no such tag. Raise InvalidRequestError without ``force`` if a tag to move is in use,
-    and always if the expiry needs it to protect a rollback.
+    if there is no such tag, or if the table was created again meanwhile. Raise InvalidRequestError
+    without ``force`` if a tag to move is in use, and always if the expiry needs it to protect a
+    rollback.
     """
     require_allowed(handle, Operation.TAG)
     before = read_tag(handle.storage, handle.layout, name)
@@ -116,16 +119,32 @@ def replace_with(
             reason = f"tag {name!r} would keep {_kept_text(tag)}"
         return _report(handle, tag, "replaced", reason, dry_run=True)
     if before.snapshot == origin.snapshot:
-        replace_tag(handle.storage, handle.layout, tag)
+        _replace(handle, tag)
     else:
         with _kept_meanwhile(handle, tag, origin):
-            replace_tag(handle.storage, handle.layout, tag)
+            _replace(handle, tag)
     write_success_file(handle, name)
     handle.observe_upkeep()
     reason = f"tag {name!r} was snapshot {before.snapshot.id} and is {tag.snapshot.id} now"
     if before.snapshot == origin.snapshot:
         reason = f"tag {name!r} keeps {_kept_text(tag)}"
     return _report(handle, tag, "replaced", reason)
+
+
+def _replace(handle: TableHandle, tag: Tag) -> None:
+    """Replace the file of a tag.
+
+    If the table was dropped, renamed or created again meanwhile, delete the file and raise
+    NotFoundError.
+    """
+    storage, layout = handle.storage, handle.layout
+    replace_tag(storage, layout, tag)
+    try:
+        require_same_table(handle)
+    except NotFoundError:
+        if read_tag_if_present(storage, layout, tag.name) == tag:
+            delete_tag(storage, layout, tag.name)
+        raise
 
 
 @contextmanager

@@ -188,3 +188,27 @@ def test_a_retried_commit_is_not_published_in_a_table_made_in_its_place(moment, 
         orders.write(ROWS)
     rows = catalog.table("shop.orders").scan().to_arrow()["id"].to_pylist()
     assert sorted(rows) == [10 + number for number in range(commits)]
+
+
+@pytest.mark.parametrize("arguments", [{"snapshot": 2}, {"snapshot": 1, "retain": "3 d"}])
+def test_a_replaced_tag_is_not_left_in_a_table_made_in_its_place(arguments):
+    storage = MemoryStorage(f"tagged-{arguments['snapshot']}")
+    catalog = FileSystemCatalog(storage, "wh")
+    catalog.create_database("shop")
+    orders = catalog.create_table("shop.orders", COLUMNS)
+    for _ in range(2):
+        orders.write(ROWS)
+    orders.tags.create("good", snapshot=1)
+    original = storage.overwrite
+
+    def replaced(path: str, content: bytes) -> None:
+        if path.endswith("/tag-good"):
+            storage.overwrite = original
+            catalog.drop_table("shop.orders")
+            catalog.create_table("shop.orders", COLUMNS).write(ROWS)
+        original(path, content)
+
+    storage.overwrite = replaced
+    with pytest.raises(lake.NotFoundError, match=IS_ANOTHER):
+        orders.tags.replace("good", **arguments)
+    assert catalog.table("shop.orders").tags.list() == []
