@@ -1,8 +1,8 @@
 """Runs in pypaimon's own environment: times writes to new tables and prints them as JSON.
 
 Only the standard library, pypaimon and the pyarrow it pins are installed. Arguments: warehouse, the
-name of a table without its number, the Arrow file of the rows, rounds, and the engine: "python", or
-"native" for Rust.
+prefix of the table names (each round writes to its own table: PREFIX0, PREFIX1 and so on), the
+Arrow file of the rows, the number of rounds, and the engine: "python", or "native" for Rust.
 """
 
 import json
@@ -17,7 +17,7 @@ NATIVE = {"write.native.enabled": "true", "commit.native.enabled": "true"}
 
 
 def main(warehouse: str, table_name: str, rows_file: str, rounds: int, engine: str) -> None:
-    """Write the rows to the tables ``<name>0`` and so on, which exist and are empty."""
+    """Write the rows to the tables ``<table_name>0`` and so on, which exist and are empty."""
     with pa.OSFile(rows_file, "rb") as source:
         rows = pa.ipc.open_file(source).read_all()
     catalog = CatalogFactory.create({"warehouse": warehouse})

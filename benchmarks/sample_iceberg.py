@@ -1,4 +1,4 @@
-"""Iceberg tables of metadata only: 15 columns with all statistics, and no data file."""
+"""Iceberg tables of metadata only: 15 columns with all statistics; no data file exists."""
 
 from __future__ import annotations
 

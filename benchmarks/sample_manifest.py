@@ -1,4 +1,4 @@
-"""Tables of metadata only: manifests that list many files, but no data file."""
+"""Tables of metadata only: their manifests list many data files, none of which exists."""
 
 from __future__ import annotations
 

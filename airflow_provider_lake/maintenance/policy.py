@@ -219,7 +219,10 @@ def _tables(
     shared = {key: value for key, value in of_database.items() if key != "tables"}
     tables = _mapping(f"{database}.tables", of_database.get("tables"))
     if not tables:
-        raise PolicyError(f"database {database!r} of the policy has no table: write tables: {{…}}")
+        raise PolicyError(
+            f"the policy names no tables for database {database!r}: name them below the key "
+            "'tables', as in tables: {orders: {…}}"
+        )
     for table, of_table in _named(f"{database}.tables", tables):
         name = f"{database}.{table}"
         yield _table(name, [defaults, shared, _mapping(name, of_table)])

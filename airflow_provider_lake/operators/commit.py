@@ -89,7 +89,7 @@ class LakeCommitOperator(LakeJobOperator):
         return True
 
     def _input(self) -> str:
-        """Return the addresses of the staged results as one text. These results can be published
-        only once.
+        """Return text that identifies the input: the addresses of the staged results, which can be
+        published only once.
         """
         return " ".join(sorted(self.staged))

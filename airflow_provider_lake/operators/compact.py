@@ -40,13 +40,15 @@ class LakeCompactOperator(LakeJobOperator):
     :param idle: only partitions whose newest file is older than this, such as ``"1 h"``; these are
         compacted as with the strategy ``full``. Only for Paimon tables
     :param buckets: only these buckets of each partition. Only for Paimon tables
-    :param order_by: with strategy ``full``, sort all rows of the chosen partitions by these
-        columns; a Paimon table must have no primary key. For an Iceberg table an item may also be a
-        term such as ``day(ts) desc nulls last``. Strategy ``zorder`` needs ``order_by``; strategy
-        ``sort`` uses the table's sort order by default
-    :param order_strategy: ``order`` sorts by the first column of ``order_by``, then by the next;
-        ``zorder`` and ``hilbert`` sort along a curve through all these columns. Iceberg tables do
-        not have ``hilbert``. Default: ``order``
+    :param order_by: columns by which to sort the rows. Strategy ``full`` sorts all rows of the
+        chosen partitions; a Paimon table must have no primary key. Strategy ``sort`` sorts by these
+        columns, by default by the sort order of the table. Strategy ``zorder`` needs columns here.
+        Strategy ``minor`` does not sort, and refuses them. To sort an Iceberg table by column after
+        column, an item may also be a term such as ``day(ts) desc nulls last``
+    :param order_strategy: the way to sort by the columns ``order_by`` with strategy ``full``.
+        ``order`` sorts by the first column, then by the next; ``zorder`` and ``hilbert`` sort along
+        a curve through all these columns. Iceberg tables do not have ``hilbert``. Default:
+        ``order``
     :param max_commits: for an Iceberg table: publish groups of files as they are done, in up to
         this many commits. A commit with a conflict is split into one for each of its groups, so
         there can be more. A group whose own commit conflicts keeps its old files, and a retry

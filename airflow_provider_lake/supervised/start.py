@@ -43,7 +43,8 @@ def make_room(folder: RunFolder, asked: str) -> None:
     if not folder.end(PATIENCE_SECONDS):
         raise AirflowException(
             f"process {folder.process and folder.process.pid} of an earlier attempt still runs, "
-            "although this task sent it SIGTERM: retry the task, or end the process on this machine"
+            "although this task sent it SIGTERM: retry the task, or end the process on the machine "
+            "that runs this task"
         )
     folder.create(asked)
 

@@ -103,7 +103,12 @@ class LakeProcessTrigger(BaseTrigger):
                 self.pid,
             )
         else:
-            _log.warning("process %s got SIGTERM and still runs: end it on this machine", self.pid)
+            _log.warning(
+                "process %s on host %s still runs after SIGTERM: end it there, with its child "
+                "processes",
+                self.pid,
+                self.host.partition(" ")[0],
+            )
 
     @property
     def _process(self) -> ProcessId:

@@ -56,8 +56,8 @@ class PartitionFilter:
     def may_hold(self, stats: SimpleStats) -> bool:
         """Return False if no selected partition is within the bounds ``stats`` of a manifest.
 
-        Return True otherwise, and if more than ``MOST_TESTED`` partitions or specs would be
-        compared.
+        Return True otherwise. If the filter has more than ``MOST_TESTED`` partitions or specs,
+        return True without a comparison.
         """
         fields = partition_fields(self.schema)
         types = [field.type for field in fields]

@@ -37,7 +37,7 @@ class VisibleChanges:
         ``changes`` are the files that the commit added and removed. A file that is removed and
         added again, for example with a new index, is in neither result. If readers see only the
         highest level of each bucket, a file on a higher level hides the files of lower levels. So
-        all files of the changed buckets are read, unless only level 0 has changed.
+        the manifest entries of all files are read for each bucket with a change above level 0.
         """
         schema = self.handle.schema
         if not shows_top_levels(schema):

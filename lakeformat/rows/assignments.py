@@ -71,7 +71,7 @@ def bind_assignments(
     for name in given:
         if name not in by_name:
             raise InvalidRequestError(
-                f"set names {name!r}, which is not a column; the columns are "
+                f"'set' names {name!r}, which is not a column; the columns are "
                 f"{', '.join(by_name)}{closest(name, by_name)}"
             )
     values = {

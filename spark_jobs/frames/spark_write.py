@@ -179,8 +179,8 @@ def write_changes(
     for name in (kinds, *key, *sequence):
         if name not in frame.columns:
             raise lake.InvalidRequestError(
-                f"the rows have no column {name!r}, which kinds, upsert_by or sequence_by names; "
-                "their columns are "
+                f"one of 'kinds', 'upsert_by' and 'sequence_by' names column {name!r}, which the "
+                "rows do not have; their columns are "
                 f"{', '.join(frame.columns)}{closest(name, frame.columns)}"
             )
     columns = row_schema(table).column_names

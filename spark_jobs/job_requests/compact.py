@@ -68,15 +68,16 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     buckets: BucketNumbers | None = None
     """Only these buckets of each partition. Only for Paimon tables."""
     order_by: ColumnNames | None = None
-    """With strategy ``full``, sort all rows of the chosen partitions by these columns; a Paimon
-    table must have no primary key. For an Iceberg table an item may also be a term such as
-    ``day(ts) desc nulls last``. Strategy ``zorder`` needs ``order_by``; strategy ``sort`` uses the
-    table's sort order by default.
+    """Columns by which to sort the rows. Strategy ``full`` sorts all rows of the chosen partitions;
+    a Paimon table must have no primary key. Strategy ``sort`` sorts by these columns, by default by
+    the sort order of the table. Strategy ``zorder`` needs columns here. Strategy ``minor`` does not
+    sort, and refuses them. To sort an Iceberg table by column after column, an item may also be a
+    term such as ``day(ts) desc nulls last``.
     """
     order_strategy: OrderStrategy | None = None
-    """``order`` sorts by the first column of ``order_by``, then by the next; ``zorder`` and
-    ``hilbert`` sort along a curve through all columns. Iceberg tables do not have ``hilbert``.
-    Default: ``order``.
+    """The way to sort by the columns ``order_by`` with strategy ``full``. ``order`` sorts by the
+    first column, then by the next; ``zorder`` and ``hilbert`` sort along a curve through all these
+    columns. Iceberg tables do not have ``hilbert``. Default: ``order``.
     """
     max_commits: Numbered | None = None
     """For an Iceberg table: publish groups of files as they are done, in up to this many commits. A

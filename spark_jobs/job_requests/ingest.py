@@ -160,13 +160,15 @@ class IngestRequest(BatchRequest):
     ingested_by: str | None = None
     """With ``source`` and a commit identity: a name of the task, the same in all of its runs. The
     table records the files of each run under this name; a later run ingests only new files, and
-    refuses changed ones. The name has no effect if a row that is written again replaces the earlier
-    one, and with change messages, ``overwrite``, ``upsert_by``, ``stage`` or ``checkpoint``.
+    refuses changed ones. The name has no effect in tables that [count a repeated row only
+    once](ingest-new-files.md#without-a-checkpoint), nor with change messages, ``overwrite``,
+    ``upsert_by``, ``stage`` or ``checkpoint``.
     """
     ingested_in: str | None = None
-    """With ``ingested_by``: a name of the run, if the run has several commit users, for example one
-    for each map index of a task. A file that another commit user of the run has ingested is
-    ingested again, with a warning: its rows are then in the table twice. Default: the commit user.
+    """With ``ingested_by``: a name of the run. Set it if several jobs with different commit users,
+    such as the map indexes of a task, divide the files of a run. A job then skips only files of
+    other runs. If the files are divided differently later, repeat all jobs of the run: a job also
+    ingests files that another one had ingested, with a warning. Default: the commit user.
     """
     files_per_batch: Numbered | None = None
     """With ``checkpoint``: the most files in one commit. Default: all new files."""
@@ -347,9 +349,7 @@ class IngestRequest(BatchRequest):
             )
 
     def _require_one_batch(self) -> None:
-        """Raise ``InvalidRequestError`` for two keys that exclude each other, such as
-        ``read_snapshot`` and ``checkpoint``.
-        """
+        """Raise ``InvalidRequestError`` for two keys that exclude each other."""
         pairs = [*product(self.order, ("checkpoint", "stage", "upsert_by"))]
         if self.upsert_by is not None:
             pairs += [("upsert_by", "overwrite")]
@@ -360,7 +360,7 @@ class IngestRequest(BatchRequest):
 
     @property
     def takes_new_files(self) -> bool:
-        """True if the job skips files of earlier runs, unless repeated rows replace them."""
+        """True if the job skips files of earlier runs in tables that count repeated rows twice."""
         replaces = self.overwrite is not None or self.upsert_by is not None or self.holds_messages
         return self.ingested_by is not None and not (replaces or self.stage or self.checkpoint)
 

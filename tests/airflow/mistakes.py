@@ -1063,7 +1063,7 @@ MISTAKES = [
         "a policy without the level of tables",
         "parse",
         'lake_dags({"databases": {"shop": {"orders": {"schedule": "@daily", "compact": True}}}})',
-        "database 'shop' of the policy has no table: write tables: {…}",
+        "the policy names no tables for database 'shop': name them below the key 'tables', as in tables: {orders: {…}}",
     ),
     Mistake(
         "a policy with the database in the name of a table",
@@ -1324,7 +1324,7 @@ MISTAKES = [
         "an update of a column with a typo",
         "run",
         'LakeUpdateOperator(task_id="t", table="shop.orders", where="id = 1", set={"itm": "fig"})',
-        "InvalidRequestError: set names 'itm', which is not a column; the columns are id, item, dt; did you mean 'item'?",
+        "InvalidRequestError: 'set' names 'itm', which is not a column; the columns are id, item, dt; did you mean 'item'?",
     ),
     Mistake(
         "an update that keeps its first rows",

@@ -265,8 +265,8 @@ def _check(key: str, metastore: str) -> None:
         )
     if option is None and key in _OF_OTHER_CLIENTS:
         raise InvalidRequestError(
-            f"option {key!r} is named {_OF_OTHER_CLIENTS[key]!r} here: set it to one of "
-            f"{', '.join(METASTORES)} (`lake --metastore`)"
+            f"option {key!r} belongs to Iceberg's own clients: leave it out, and set option "
+            f"{_OF_OTHER_CLIENTS[key]!r} to one of {', '.join(METASTORES)} (`lake --metastore`)"
         )
     if option is None:
         near = closest(key, [*_BY_KEY, *(each.name for each in STORE_OPTIONS)])

@@ -185,7 +185,8 @@ class PathMetastore(Metastore):
     def beside(self, base: TableName, table: str, database: str) -> TableName:
         """Return the name of the change store, in the database of its base store.
 
-        ``database`` is ignored: in a copied directory the property still names the old database.
+        ``database``, which the base store records in a property, is ignored: in a copied directory
+        this property still names the old database.
         """
         return TableName(base.database, table)
 

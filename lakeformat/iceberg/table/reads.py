@@ -47,8 +47,9 @@ class TableReads(TableHistory):
         rows are skipped by their partitions and statistics, even if they have older partition
         specs. ``partitions`` selects rows by values of partition columns without a transform:
         ``{"dt": "2024-01-01"}``, or a list of these. ``snapshot`` is a snapshot id or a position. A
-        chosen snapshot is read with the columns that the table had then. ``newest`` has no effect,
-        because no option of an Iceberg table chooses a snapshot.
+        chosen snapshot is read with the columns that the table had then. ``newest`` has no effect:
+        it ignores table options that choose a snapshot (``scan.*``), and only Paimon tables have
+        these.
 
         Raise ``NotFoundError`` if the chosen snapshot does not exist, ``InvalidRequestError`` for a
         column or value that does not fit the table, and ``UnsupportedError`` for a ``watermark``.

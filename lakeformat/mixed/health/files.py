@@ -70,8 +70,8 @@ class LiveFiles:
             files_with_deletes=sum(bool(each.split.deletes) for each in self.data),
         )
 
-    def worst(self, due: Collection[str]) -> tuple[PartitionFacts, ...]:
-        """Return the numbers about the partitions in ``due``, in the order of ``due``."""
+    def partition_facts(self, due: Collection[str]) -> tuple[PartitionFacts, ...]:
+        """Return the facts of each partition in ``due``, in the order of ``due``."""
         of_partitions: dict[str, list[StoreFile]] = {each: [] for each in due}
         for file in (*self.data, *self.key_deletes):
             of_partitions.get(file.partition, []).append(file)

@@ -101,7 +101,7 @@ def check_mixed_health(
         score_parts=parts,
         score_notes=("rows_to_merge counts the deletes of the change store",),
         files=live.facts(len(due)),
-        worst_partitions=live.worst(due)[:_WORST_PARTITIONS],
+        worst_partitions=live.partition_facts(due)[:_WORST_PARTITIONS],
         deletes=live.deletes(),
         manifests=_manifests(stores),
         snapshots=history,

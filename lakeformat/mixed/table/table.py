@@ -356,8 +356,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
         if request.staged is not None:
             raise UnsupportedError(
-                f"{self.location} is a Mixed table, which has no staged results: leave out staged "
-                "to check the published rows"
+                f"{self.location} is a Mixed table, which has no staged results: leave out "
+                "'staged' to check the published rows"
             )
         pair = self._loaded()
         return check_rows(

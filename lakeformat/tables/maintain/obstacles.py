@@ -85,9 +85,10 @@ def _of_failures(
 
 
 def _of_failure(table: str, names: str, cause: str, step: StepReport) -> Reason:
-    """Return the problem and the next step for one cause.
+    """Return the problem and the advice for one cause of failure.
 
-    ``names`` has all steps that failed for this cause, and ``step`` is the first of them.
+    ``names`` has the names of all maintenance steps that failed for this cause, and ``step`` is the
+    report of the first of them.
     """
     error, again = step.error, f"lake maintain {table}"
     if isinstance(error, CommitConflictError | UnavailableError):

@@ -99,7 +99,7 @@ def test_what_makes_no_sense_is_named(of_table, words):
     ("values", "words"),
     [
         ({}, "has no database"),
-        ({"databases": {"shop": {}}}, "'shop' of the policy has no table"),
+        ({"databases": {"shop": {}}}, "the policy names no tables for database 'shop'"),
         ({"databases": {"shop": {"tables": {"a.b": {}}}}}, "a.b"),
         ({"tables": {}}, "the policy has an unknown name 'tables'"),
         ({"databases": {"shop": {"tables": {"a": {"compact": True}}}}}, "shop.a has no schedule"),

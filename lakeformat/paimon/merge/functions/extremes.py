@@ -93,7 +93,7 @@ _BITS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
 def sort_words(values: pa.Array) -> Words:
-    """Return whole numbers that sort as the values do; the numbers of nulls are arbitrary."""
+    """Return whole numbers that sort as the values do; for a null the number is arbitrary."""
     kind = values.type
     if pa.types.is_floating(kind):
         return sort_words(combined(orderable(pa.chunked_array([values]))))

@@ -76,8 +76,8 @@ def range_of(data_type: pa.DataType) -> Range:
 def to_numbers(values: pa.Array) -> Numbers:
     """Return the numbers of a column: int64 for integers and decimals of at most 18 digits.
 
-    Decimals are unscaled; decimals of more digits are Python ints. Floats keep their type. The
-    numbers of nulls are arbitrary.
+    Decimals are unscaled; decimals of more digits are Python ints. Floats keep their type. For
+    a null the number is arbitrary.
     """
     match arithmetic_of(values.type):
         case Arithmetic.LONG_DECIMAL:

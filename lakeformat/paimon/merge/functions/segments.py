@@ -65,7 +65,7 @@ def present(values: pa.Array, groups: KeyGroups) -> tuple[Positions, Positions]:
 def raw_numbers(values: pa.Array, kind: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return the memory of an Arrow array as numpy numbers of type ``kind``, without a copy.
 
-    The numbers of nulls are arbitrary.
+    For a null the number is arbitrary.
     """
     numbers: npt.NDArray[Any] = np.frombuffer(values.buffers()[1] or b"", kind)
     return numbers[values.offset : values.offset + len(values)]

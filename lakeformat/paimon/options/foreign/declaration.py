@@ -27,10 +27,10 @@ class ForeignClass(StrEnum):
 
 
 class Trait(StrEnum):
-    """A property of tables; some options have an effect only on tables with this property."""
+    """A property of tables or of the open branch; some options have an effect only with it."""
 
     KEYED = "primary-key tables"
-    MAIN = "the branch main"
+    MAIN = "operations on the branch main"
     PARTITIONED = "partitioned tables"
 
 
@@ -55,7 +55,7 @@ class ForeignOption:
     values: tuple[str, ...] = ()
     """All values that the option has in other engines, in lower case; empty for free text."""
     only: Trait | None = None
-    """Only tables with this trait are affected; None: all tables."""
+    """Only tables with this trait are affected; None: all tables and branches."""
     apart: bool = False
     """True if a check outside of this class refuses operations, because other options also decide.
 

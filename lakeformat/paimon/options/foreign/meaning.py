@@ -51,7 +51,7 @@ _OTHER_BRANCH = _meaning(
 )
 MEANING: dict[str, ForeignOption] = {
     "branch": _meaning(
-        "makes other engines work on another branch than main",
+        "names the branch on which other engines work",
         _EVERYTHING,
         "name the branch in the call, as in shop.orders$branch_dev, or remove the option",
         harmless=("main",),

@@ -101,7 +101,7 @@ def test_a_metastore_of_iceberg_tables_names_the_format(tmp_path, metastore):
 @pytest.mark.parametrize("key", ["type", "catalog-type", "catalog-impl"])
 def test_the_key_of_another_client_is_explained(key):
     with pytest.raises(
-        lake.InvalidRequestError, match="'metastore' here: set it to one of path, sql, rest"
+        lake.InvalidRequestError, match="set option 'metastore' to one of path, sql, rest"
     ):
         options(**{key: "rest"})
 
