@@ -70,7 +70,11 @@ def require_beginning(metadata: TableMetadata, first: int, millis: int) -> None:
     """
     *_, oldest = metadata.ancestry(first)
     if oldest.parent_id is not None or oldest.timestamp_ms <= millis:
-        raise _expired(metadata)
+        raise NotFoundError(
+            f"snapshots of {metadata.location} have expired, so it is not known which one was the "
+            "newest at that time: choose a later time, or read all rows with scan(), and then the "
+            "changes after the snapshot of that scan"
+        )
 
 
 def _require_start(

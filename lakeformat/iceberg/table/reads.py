@@ -144,10 +144,10 @@ class TableReads(TableHistory):
 
         ``mode="changelog"`` returns the changes commit by commit, ``"diff"`` the difference between
         the two snapshots, and ``"appends"`` only the rows of commits that neither delete nor
-        overwrite rows. ``"auto"`` is ``"diff"`` if both ends are names of tags or branches, or if a
-        rollback has removed the snapshot of a datetime ``after``, else ``"changelog"``. Rows are
-        read with the current columns of the table. Raise ``NotFoundError`` if a needed snapshot has
-        expired.
+        overwrite rows. ``"auto"`` is ``"diff"`` if both ends are names of tags or branches, or
+        between two times if a rollback has removed the snapshot of ``after``, else ``"changelog"``.
+        Rows are read with the current columns of the table. Raise ``NotFoundError`` if a needed
+        snapshot has expired.
         """
         from lakeformat.iceberg.table.window_changes import window_changes
 

@@ -40,8 +40,8 @@ _AUTO, _CHANGELOG, _DIFF, _APPENDS = MODES = ("auto", "changelog", "diff", "appe
 
 - ``changelog``: the changes commit by commit.
 - ``diff``: the difference between the two snapshots.
-- ``auto``: ``diff`` between two tags or branches, or from a time whose snapshot was rolled back,
-  else ``changelog``.
+- ``auto``: ``diff`` between two tags or branches, or between two times if the snapshot of the
+  first one was rolled back, else ``changelog``.
 - ``appends``: only commits that neither delete nor overwrite rows.
 """
 _INSERTED = pa.scalar("+I", pa.string())
@@ -111,7 +111,8 @@ def window_changes(
         _head(history) if upto is None else _snapshot_id(loaded, history, upto),
     )
     if mode == _AUTO:
-        is_moved = isinstance(after, datetime) and window.is_moved
+        are_times = isinstance(after, datetime) and (upto is None or isinstance(upto, datetime))
+        is_moved = are_times and window.is_moved
         tags = _is_tag(loaded, after) and _is_tag(loaded, upto)
         mode = _DIFF if tags or is_moved else _CHANGELOG
     if mode == _APPENDS:

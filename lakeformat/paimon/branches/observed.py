@@ -3,26 +3,39 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 
+from lakeformat.errors import LakeError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.tables.commit_observer import ObservedFiles
+from lakeformat.types.sentence import sentence
 
 __all__ = ["observe_all", "observe_branch", "observed_files"]
+
+_log = logging.getLogger(__name__)
 
 
 def observe_all(handle: TableHandle) -> None:
     """Publish the Iceberg metadata of a cloned or renamed table and of its branches, if their
     options require it.
 
-    ``handle`` is the handle of main. Published metadata has absolute addresses.
+    ``handle`` is the handle of main. Published metadata has absolute addresses. As the table is
+    already there, a branch that cannot be read is only logged.
     """
     handle.observe_upkeep()
-    for branch in branches(handle.storage, handle.layout):
-        observe_branch(handle, branch.name)
+    try:
+        for branch in branches(handle.storage, handle.layout):
+            observe_branch(handle, branch.name)
+    except LakeError as error:
+        _log.warning(
+            "the Iceberg metadata of the branches of %s may be outdated: %s If a branch has "
+            "published metadata, run lake publish for it",
+            *(handle.uri, sentence(error)),
+        )
 
 
 def observe_branch(handle: TableHandle, name: str) -> None:

@@ -78,6 +78,15 @@ def test_the_branches_of_a_renamed_table_are_seen_at_its_new_address(table):
     assert [row["id"] for row in seen(dev)] == [1, 7]
 
 
+def test_a_branch_that_cannot_be_read_does_not_fail_a_rename(table, caplog):
+    table.branches.create("dev", snapshot=1)
+    storage, layout = table._handle.storage, table._handle.layout.on_branch("dev")
+    storage.overwrite(layout.schema(0), b"{")
+    renamed = catalog_of(table).rename_table("shop.orders", "shop.sales", force=True)
+    assert [row["id"] for row in seen(renamed)] == [1, 2]
+    assert "the Iceberg metadata of the branches of" in caplog.text
+
+
 def test_a_renamed_branch_is_seen_at_its_new_address(table):
     table.branches.create("dev", snapshot=1)
     before = iceberg(catalog_of(table).table(DEV))._loaded().metadata.table_uuid

@@ -200,3 +200,14 @@ def test_a_window_that_ends_before_it_starts_is_refused(mode):
     aged.do("append", "append", "back", "append")
     with pytest.raises(InvalidRequestError, match=r"ends before it starts: .*Swap the two"):
         aged.between(3, 1, mode)
+
+
+@pytest.mark.parametrize("name_end", [lambda first: first.snapshot_id, lambda first: "first"])
+def test_an_older_snapshot_as_the_end_of_a_window_is_refused(name_end):
+    """Only the snapshot of a start time that was rolled back is compared with the end."""
+    aged = Aged()
+    aged.do("append", "append", "append")
+    first = aged.table.snapshots()[0]
+    aged.table.tags.create("first", snapshot=first.snapshot_id)
+    with pytest.raises(NotFoundError, match="is not among the ancestors"):
+        aged.table.changes(aged.at(3), name_end(first))
