@@ -31,7 +31,14 @@ MAX_BUCKETS = (1 << 31) - 1
 _CHUNK_ROWS = 1 << 15
 
 _MOD_TYPES = (TypeName.INT, TypeName.BIGINT)
-_LIMITED = (TypeName.VARCHAR, TypeName.VARBINARY)
+_SAME_BYTES = (
+    (TypeName.CHAR, TypeName.VARCHAR),
+    (TypeName.VARCHAR, TypeName.VARCHAR),
+    (TypeName.BINARY, TypeName.VARBINARY),
+    (TypeName.VARBINARY, TypeName.VARBINARY),
+)
+_COMPACT_DIGITS = 18
+"""The most digits of a DECIMAL that a binary row has as one number of eight bytes."""
 
 
 def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> BucketFunction:
@@ -71,7 +78,8 @@ def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> B
 def keeps_buckets(kind: str, old: DataType, new: DataType) -> bool:
     """Return True if a column of the bucket key keeps all buckets when its type changes.
 
-    This is so for a larger length of VARCHAR or VARBINARY and, with ``mod``, from INT to BIGINT.
+    This is so for a text or for bytes with a larger length, for a DECIMAL of at most 18 digits with
+    more digits before the point and, with ``mod``, from INT to BIGINT.
     """
     if with_nullability(old, nullable=True) == with_nullability(new, nullable=True):
         return True
@@ -79,7 +87,9 @@ def keeps_buckets(kind: str, old: DataType, new: DataType) -> bool:
         return False
     if kind == "mod":
         return (old.name, new.name) == _MOD_TYPES
-    return old.name is new.name and old.name in _LIMITED and old.length <= new.length
+    if old.name is new.name is TypeName.DECIMAL:
+        return old.scale == new.scale and max(old.precision, new.precision) <= _COMPACT_DIGITS
+    return (old.name, new.name) in _SAME_BYTES and old.length <= new.length
 
 
 def row_hashes(columns: Sequence[pa.Array], types: Sequence[DataType]) -> NDArray[np.int32]:

@@ -12,12 +12,14 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.expiry_race import head_of
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.data_file_meta import local_wall_clock
@@ -205,8 +207,8 @@ class _PartitionExpiry:
         if report.snapshot_id is not None:
             self._snapshot_ids.append(report.snapshot_id)
         self._done += batch
-        for each in batch:
-            remove_marks(self.handle, each.partition.path)
+        paths = [each.partition.path for each in batch]
+        in_parallel(self.handle, partial(remove_marks, self.handle), paths)
 
     def report(self, *, dry_run: bool) -> ExpirePartitionsReport:
         plan = self._plan

@@ -92,7 +92,12 @@ def mark_partitions_done(
 
 
 def remove_marks(handle: TableHandle, path: str) -> None:
-    """Delete the marks of a partition whose rows were deleted; log a warning if this fails."""
+    """Delete the marks of a partition whose rows were deleted; log a warning if this fails.
+
+    Deletions on a branch keep them, as they belong to the main branch.
+    """
+    if handle.layout.branch != MAIN_BRANCH:
+        return
     storage = handle.storage
     file, directory = _success_file(handle, path), _done_directory(handle, path)
     try:
@@ -113,8 +118,7 @@ def remove_marks(handle: TableHandle, path: str) -> None:
 def remove_marks_of_emptied(handle: TableHandle, report: CommitReport) -> None:
     """Delete the marks of the partitions whose rows a commit has deleted.
 
-    Keep the marks of partitions that have new rows since. A commit to a branch keeps all marks, as
-    they belong to the main branch.
+    Keep the marks of partitions that have new rows since, and all marks after a commit to a branch.
     """
     if not handle.schema.partition_keys or handle.layout.branch != MAIN_BRANCH:
         return

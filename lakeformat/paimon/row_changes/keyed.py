@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.paimon.aggregate_rules import canonical_name
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -163,7 +164,8 @@ def _deletion(handle: TableHandle, batch: pa.RecordBatch) -> pa.RecordBatch:
 
     If a delete removes the row of its key, a row that is written later is merged with the values of
     the delete, until a compaction. So these values are NULL where the column allows it. With the
-    changelog producer ``input`` they are those of the deleted row, as the changelog has them.
+    changelog producer ``input`` they are those of the deleted row, as the changelog has them. A
+    function that keeps the first value gets them, too: it would keep the NULL.
     """
     schema, options = handle.schema, handle.options
     removes = (
@@ -174,6 +176,12 @@ def _deletion(handle: TableHandle, batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch
     kept = {*schema.primary_keys, *schema.partition_keys, *options.sequence_field}
     kept |= {field.name for field in schema.fields if not field.type.nullable}
+    kept |= {
+        name
+        for name in schema.column_names
+        if (function := options.aggregate_function_of(name))
+        and canonical_name(function, name) in ("first_value", "first_non_null_value")
+    }
     columns = [
         column if name in kept else pa.nulls(batch.num_rows, column.type)
         for name, column in zip(batch.schema.names, batch.columns, strict=True)

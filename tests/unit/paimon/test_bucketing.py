@@ -235,6 +235,11 @@ def test_a_number_of_buckets_no_table_has_is_refused(count: int):
         ("default", "VARBINARY(5)", "VARBINARY(9)", [b"", b"abcde", None]),
         ("mod", "INT", "BIGINT", [-(2**31), -2, -1, 0, 7, 2**31 - 1, None]),
         ("default", "INT NOT NULL", "INT", [-2, 0, 7]),
+        ("default", "CHAR(3)", "VARCHAR(9)", ["abc", "a b", None]),
+        ("hive", "CHAR(3)", "STRING", ["abc", "a b", None]),
+        ("default", "BINARY(3)", "BYTES", [b"abc", None]),
+        ("default", "DECIMAL(5, 2)", "DECIMAL(18, 2)", [Decimal("-1.50"), Decimal(0), None]),
+        ("hive", "DECIMAL(5, 2)", "DECIMAL(18, 2)", [Decimal("-1.50"), Decimal("999.99"), None]),
     ],
 )
 def test_a_type_that_keeps_buckets_keeps_those_of_all_values(kind, old, new, values):
@@ -251,6 +256,8 @@ def test_a_type_that_keeps_buckets_keeps_those_of_all_values(kind, old, new, val
         ("mod", "BIGINT", "INT"),
         ("default", "STRING", "VARCHAR(5)"),
         ("default", "VARCHAR(5)", "CHAR(9)"),
+        ("default", "DECIMAL(18, 2)", "DECIMAL(19, 2)"),
+        ("default", "DECIMAL(5, 2)", "DECIMAL(6, 3)"),
         ("default", "TIMESTAMP(3)", "TIMESTAMP(6)"),
         ("default", "INT", "ARRAY<INT>"),
     ],

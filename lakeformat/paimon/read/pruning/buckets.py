@@ -19,6 +19,7 @@ from lakeformat.paimon.metadata.manifest_columns.columns import Positions
 from lakeformat.paimon.read.buckets import has_unique_rows, skips_level_zero
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.prune import ColumnTest, Mask, Op
+from lakeformat.tables.parallel import in_parallel
 from lakeformat.types.types import AtomicType, DataField, TypeName
 from lakeformat.types.values import Value, values_to_arrow
 
@@ -85,7 +86,7 @@ class HashedBuckets:
         if self._schema.primary_keys:
             return True
         try:
-            schemas = [*map(self._read_schema, range(self._schema.id)), self._schema]
+            schemas = [*in_parallel(self._read_schema, range(self._schema.id)), self._schema]
         except CorruptTableError:  # a branch may lack the oldest schemas
             return False
         by_id = [{field.id: field.type for field in schema.fields} for schema in schemas]

@@ -221,6 +221,17 @@ def test_rows_of_a_snapshot_with_a_reused_number_do_not_expire_by_update_time(ca
     assert days_of(later) == ["two"]
 
 
+def test_an_expiry_on_a_branch_keeps_the_marks_of_main(catalog):
+    table = filled(catalog, [day(10)])
+    both = ["success-file", "done-partition"]
+    [done] = table.mark_partitions_done([{"dt": day(10)}], actions=both).partitions
+    table.branches.create("trial", snapshot=1)
+    trial = catalog.table("shop.orders$branch_trial")
+    assert len(trial.expire_partitions(expiration_time="7 d").expired) == 1
+    assert table.mark_partitions_done([{"dt": day(10)}], dry_run=True).partitions[0].repeated
+    assert Path(done.marks[1].removeprefix("file://")).is_dir()
+
+
 def test_a_mark_that_a_partition_is_done_goes_with_it(catalog):
     table = filled(catalog, [day(10)])
     [done] = table.mark_partitions_done(

@@ -156,6 +156,27 @@ def test_a_row_written_after_its_deletion_has_no_values_of_the_deleted_row(
     assert listed(table.scan()) == [(1, 5, None, 2), (2, 4, ["b"], 1)]
 
 
+@pytest.mark.parametrize("function", ["first_value", "first_non_null_value"])
+def test_a_delete_keeps_the_first_value_which_would_otherwise_be_null_for_good(function):
+    catalog = KeyedRows().catalog
+    table = catalog.create_table(
+        "shop.firsts",
+        [("k", "INT"), ("v", "INT")],
+        primary_key=["k"],
+        options={
+            "bucket": "1",
+            "merge-engine": "aggregation",
+            "aggregation.remove-record-on-delete": "true",
+            "fields.v.aggregate-function": function,
+        },
+    )
+    table.write(pa.table({"k": [1], "v": [5]}))
+    table.delete("k = 1")
+    table.write(pa.table({"k": [1], "v": [3]}))
+    table.compact()
+    assert listed(table.scan()) == [(1, 5)]
+
+
 @pytest.mark.parametrize("bucket", ["1", "-2"])
 def test_rows_without_a_sequence_are_not_deleted_by_it(bucket):
     catalog = KeyedRows().catalog
