@@ -66,6 +66,8 @@ class LakeRepeatedMixin(LakeJobMixin):
             return first
         if (why := self._reason_to_keep(record, context)) is not None:
             self._kept = record
+            if record.snapshot_id is None:
+                why = "the earlier success published no snapshot, so the work is done again"
         elif record.input is not None and record.input == self._input():
             why = "the staged results are published already: clear the tasks that staged them, too"
         if why is None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lakeformat.environment import Environment
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.read.equality_keys import comparable
 from lakeformat.iceberg.types import Field
 from lakeformat.iceberg.write.partitioned_rows import PartitionedRows
 from lakeformat.iceberg.write.table_writer import TableWriter
@@ -44,6 +45,7 @@ class _Nodes:
     """The rows of a record batch, grouped by the node of their key."""
 
     key: Sequence[pa.Array]
+    """The key columns, in a form in which -0.0 differs from 0.0, as in the hashes."""
     order: NDArray[np.int64]
     """The rows by node; those of a node keep their order."""
     sizes: NDArray[np.int64]
@@ -55,7 +57,11 @@ class _Nodes:
     def of(cls, fields: Sequence[Field], key: Sequence[pa.Array], mask: int) -> _Nodes:
         # The smallest type of numbers is the fastest one to sort.
         nodes = (hash_keys(fields, key) & mask).astype(np.min_scalar_type(mask))
-        return cls(key, np.argsort(nodes, kind="stable"), np.bincount(nodes))
+        return cls([*map(comparable, key)], np.argsort(nodes, kind="stable"), np.bincount(nodes))
+
+    def are_of(self, key: Sequence[pa.Array]) -> bool:
+        """Return True if the rows have these keys."""
+        return all(map(pa.Array.equals, self.key, map(comparable, key)))
 
     def together(self, rows: pa.Table) -> pa.Table:
         """Return the rows in the order of their nodes.
@@ -117,7 +123,7 @@ class NodeWriter(TableWriter):
         columns = [rows.column(each.name).combine_chunks() for each in self._key]
         found = self._last
         # The deletes of an upsert have the keys of its inserts, which are hashed once.
-        if found is None or not all(map(pa.Array.equals, found.key, columns)):
+        if found is None or not found.are_of(columns):
             found = self._last = _Nodes.of(self._key, columns, self._mask)
         ends = np.cumsum(found.sizes)
         used = np.flatnonzero(found.sizes).tolist()

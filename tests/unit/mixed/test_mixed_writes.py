@@ -148,6 +148,16 @@ def test_an_update_pair_of_both_zeros_changes_two_keys_and_one_of_nan_changes_on
     ]
 
 
+def test_batches_whose_keys_differ_only_in_the_sign_of_zero_are_written_to_their_own_nodes(catalog):
+    columns = pa.schema([("k", pa.float64()), ("v", pa.int64())])
+    table = catalog.create_table("db.f", columns, primary_key=["k"], format="mixed")
+    rows = ([-0.0], [1]), ([0.0], [2])
+    table.write(iter([pa.record_batch([*map(pa.array, each)], schema=columns) for each in rows]))
+    table.write(pa.table([[0.0], [3]], schema=columns))
+    found = table.scan().to_arrow().to_pylist()
+    assert sorted((str(row["k"]), row["v"]) for row in found) == [("-0.0", 1), ("0.0", 3)]
+
+
 def test_the_order_of_changes_continues_from_batch_to_batch(catalog):
     table = created(catalog)
     changes = [rows((2, "x", "b"), (1, "x", "a")), rows((1, "x", "d"), (3, "y", "c"))]
