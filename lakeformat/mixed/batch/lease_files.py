@@ -109,10 +109,12 @@ class LeaseFiles:
                 f"{self._lifetime_millis // 1000} s"
             ) from None
         except UnsupportedError as error:
+            from lakeformat.types.sentence import sentence  # only for a message
+
             raise UnsupportedError(
                 f"no batch began, because its lease {storage.uri(path)} must be a file that only "
-                f"one writer can create: {error}. In a SQL catalog of Iceberg tables, which keeps "
-                "leases in its database, batches run on any storage"
+                f"one writer can create: {sentence(error)} In a SQL catalog of Iceberg tables, "
+                "which keeps leases in its database, batches run on any storage"
             ) from None
 
     def _numbered(self) -> dict[int, int]:
