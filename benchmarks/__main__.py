@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def answer_one(run: Run, folder: Path, console: Console) -> None:
-    """Ask one question and write its report and plot into a folder."""
+    """Run the benchmark of one question, and write its report and plot into a folder."""
     question = find_question(run.name)
     with console.status(run.name) as status:
         answer = ask(

@@ -46,10 +46,10 @@ class PositionStream(TableStream[S, Position]):
 
     @property
     def next_snapshot(self) -> int | None:
-        """The lowest sequence number that the next commit can have; None while ``position`` is
+        """The lowest sequence number that the next snapshot can have; None while ``position`` is
         None.
 
-        In a Mixed table it is a sequence number of the change store.
+        It is not the id of a snapshot. In a Mixed table it is a sequence number of the change store.
         """
         return None if self._place is None else self._place.numbers[0] + 1
 

@@ -23,7 +23,7 @@ __all__ = [
 def key_of_rows(table: Table, wanted: IngestRequest) -> list[str] | None:
     """Return the key that the writer gets as ``upsert_by``: that of the request; for change
     messages without it, the key of the table. Return None for rows without ``upsert_by``, and for
-    change messages in a format without upserts, such as Paimon.
+    change messages into a table whose writer takes no ``upsert_by``, such as a Paimon table.
 
     Raise ``InvalidRequestError`` for messages without a key in an Iceberg table.
     """

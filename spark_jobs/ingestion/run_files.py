@@ -254,10 +254,11 @@ class RunFiles:
             left = "the record" if len(attempts) == 1 else "the records"
             raise lake.CommitUndecidableError(
                 "another run of this task was killed or still runs, and its commit cannot be "
-                f"found, because snapshots have expired since. It left {left} {uris}. If the rows "
-                "of the files that a record names are in the table, write a file beside the "
-                f"record, with the content {{}} and the name of the record with {_DONE!r} added; "
-                "otherwise delete the record. Then clear this task"
+                "found, because snapshots have expired since. First make sure that the run has "
+                f"ended. It left {left} {uris}. A record lists source files. If the table has the "
+                "rows of these files, create a file beside the record, with the content {} and "
+                f"the name of the record followed by {_DONE!r}; otherwise delete the record. Then "
+                "clear this task"
             ) from None
 
     def _attempts(

@@ -316,9 +316,10 @@ class IcebergCatalog(IcebergDatabases):
         if abandon_changes:
             if merge:
                 raise InvalidRequestError(
-                    f"table '{parsed}': changes of a missing change store cannot be merged. If the "
-                    "store is lost, leave out merge=True (--merge); otherwise leave out "
-                    "abandon_changes (--abandon-changes)"
+                    f"table '{parsed}': merge=True (--merge) and abandon_changes "
+                    "(--abandon-changes) exclude each other. If the change store is lost, leave "
+                    "out merge=True, because its changes cannot be merged; otherwise leave out "
+                    "abandon_changes"
                 )
             return detach_base(self._metastore, parsed, self._handle, dry_run=dry_run)
         self._open_any(parsed)  # raises for half a pair, and for an unfinished clone

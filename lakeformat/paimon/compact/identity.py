@@ -39,7 +39,8 @@ class CompactIdentity:
     _own: set[int | None] = field(default_factory=set)
 
     def next_commit(self) -> EarlierCommits:
-        """Return a search for the next snapshot, because another attempt may publish it first.
+        """Return the identity of the next commit, with a search for its snapshot, because another
+        attempt may have published it.
 
         The search reads only snapshots since the last ``look``. Its attribute ``commit`` is the
         identity with which to publish the next snapshot. Call ``published`` after the commit.

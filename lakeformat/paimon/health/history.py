@@ -183,10 +183,9 @@ class _Walk:
         return [Holder(what, each.id, each.time_millis) for what, each in held]
 
     def _states(self, snapshots: Sequence[Snapshot]) -> list[Snapshot]:
-        """Return the oldest snapshot for each reason to keep snapshots.
+        """Return, for each reason to keep snapshots, the oldest snapshot that is kept for it.
 
-        The files of a later snapshot with this reason are files of the oldest one, or were added
-        since.
+        The later ones are not needed: each of their files is in the oldest one, or was added since.
         """
         oldest: dict[KeptFor, Snapshot] = {}
         for each in snapshots:
