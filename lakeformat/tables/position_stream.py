@@ -49,7 +49,8 @@ class PositionStream(TableStream[S, Position]):
         """The lowest sequence number that the next snapshot can have; None while ``position`` is
         None.
 
-        It is not the id of a snapshot. In a Mixed table it is a sequence number of the change store.
+        It is not the id of a snapshot. In a Mixed table it is a sequence number of the change
+        store.
         """
         return None if self._place is None else self._place.numbers[0] + 1
 
