@@ -215,8 +215,9 @@ def _outside(storage: Storage, plan: DropPlan) -> list[tuple[Storage, str]]:
     """Return the storage and the table's directory for each external path in which the drop deletes
     files.
 
-    A path with the mark of a migration is left out, because a drop keeps registered files. A path
-    that contains another table raises ``InvalidRequestError``.
+    A path with the mark file of a migration is left out: the table did not write the files there
+    but registered them, and a drop keeps such files. A path that contains another table raises
+    ``InvalidRequestError``.
     """
     found, table = [], f"table {plan.table!r}"
     below = [name for name in plan.data_path.split("/") if name]

@@ -31,8 +31,9 @@ def delete_foreign_markers(client: ObjectClient, key: str) -> None:
         from pyarrow.fs import S3FileSystem
     except ImportError as error:
         raise UnsupportedError(
-            f"{uri} still has objects whose names end in a slash, and this pyarrow has no S3:"
-            f" delete them, for example with: aws s3 rm --recursive {address}/"
+            f"the files of {uri} are deleted, but empty objects whose names end in a slash remain, "
+            "and this pyarrow has no S3 to delete them. Check that nothing else is left there, and "
+            f"delete them, for example with: aws s3 rm --recursive {address}/"
         ) from error
     given = client.config.values
     words = {

@@ -65,9 +65,9 @@ OPTIONS = (
         "rowkind",
         _READS,
         "`true` adds a first column `rowkind` with `+I`, `-U`, `+U` or `-D` for each row; `false` "
-        "leaves out the rows `-U` and `-D`. Default: `true` for changes between two snapshots or "
-        "times, else `false`. Required for a stream of a table with a primary key, and of an "
-        "Iceberg or Mixed table.",
+        "leaves out the rows `-U` and `-D`. A stream of a table with a primary key, and of an "
+        "Iceberg or Mixed table, has no default: set one of the two. Default elsewhere: `true` for "
+        "changes between two snapshots or times, else `false`.",
     ),
     SourceOption(
         "scan.snapshot-id",

@@ -376,5 +376,7 @@ def test_rows_with_kinds_change_an_iceberg_table_in_the_order_of_a_column(spark,
     write_table(named, dotted, **arguments)
     assert dotted.scan().to_arrow().to_pylist() == [{"an.id": 4, "note": "b"}]
     arguments |= {"upsert_by": ["id"], "sequence_by": ["at"]}
-    with pytest.raises(lake.InvalidRequestError, match=r"no column 'notes'.*did you mean 'note'"):
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"names column 'notes'.*did you mean 'note'"
+    ):
         write_table(frame, orders, **arguments | {"sequence_by": ["notes"]})

@@ -74,8 +74,8 @@ def refuse_owned(storage: Storage, root: str, below: Sequence[str], owner: Owner
         if owner is None or found != _content(owner):
             raise InvalidRequestError(
                 f"files of {storage.uri(root)} are already registered in {_named(found)}, which "
-                "deletes them once it does not need them: pass copy=True to copy them. If that "
-                f"table no longer exists, delete {storage.uri(path)}"
+                "deletes them once it no longer needs them: pass copy=True to copy them. If that "
+                f"table no longer exists, delete this mark, which is no data: {storage.uri(path)}"
             )
 
 

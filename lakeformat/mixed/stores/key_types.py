@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds key columns whose type was changed: an int can have another hash than the same number as a
-long, so the names of older files may contain other nodes.
+"""Finds key columns whose type was changed.
+
+An int can have another hash than the same number as a long. So the node in the name of an older
+file may differ from the node that its keys have now.
 """
 
 from __future__ import annotations

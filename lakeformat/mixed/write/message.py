@@ -121,8 +121,9 @@ def entries_of_new_files(
     spec_id = store.metadata.default_spec_id
     if len(found) > 1 or any(each["spec_id"][0].as_py() != spec_id for each in entries):
         raise InvalidRequestError(
-            f"the partitions of {table} were changed while its writers worked, so its files would "
-            "not reach the stored rows of their keys. Nothing was published: write the rows again"
+            f"the partition spec of {table} was changed after these files were written, so their "
+            "rows would not replace the stored rows of the same keys. Nothing was published: write "
+            "the rows again"
         )
     return found[0]
 

@@ -30,9 +30,9 @@ def plan_protected(
 ) -> Plan:
     """Return the plan to delete ``snapshots``; ``oldest`` is the first kept snapshot after them.
 
-    For an interrupted expiry, ``older`` are the kept snapshots before ``oldest``; otherwise it is
-    None. A rollback may have restored files since the interruption, so all files of ``older`` and
-    of ``oldest`` are protected.
+    If an interrupted expiry is resumed, snapshots before ``oldest`` may be kept: they are
+    ``older``, which is None otherwise. A rollback may have restored files since the interruption,
+    so all files of ``older`` and of ``oldest`` are protected.
     """
     protection = find_protection(
         handle,

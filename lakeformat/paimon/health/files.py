@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a snapshot with their numbers as columns, summed up by bucket and partition."""
+"""The files of a snapshot, with their sizes and row counts as columns, and sums of these by bucket
+and partition.
+"""
 
 from __future__ import annotations
 

@@ -130,8 +130,9 @@ class TableCommits(TableReads):
         conflict: Conflict | None = None,
         **unknown: Never,
     ) -> CommitReport:
-        """Publish prepared files, with the arguments of ``write``; commit each message only once.
+        """Publish prepared files, with the arguments of ``write``.
 
+        Pass each message to one commit only; a retry passes it again, with the same ``commit``.
         Compacted files become a separate snapshot after the snapshot of new rows. An ``overwrite``
         also deletes rows added after the messages were prepared. To get CommitConflictError in that
         case, pass as ``read_snapshot`` the snapshot from which the rows were computed. With

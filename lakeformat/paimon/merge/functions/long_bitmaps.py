@@ -4,7 +4,7 @@
 This is not the portable format. It is a radix tree over the high 48 bits of the numbers. Each leaf
 names a container of low 16 bits. Nodes are stored depth first, and all numbers are little-endian:
 
-    0, or 1 and:  keys int64 | nodes | container arrays
+    0, or 1 and:  count of keys int64 | nodes | containers
     node          type int8 | count of children int16 | prefix length int8 | prefix | body
     leaf          type int8 | zero int16 | zero int8 | key 6 bytes, highest first
                   | index of its container int64
