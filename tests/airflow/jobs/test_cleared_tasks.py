@@ -451,7 +451,8 @@ def test_rows_staged_again_after_a_lost_publication_are_published_by_another_cle
     assert ids(orders()) == [9]
 
 
-def test_a_function_is_called_again_and_its_rows_replaced(orders, context):
+def counted_calls(context, **more):
+    """The calls so far, and a function that runs the task whose rows are the number of the call."""
     calls = []
 
     def load():
@@ -460,9 +461,14 @@ def test_a_function_is_called_again_and_its_rows_replaced(orders, context):
 
     def run():
         return LakeCommitDecoratedOperator(
-            task_id="land", table="shop.orders", create=True, python_callable=load
+            task_id="land", table="shop.orders", create=True, python_callable=load, **more
         ).execute(context)
 
+    return calls, run
+
+
+def test_a_function_is_called_again_and_its_rows_replaced(orders, context):
+    calls, run = counted_calls(context)
     run()
     run()
     cleared(context)
@@ -471,17 +477,7 @@ def test_a_function_is_called_again_and_its_rows_replaced(orders, context):
 
 
 def test_skip_calls_no_function_after_the_snapshot_has_expired(orders, context, expired):
-    calls = []
-
-    def load():
-        calls.append(1)
-        return [{"id": len(calls)}]
-
-    def run():
-        return LakeCommitDecoratedOperator(
-            task_id="land", table="shop.orders", create=True, on_clear="skip", python_callable=load
-        ).execute(context)
-
+    calls, run = counted_calls(context, on_clear="skip")
     run()
     expired()
     assert run()["replayed"]

@@ -270,19 +270,19 @@ def test_a_table_that_was_dropped_and_created_again_is_another_table():
     assert "v2.metadata.json" not in files(storage)
 
 
-@pytest.mark.parametrize("commits", [1, 2, 3])
-def test_the_place_check_keeps_the_metadata_of_a_table_that_was_created_again(commits):
-    """The new table has reached the number of the old table's last commit, or a later one."""
-    storage = MemoryStorage("t")
-    handle = path_table(storage)
+def refused_in_a_table_created_again(storage, handle, *, after, commits, **more):
+    """A commit fails if a new table, with `commits`, takes the place just after it wrote a file.
+
+    :param after: the name of the metadata file of the old table that is written last
+    """
     original = storage.create
 
     def replaced(path: str, content: bytes) -> bool:
         created = original(path, content)
-        if path.endswith("/v2.metadata.json"):
+        if path.endswith(f"/{after}"):
             storage.create = original
             storage.delete_directory(METADATA)
-            path_table(storage, **{"table-uuid": "other"})
+            path_table(storage, **{"table-uuid": "other"}, **more)
             for number in range(commits):
                 commit_metadata(handle_on(storage), append(f"b{number}"))
         return created
@@ -291,6 +291,14 @@ def test_the_place_check_keeps_the_metadata_of_a_table_that_was_created_again(co
     with pytest.raises(CommitConflictError, match=r"was dropped and created again meanwhile"):
         commit_metadata(handle, append("a"))
     assert names(handle_on(storage).load().metadata) == [f"b{number}" for number in range(commits)]
+
+
+@pytest.mark.parametrize("commits", [1, 2, 3])
+def test_the_place_check_keeps_the_metadata_of_a_table_that_was_created_again(commits):
+    """The new table has reached the number of the old table's last commit, or a later one."""
+    storage = MemoryStorage("t")
+    handle = path_table(storage)
+    refused_in_a_table_created_again(storage, handle, after="v2.metadata.json", commits=commits)
     numbers = range(1, commits + 2)
     assert files(storage) == [*(f"v{n}.metadata.json" for n in numbers), "version-hint.text"]
 
@@ -306,22 +314,9 @@ def test_old_metadata_is_not_deleted_in_a_table_that_was_created_again(commits):
     handle = path_table(storage, properties=deletes)
     for number in range(3):
         commit_metadata(handle, append(f"o{number}"))
-    original = storage.create
-
-    def replaced(path: str, content: bytes) -> bool:
-        created = original(path, content)
-        if path.endswith("/v5.metadata.json"):
-            storage.create = original
-            storage.delete_directory(METADATA)
-            path_table(storage, properties=deletes, **{"table-uuid": "other"})
-            for number in range(commits):
-                commit_metadata(handle_on(storage), append(f"b{number}"))
-        return created
-
-    storage.create = replaced
-    with pytest.raises(CommitConflictError, match=r"was dropped and created again meanwhile"):
-        commit_metadata(handle, append("a"))
-    assert names(handle_on(storage).load().metadata) == [f"b{number}" for number in range(commits)]
+    refused_in_a_table_created_again(
+        storage, handle, after="v5.metadata.json", commits=commits, properties=deletes
+    )
 
 
 def test_a_dropped_table_does_not_come_into_being_again():

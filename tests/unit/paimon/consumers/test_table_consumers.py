@@ -12,6 +12,14 @@ from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
 from tests.keyed_rows import KeyedRows
 
 ALL = {"retain_max": 1, "retain_min": 1}
+CHANGELOG_ONLY = {
+    "changelog-producer": "input",
+    "consumer.changelog-only": "true",
+    "snapshot.num-retained.min": "1",
+    "snapshot.num-retained.max": "1",
+    "changelog.num-retained.min": "1",
+    "changelog.num-retained.max": "2",
+}
 
 
 def three_snapshots(**options: str) -> KeyedRows:
@@ -132,16 +140,7 @@ def test_an_expiry_forgets_consumers_first_where_the_table_says_after_how_long()
 
 
 def test_with_changelog_only_consumers_keep_changelogs_and_no_snapshots():
-    rows = KeyedRows(
-        {
-            "changelog-producer": "input",
-            "consumer.changelog-only": "true",
-            "snapshot.num-retained.min": "1",
-            "snapshot.num-retained.max": "1",
-            "changelog.num-retained.min": "1",
-            "changelog.num-retained.max": "2",
-        }
-    )
+    rows = KeyedRows(CHANGELOG_ONLY)
     for number in range(5):
         rows.commit(("+I", 1, f"{number}"))
     rows.table.consumers.set("job", next_snapshot=2)
@@ -166,16 +165,7 @@ def test_a_consumer_of_a_snapshot_that_is_expiring_is_refused_and_keeps_its_old_
 
 
 def test_a_rewound_consumer_that_keeps_only_changelogs_is_still_rewound():
-    rows = KeyedRows(
-        {
-            "changelog-producer": "input",
-            "consumer.changelog-only": "true",
-            "snapshot.num-retained.min": "1",
-            "snapshot.num-retained.max": "1",
-            "changelog.num-retained.min": "1",
-            "changelog.num-retained.max": "2",
-        }
-    )
+    rows = KeyedRows(CHANGELOG_ONLY)
     for number in range(3):
         rows.commit(("+I", 1, f"{number}"))
     table = rows.table
