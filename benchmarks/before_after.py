@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--rounds", type=int, default=9, help="number of rounds in each checkout (%(default)s)"
     )
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)
     print("| question | candidate | CPU s before | CPU s now | now / before | quartiles |")
     print("|---|---|---|---|---|---|")
     failed = 0
