@@ -19,6 +19,7 @@ from uuid import uuid4
 __all__ = ["RestServer", "rest_server"]
 
 _SEPARATOR = "\x1f"
+_MOVED = "/moved"
 
 
 class Refused(Exception):
@@ -55,6 +56,8 @@ class RestServer:
     """Statuses of the next commits that succeed, instead of their answers."""
     failures_after_loss: list[tuple[int, str]] = field(default_factory=list)
     """The ``failures`` that follow a lost answer."""
+    redirect: int = 0
+    """The status that redirects each request to the path below ``/moved``; 0: none."""
     commits: int = 0
     shows_metadata: bool = False
     """True if answers about a table have its metadata, for clients that read no file themselves."""
@@ -327,6 +330,10 @@ def _handler(state: RestServer) -> type[BaseHTTPRequestHandler]:
             url = urlsplit(self.path)
             query = {key: values[-1] for key, values in parse_qs(url.query).items()}
             content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if state.redirect and not url.path.startswith(_MOVED):
+                self._redirect()
+                return
+            url = url._replace(path=url.path.removeprefix(_MOVED))
             state.requests.append(f"{self.command} {url.path}")
             try:
                 if url.path.endswith("/oauth/tokens"):
@@ -342,6 +349,12 @@ def _handler(state: RestServer) -> type[BaseHTTPRequestHandler]:
                 self._send(error.status, {"error": _error(error)})
             else:
                 self._send(204 if answer is None else 200, answer)
+
+        def _redirect(self) -> None:
+            self.send_response(state.redirect)
+            self.send_header("Location", f"{state.uri}{_MOVED}{self.path}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
 
         def _check_token(self) -> None:
             sent = (self.headers.get("Authorization") or "").removeprefix("Bearer ")

@@ -22,11 +22,17 @@ from lakeformat.errors import (
 )
 from lakeformat.storage.shown import without_credentials
 
-__all__ = ["Failures"]
+__all__ = ["Failures", "RedirectedError"]
 
 _LONGEST = 300
 _RETRY = "Check the address of the catalog, and retry once its service answers"
 _ACCESS = "Check the token or the credential of the catalog, and what its user may do"
+
+
+class RedirectedError(Exception):
+    """A service redirects a request in a way that would lose the change."""
+
+
 _KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[LakeError], str], ...] = (
     (
         (theirs.NoSuchTableError, theirs.NoSuchNamespaceError, theirs.NoSuchIdentifierError),
@@ -50,6 +56,11 @@ _KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[LakeErro
         _RETRY,
     ),
     (NotImplementedError, UnsupportedError, "Ask the operators of the catalog to support this"),
+    (
+        RedirectedError,
+        InvalidRequestError,
+        "Nothing was changed in the catalog: give the new address of the service as its uri",
+    ),
     (theirs.BadRequestError, InvalidRequestError, "Check the name and the options of the catalog"),
     (theirs.RESTError, UnavailableError, _RETRY),
     ((RequestException, OSError), UnavailableError, _RETRY),
@@ -96,7 +107,7 @@ class Failures:
             raise
 
     def require_success(self, response: Response, doing: str, subject: str) -> None:
-        """Raise the ``LakeError`` that belongs to the status of a response; below 400 do nothing.
+        """Raise the ``LakeError`` that belongs to the status of a response; below 300 do nothing.
 
         Status 404 raises ``NotFoundError`` for ``subject``, a table or database. 401, 403 and 419
         raise ``AccessDeniedError``; 429 and all from 500 on raise ``UnavailableError``. Every other
@@ -104,7 +115,7 @@ class Failures:
         <address>".
         """
         status = response.status_code
-        if status < 400:
+        if status < 300:
             return
         said = _said(response)
         if status == 404:

@@ -7,11 +7,12 @@ from contextlib import suppress
 from typing import Any
 
 from pyiceberg.catalog.rest import RestCatalog
-from requests import Response, Session
+from requests import PreparedRequest, RequestException, Response, Session
 
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
 from lakeformat.catalog.iceberg.catalog_pointer import CatalogPointer
 from lakeformat.catalog.iceberg.client import ClientMetastore, parts_of
+from lakeformat.catalog.iceberg.client_failure import RedirectedError
 from lakeformat.catalog.iceberg.metastore import Describe
 from lakeformat.catalog.iceberg.options import WAREHOUSE, IcebergOptions
 from lakeformat.catalog.iceberg.rest_answers import read_answer, read_published
@@ -39,7 +40,7 @@ _CREDENTIAL, _TOKEN_URI = "credential", "oauth2-server-uri"
 _TOKEN_PATH = "/v1/oauth/tokens"
 _TABLES = "namespaces/{namespace}/tables"
 _REGISTER = "namespaces/{namespace}/register"
-_CONFLICT, _MISSING = 409, 404
+_CONFLICT, _MISSING, _SEE_OTHER = 409, 404, 303
 _UNKNOWN = (500, 502, 503, 504)
 
 
@@ -218,6 +219,9 @@ class RestMetastore(ClientMetastore):
             _, path = base.places.place(address)
         except LakeError as error:
             return self._find_published(name, base, metadata, str(error))
+        if not _new_snapshots(base, metadata) <= _snapshot_ids(published):
+            said = f"{subject} lacks its new snapshot"
+            return self._find_published(name, base, metadata, said)
         answer = Answer(address, current.storage_options)
         return answer, LoadedMetadata(base.places, published, path)
 
@@ -241,7 +245,7 @@ class RestMetastore(ClientMetastore):
 
         A commit without new snapshots cannot be recognised: the result is None.
         """
-        mine = _snapshot_ids(metadata) - _snapshot_ids(base.metadata)
+        mine = _new_snapshots(base, metadata)
         if not mine:
             return None
         answer = self.answer(name)
@@ -250,16 +254,29 @@ class RestMetastore(ClientMetastore):
 
 
 class _Client(RestCatalog):  # type: ignore[misc]  # read without its types
-    """PyIceberg's client with a time limit for each request."""
+    """PyIceberg's client with a time limit for each request.
+
+    A redirect that would send a POST or DELETE again as a GET is an error. The service would answer
+    the GET with the unchanged state, as if the change had succeeded.
+    """
 
     def _create_session(self) -> Session:
         session: Session = super()._create_session()
-        send = session.send
+        send, rebuild_method = session.send, session.rebuild_method
 
         def send_in_time(request: Any, **settings: Any) -> Response:
             return send(request, **{**settings, "timeout": settings.get("timeout") or _SECONDS})
 
+        def keep_method(prepared_request: PreparedRequest, response: Response) -> None:
+            sent, place = prepared_request.method, str(prepared_request.url).partition("?")[0]
+            rebuild_method(prepared_request, response)
+            if prepared_request.method != sent:
+                # After 303 the change may have been made: its outcome is unknown.
+                kind = RequestException if response.status_code == _SEE_OTHER else RedirectedError
+                raise kind(f"status {response.status_code}, a redirect of {sent} to {place}")
+
         session.send = send_in_time  # type: ignore[method-assign]
+        session.rebuild_method = keep_method  # type: ignore[method-assign]
         return session
 
 
@@ -269,6 +286,10 @@ def _unknown(name: TableName, lost: str) -> CommitOutcomeUnknownError:
         "the change in the table before you retry; with a CommitId just retry: it publishes once. "
         "No file was removed"
     )
+
+
+def _new_snapshots(base: LoadedMetadata, metadata: TableMetadata) -> set[int]:
+    return _snapshot_ids(metadata) - _snapshot_ids(base.metadata)
 
 
 def _snapshot_ids(metadata: TableMetadata) -> set[int]:

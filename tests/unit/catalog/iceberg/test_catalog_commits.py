@@ -191,6 +191,45 @@ def test_a_commit_that_cannot_be_looked_for_has_an_unknown_outcome(server, tmp_p
     assert names(found.load().metadata) == ["a"]
 
 
+@pytest.mark.parametrize("status", [301, 302])
+def test_a_commit_that_would_be_redirected_as_a_get_is_refused(server, tmp_path, status):
+    found = _rest_table(server, tmp_path)
+    server.shows_metadata, server.redirect = True, status
+    refused = (
+        rf"publish table '{NAME}'.* POST to .*/moved/v1/.*\. Nothing was changed .* as its uri"
+    )
+    with pytest.raises(lake.InvalidRequestError, match=refused):
+        commit_metadata(found, append("a"))
+    with pytest.raises(lake.InvalidRequestError, match=refused):
+        commit_metadata(found, lambda its: set_properties(its.metadata, {"a": "b"}))
+    assert names(found.load().metadata) == []
+
+
+def test_a_commit_whose_answer_is_in_another_place_has_an_unknown_outcome(server, tmp_path):
+    found = _rest_table(server, tmp_path)
+    server.shows_metadata, server.redirect = True, 303
+    with pytest.raises(lake.CommitOutcomeUnknownError, match="status 303, a redirect of POST"):
+        commit_metadata(found, append("a"))
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_a_commit_follows_a_redirect_that_keeps_the_request(server, tmp_path, status):
+    found = _rest_table(server, tmp_path)
+    server.redirect = status
+    assert commit_metadata(found, append("a")).is_published
+    assert names(found.load().metadata) == ["a"]
+
+
+def test_an_answer_without_the_new_snapshot_does_not_count_as_published(
+    server, tmp_path, monkeypatch
+):
+    found = _rest_table(server, tmp_path)
+    old = {"metadata-location": server.tables[NAME], "metadata": server._content(NAME)}
+    monkeypatch.setattr(server, "_commit", lambda name, body: old)
+    with pytest.raises(lake.CommitOutcomeUnknownError, match="lacks its new snapshot"):
+        commit_metadata(found, append("a"))
+
+
 def test_a_commit_without_a_snapshot_cannot_be_found(server, tmp_path):
     found = _rest_table(server, tmp_path)
     server.lost_answers = [500]

@@ -88,6 +88,29 @@ def test_databases_are_created_and_dropped(server, warehouse):
     assert [*server.databases] == ["shop"]
 
 
+@pytest.mark.parametrize("status", [301, 302])
+def test_a_change_that_would_be_redirected_as_a_get_is_refused(server, warehouse, status):
+    catalog = opened(server, warehouse)
+    server.redirect = status
+    assert catalog.list_tables("shop") == ["orders"]
+    refused = r"a redirect of POST to .*Nothing was changed"
+    with pytest.raises(lake.InvalidRequestError, match=rf"create database 'new'.*{refused}"):
+        catalog.create_database("new")
+    with pytest.raises(lake.InvalidRequestError, match=rf"create table 'shop.new'.*{refused}"):
+        catalog.create_table("shop.new", [("id", "BIGINT")])
+    with pytest.raises(lake.InvalidRequestError, match=rf"rename table 'shop.orders'.*{refused}"):
+        catalog.rename_table("shop.orders", "shop.new")
+    assert [*server.databases, *server.tables] == ["shop", "shop.orders"]
+
+
+def test_a_drop_that_would_be_redirected_as_a_get_is_refused(server, warehouse):
+    catalog = opened(server, warehouse)
+    server.redirect = 302
+    with pytest.raises(lake.InvalidRequestError, match=r"a redirect of DELETE to .*as its uri"):
+        catalog.drop_table("shop.orders")
+    assert [*server.tables] == ["shop.orders"]
+
+
 def test_the_service_gets_the_name_of_the_warehouse(server, warehouse):
     opened(server, warehouse).list_databases()
     opened(server, warehouse, warehouse="analytics").list_databases()
