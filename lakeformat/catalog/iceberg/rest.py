@@ -41,7 +41,10 @@ _TOKEN_PATH = "/v1/oauth/tokens"
 _TABLES = "namespaces/{namespace}/tables"
 _REGISTER = "namespaces/{namespace}/register"
 _CONFLICT, _MISSING, _SEE_OTHER = 409, 404, 303
-_UNKNOWN = (500, 502, 503, 504)
+_REFUSED = (400, 401, 403, 404, 405, 406, _CONFLICT, 410, 411, 413, 414, 415, 419, 422, 429, 431)
+"""The statuses which mean that a commit was certainly not made. With any other error, such as 408
+or 524 of a proxy, the service may have made it.
+"""
 
 
 class RestMetastore(ClientMetastore):
@@ -155,7 +158,7 @@ class RestMetastore(ClientMetastore):
             raise
         except UnavailableError as lost:
             raise _unknown(name, str(lost)) from None
-        if response.status_code in _UNKNOWN:
+        if _may_be_made(response):
             raise _unknown(name, f"status {response.status_code}, {response.reason}")
         if response.status_code == _CONFLICT:
             return False
@@ -209,7 +212,7 @@ class RestMetastore(ClientMetastore):
                     "the catalog reported a conflict, and it could not be checked if the commit "
                     f"was published: {error}",
                 ) from None
-        if response.status_code in _UNKNOWN:
+        if _may_be_made(response):
             said = f"status {response.status_code}, {response.reason}"
             return self._find_published(name, base, metadata, said)
         self._failures.require_success(response, doing, f"table '{name}'")
@@ -278,6 +281,11 @@ class _Client(RestCatalog):  # type: ignore[misc]  # read without its types
         session.send = send_in_time  # type: ignore[method-assign]
         session.rebuild_method = keep_method  # type: ignore[method-assign]
         return session
+
+
+def _may_be_made(response: Response) -> bool:
+    """Return True if an error leaves open if the commit was made."""
+    return response.status_code >= 300 and response.status_code not in _REFUSED
 
 
 def _unknown(name: TableName, lost: str) -> CommitOutcomeUnknownError:

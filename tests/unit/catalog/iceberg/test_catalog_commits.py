@@ -140,7 +140,7 @@ def test_a_table_of_a_sql_catalog_keeps_as_few_metadata_files_as_it_asks_for(tmp
     assert len(files(lambda: found)) == 2
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 504])
+@pytest.mark.parametrize("status", [304, 408, 499, 500, 501, 502, 503, 504, 507, 520, 524, 529])
 def test_a_commit_whose_answer_is_lost_is_found_in_the_table(server, tmp_path, status):
     found = _rest_table(server, tmp_path)
     server.lost_answers = [status]
@@ -181,7 +181,12 @@ def test_an_expiry_keeps_the_files_of_a_branch_that_was_created_meanwhile(server
 
 @pytest.mark.parametrize(
     ("status", "lost"),
-    [(409, "the catalog reported a conflict, and it could not be checked"), (504, "status 504")],
+    [
+        (409, "the catalog reported a conflict, and it could not be checked"),
+        (408, "status 408"),
+        (504, "status 504"),
+        (524, "status 524"),
+    ],
 )
 def test_a_commit_that_cannot_be_looked_for_has_an_unknown_outcome(server, tmp_path, status, lost):
     found = _rest_table(server, tmp_path)
@@ -237,14 +242,23 @@ def test_a_commit_without_a_snapshot_cannot_be_found(server, tmp_path):
         commit_metadata(found, lambda its: set_properties(its.metadata, {"a": "b"}))
 
 
-def test_a_service_that_refuses_a_commit_publishes_nothing(server, tmp_path):
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, lake.InvalidRequestError),
+        (403, lake.AccessDeniedError),
+        (413, lake.InvalidRequestError),
+        (429, lake.UnavailableError),
+    ],
+)
+def test_a_service_that_refuses_a_commit_publishes_nothing(server, tmp_path, status, error):
     found = _rest_table(server, tmp_path)
 
     def refused(loaded):
-        server.failures = [(403, "read only")] * 2
+        server.failures = [(status, "read only")] * 2
         return appended(loaded.metadata, "a")
 
-    with pytest.raises(lake.AccessDeniedError, match="read only"):
+    with pytest.raises(error, match="read only"):
         commit_metadata(found, refused)
     server.failures.clear()
     assert names(found.load().metadata) == []
