@@ -3,7 +3,8 @@
 
 The service gets only the changes (``updates``), and writes the metadata file itself. The
 ``requirements`` are the UUID, the references, the current ids and the last assigned ids before the
-commit; the service refuses the commit if another writer has changed one of them.
+commit, and that new references do not exist yet; the service refuses the commit if another writer
+has changed one of them.
 """
 
 from __future__ import annotations
@@ -44,15 +45,15 @@ def commit_request(base: TableMetadata, changed: TableMetadata) -> dict[str, Any
     """
     before, after = metadata_to_json(base), metadata_to_json(changed)
     return {
-        "requirements": [*_requirements(before)],
+        "requirements": [*_requirements(before, after)],
         "updates": [*_updates(before, after)],
     }
 
 
-def _requirements(before: Json) -> Iterator[Json]:
+def _requirements(before: Json, after: Json) -> Iterator[Json]:
     yield {"type": "assert-table-uuid", "uuid": before.get("table-uuid")}
-    references = {"main": {"snapshot-id": None}, **before["refs"]}
-    for name, reference in references.items():
+    missing = {name: {"snapshot-id": None} for name in ("main", *after["refs"])}
+    for name, reference in {**missing, **before["refs"]}.items():
         yield {
             "type": "assert-ref-snapshot-id",
             "ref": name,

@@ -179,6 +179,37 @@ def test_an_expiry_keeps_the_files_of_a_branch_that_was_created_meanwhile(server
     assert sorted(rows.column("id").to_pylist()) == [1, 3]
 
 
+def test_a_new_branch_or_tag_does_not_replace_one_of_another_writer(server, tmp_path, monkeypatch):
+    server.warehouse = f"file://{tmp_path}"
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg", metastore="rest", uri=server.uri)
+    table = catalog.create_table(NAME, [("id", "BIGINT")])
+    first = table.write(pa.table({"id": [1]})).snapshot_id
+    second = table.write(pa.table({"id": [2]})).snapshot_id
+    commit = server._commit
+
+    def before_the_next_commit(other: Callable[[], object]) -> None:
+        def commit_second(name, body):
+            monkeypatch.undo()
+            other()
+            return commit(name, body)
+
+        monkeypatch.setattr(server, "_commit", commit_second)
+
+    def create_and_write() -> None:
+        catalog.table(NAME).branches.create("dev")
+        catalog.table(f"{NAME}$branch_dev").write(pa.table({"id": [3]}))
+
+    before_the_next_commit(create_and_write)
+    with pytest.raises(lake.AlreadyExistsError, match="dev"):
+        table.branches.create("dev")
+    rows = catalog.table(f"{NAME}$branch_dev").scan().to_arrow()
+    assert sorted(rows.column("id").to_pylist()) == [1, 2, 3]
+    before_the_next_commit(lambda: catalog.table(NAME).tags.create("v1", snapshot=first))
+    with pytest.raises(lake.AlreadyExistsError, match="v1"):
+        table.tags.create("v1", snapshot=second)
+    assert catalog.table(NAME).references["v1"].snapshot_id == first
+
+
 @pytest.mark.parametrize(
     ("status", "lost"),
     [

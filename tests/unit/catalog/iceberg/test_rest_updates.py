@@ -56,6 +56,14 @@ def test_a_first_append_requires_that_the_branch_does_not_exist():
     assert {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None} in requirements
 
 
+def test_a_new_reference_requires_that_it_does_not_exist():
+    tagged = set_reference(ONE, Reference("v1", ONE.current_snapshot_id, "tag"), 1)
+    requirements = commit_request(ONE, tagged)["requirements"]
+    assert {"type": "assert-ref-snapshot-id", "ref": "v1", "snapshot-id": None} in requirements
+    head = {"ref": "main", "snapshot-id": ONE.current_snapshot_id}
+    assert {"type": "assert-ref-snapshot-id", **head} in requirements
+
+
 def test_properties_are_set_and_removed():
     changed = set_properties(remove_properties(EMPTY, ["a"]), {"b": "3", "c": "4"})
     assert updates(EMPTY, changed) == [
