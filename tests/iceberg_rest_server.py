@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from uuid import uuid4
 
-__all__ = ["RestServer", "rest_server"]
+__all__ = ["Refused", "RestServer", "rest_server"]
 
 _SEPARATOR = "\x1f"
 _MOVED = "/moved"
@@ -56,6 +56,8 @@ class RestServer:
     """Statuses of the next commits that succeed, instead of their answers."""
     failures_after_loss: list[tuple[int, str]] = field(default_factory=list)
     """The ``failures`` that follow a lost answer."""
+    overrides: dict[str, str] = field(default_factory=dict)
+    """The options that the service sets in its clients."""
     redirect: int = 0
     """The status that redirects each request to the path below ``/moved``; 0: none."""
     commits: int = 0
@@ -71,7 +73,7 @@ class RestServer:
         match method, parts[1:]:
             case "GET", ["config"]:
                 self.warehouses.append(query.get("warehouse"))
-                return {"defaults": {}, "overrides": {}}
+                return {"defaults": {}, "overrides": self.overrides}
             case "GET", ["namespaces"]:
                 return {"namespaces": [each.split(".") for each in self.databases]}
             case "POST", ["namespaces"]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 from pyiceberg import exceptions as theirs
-from requests import RequestException, Response
+from requests import PreparedRequest, RequestException, Response
 
 from lakeformat.errors import (
     AccessDeniedError,
@@ -64,6 +64,11 @@ _KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[LakeErro
     (theirs.BadRequestError, InvalidRequestError, "Check the name and the options of the catalog"),
     (theirs.RESTError, UnavailableError, _RETRY),
     ((RequestException, OSError), UnavailableError, _RETRY),
+    (
+        ValueError,
+        InvalidRequestError,
+        "Check the options of the catalog, and those that its service adds",
+    ),
 )
 _OF_SERVICES = ("botocore", "hive_metastore", "thrift")
 """Packages, perhaps not installed, whose errors mean that the service failed or was not reached."""
@@ -140,7 +145,19 @@ class Failures:
 
 def _reason(error: Exception) -> str:
     text = str(error)
-    return type(error).__name__ if text in ("", "None") else text
+    if text in ("", "None"):
+        return type(error).__name__
+    return _without_login(text, getattr(error.__cause__, "request", None))
+
+
+def _without_login(text: str, request: PreparedRequest | None) -> str:
+    """Hide the token that a request was sent with, for services that quote it.
+
+    It can be a token that the service issued, so it is not among the secret options.
+    """
+    sent = "" if request is None else request.headers.get("Authorization", "")
+    login = str(sent).partition(" ")[2]
+    return text.replace(login, "***") if login else text
 
 
 def _said(response: Response) -> str:
@@ -148,4 +165,4 @@ def _said(response: Response) -> str:
         message = response.json()["error"]["message"]
     except (ValueError, KeyError, TypeError):
         message = response.reason
-    return f"status {response.status_code}, {message}"
+    return _without_login(f"status {response.status_code}, {message}", response.request)

@@ -68,7 +68,12 @@ def _credentials(members: Mapping[str, Any], address: str, subject: str) -> dict
     """
     found: dict[str, str] = {}
     longest = -1
-    for each in members.get("storage-credentials") or ():
+    offered = members.get("storage-credentials") or []
+    if not isinstance(offered, list):
+        raise CorruptTableError(
+            f"the credentials of {subject} are not a list: ask the operators of the catalog"
+        )
+    for each in offered:
         credential = _object(each, f"a credential of {subject}")
         prefix = str(credential.get("prefix", ""))
         if address.startswith(prefix) and len(prefix) > longest:

@@ -10,7 +10,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog.iceberg import IcebergCatalog
-from tests.iceberg_rest_server import RestServer, rest_server
+from tests.iceberg_rest_server import Refused, RestServer, rest_server
 from tests.unit.catalog.iceberg.small_table import ids_of, make_small_table
 
 SECRET = "very-secret"
@@ -169,6 +169,22 @@ def test_no_message_shows_the_token(server, warehouse):
     assert SECRET not in repr(catalog)
 
 
+def test_no_message_shows_a_token_that_the_service_issued(server, warehouse, monkeypatch):
+    catalog = opened(server, warehouse, credential=f"client:{SECRET}")
+    catalog.list_databases()
+
+    def refuse(method, path, query, body):
+        raise Refused(403, f"{[*server.tokens]} of {SECRET} may not")
+
+    monkeypatch.setattr(server, "answer", refuse)
+    for call in (catalog.list_databases, lambda: catalog.table("shop.orders")):
+        with pytest.raises(
+            lake.AccessDeniedError, match=r"\['\*\*\*'\] of \*\*\* may not"
+        ) as refused:
+            call()
+        assert "token-" not in "".join(traceback.format_exception(refused.value))
+
+
 def test_no_message_shows_credentials_in_the_address(server, warehouse):
     server.tables["shop.orders"] = None
     uri = server.uri.replace("://", f"://ada:{SECRET}@")
@@ -194,3 +210,33 @@ def test_an_answer_of_another_service_is_refused(server, warehouse):
     server.tables["shop.orders"] = "file:///elsewhere"
     with pytest.raises(lake.CorruptTableError, match="a value that is not a string"):
         catalog.table("shop.orders")
+    server.config, server.credentials = {}, 5
+    with pytest.raises(lake.CorruptTableError, match=r"the credentials of .* are not a list"):
+        catalog.table("shop.orders")
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ({"namespace-separator": ""}, "separator cannot be an empty string"),
+        ({"rest-page-size": "-1"}, "rest-page-size must be a positive integer"),
+    ],
+)
+def test_a_wrong_option_that_the_service_adds_is_named(server, warehouse, override, words):
+    server.overrides = override
+    with pytest.raises(lake.InvalidRequestError, match=rf"{words}\. Check the options"):
+        opened(server, warehouse).list_tables("shop")
+
+
+def test_a_wrong_option_of_the_client_is_named(server, warehouse):
+    catalog = lake.open_catalog(
+        str(warehouse),
+        format="iceberg",
+        metastore="rest",
+        uri=server.uri,
+        options={"rest.sigv4-enabled": "maybe"},
+    )
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"sigv4-enabled .* maybe\. Check the options"
+    ):
+        catalog.list_tables("shop")
