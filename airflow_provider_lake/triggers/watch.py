@@ -19,6 +19,7 @@ from airflow_provider_lake.compat import in_thread
 from airflow_provider_lake.hooks.lake import LakeHook
 
 if TYPE_CHECKING:
+    from lakeformat import LakeError
     from lakeformat.catalog.heads import Head, Heads
 
 __all__ = ["Tick", "Watch", "WatchKey", "open_ticks", "watch_of"]
@@ -123,22 +124,17 @@ def _look(heads: Heads, names: set[str], fresh: set[str], seen: dict[str, str | 
     and the names of the tables that do not exist. A table in ``fresh`` is reported even if it has
     not changed.
 
-    Update ``seen``, which has the identity of the last reported snapshot by table. If the storage
-    does not answer, return an empty result.
+    Update ``seen``, which has the identity of the last reported snapshot by table. A table that
+    cannot be read is left out of the result.
     """
-    from lakeformat import UnavailableError
-
-    try:
-        found = heads.look(names)
-    except UnavailableError as reason:
-        _log.warning(
-            "the watcher could not check the tables %s, and tries again: %s",
-            ", ".join(sorted(names)),
-            reason,
-        )
-        return Tick()
+    found = heads.look(names)
+    unread: dict[LakeError, list[str]] = {}
     for name, error in found.failed.items():
-        _log.warning("the watcher cannot read %s now, and tries again: %s", name, error)
+        unread.setdefault(error, []).append(name)
+    for error, tables in unread.items():
+        _log.warning(
+            "the watcher cannot read %s now, and tries again: %s", ", ".join(tables), error
+        )
     reported = {}
     for name, head in found.heads.items():
         identity = None if head.snapshot is None else head.snapshot.identity

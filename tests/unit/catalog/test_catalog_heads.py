@@ -110,6 +110,29 @@ def test_one_damaged_table_hides_no_other(counted, tmp_path):
     assert isinstance(found.failed["shop.t0"], lake.CorruptTableError)
 
 
+def test_a_database_that_cannot_be_listed_hides_no_table_of_another(counted, monkeypatch):
+    catalog, counting = counted
+    catalog.create_database("hr")
+    write(catalog.create_table("hr.orders", ROWS))
+    plain = counting._storage.list
+
+    def refuse(path):
+        if path.endswith("/hr.db"):
+            raise lake.AccessDeniedError("hr may not be listed")
+        return plain(path)
+
+    heads = Heads(catalog)
+    monkeypatch.setattr(counting._storage, "list", refuse)
+    found = heads.look(["hr.orders", "hr.staff", "shop.t0"])
+    assert list(found.heads) == ["shop.t0"]
+    assert {name: str(error) for name, error in found.failed.items()} == {
+        "hr.orders": "hr may not be listed",
+        "hr.staff": "hr may not be listed",
+    }
+    monkeypatch.undo()
+    assert list(heads.look(["hr.orders", "shop.t0"]).heads) == ["hr.orders", "shop.t0"]
+
+
 def test_a_table_without_commits_has_no_snapshot_yet(counted):
     catalog, _ = counted
     catalog.create_table("shop.empty", ROWS)
