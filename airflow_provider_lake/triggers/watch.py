@@ -135,6 +135,8 @@ def _look(heads: Heads, names: set[str], fresh: set[str], seen: dict[str, str | 
         _log.warning(
             "the watcher cannot read %s now, and tries again: %s", ", ".join(tables), error
         )
+    for name in fresh & found.failed.keys():
+        seen.pop(name, None)  # the next check must report the table
     reported = {}
     for name, head in found.heads.items():
         identity = None if head.snapshot is None else head.snapshot.identity

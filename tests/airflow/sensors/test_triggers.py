@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from contextlib import aclosing, suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -23,9 +24,12 @@ from airflow_provider_lake.sensors.conditions import (
     read_condition,
     write_condition,
 )
+from airflow_provider_lake.triggers.cursor import advance
 from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
 from airflow_provider_lake.triggers.table import LakeConditionTrigger, LakeSnapshotTrigger
+from airflow_provider_lake.triggers.watch import Tick, _look
 from lakeformat import UnavailableError
+from lakeformat.catalog.heads import Heads
 from lakeformat.tables.position import Position
 from tests.airflow.versions import since
 
@@ -160,6 +164,53 @@ def test_a_watcher_waits_for_its_catalog_too(orders, out_of_reach):
 
 
 # ------------------------------------------------------------------ watching
+
+
+@pytest.fixture
+def short_outage(catalog, monkeypatch):
+    """Return a function after which the next two requests of a watcher fail: that for the new
+    snapshots, and that for the newest ones.
+    """
+    module, listing = "airflow_provider_lake.triggers.snapshot_event", type(catalog)._likely_tables
+    left = []
+
+    def fail(which, plain):
+        def ask(*arguments):
+            if left[:1] == [which]:
+                left.pop(0)
+                raise UnavailableError("the storage does not answer")
+            return plain(*arguments)
+
+        return ask
+
+    monkeypatch.setattr(f"{module}.advance", fail("changes", advance))
+    monkeypatch.setattr(type(catalog), "_likely_tables", fail("tables", listing))
+    return lambda: left.extend(["changes", "tables"])
+
+
+def test_two_failed_requests_in_a_row_lose_no_event(orders, short_outage):
+    store = StateStore()
+
+    def commit():
+        short_outage()
+        write(orders, 1)
+
+    assert watching(begun(store, commit), store)["snapshot_id"] == 1
+
+
+def test_a_watcher_that_joins_during_an_outage_gets_its_event(orders, monkeypatch):
+    """Another watcher of the table has already reported the newest snapshot."""
+    write(orders, 1)
+    heads = Heads(LakeHook("lake_default").get_conn())
+    seen = {}
+    _look(heads, {"shop.orders"}, set(), seen)
+    with monkeypatch.context() as outage:
+        error = UnavailableError("the storage does not answer")
+        outage.setattr(heads, "_head", Mock(side_effect=error))
+        assert _look(heads, {"shop.orders"}, {"shop.orders"}, seen) == Tick()
+
+    assert [*_look(heads, {"shop.orders"}, set(), seen).heads] == ["shop.orders"]
+    assert not _look(heads, {"shop.orders"}, set(), seen).heads
 
 
 class StateStore:
