@@ -71,7 +71,9 @@ def advance(
     if cursor.branch is None and cursor.identity is None:
         cursor = table.position(cursor.number)  # a snapshot that the DAG names
     since = table.since(cursor)
-    if since.rewound or here < cursor:
+    if not since.rewound and here < cursor:
+        return None, cursor  # an earlier check, handled late: the cursor is already beyond it
+    if since.rewound:
         event = describe_change(wanted.name, table, [head], previous=None, rewound=True)
         return event, here
     if not since.snapshots:

@@ -24,7 +24,7 @@ from airflow_provider_lake.sensors.conditions import (
     read_condition,
     write_condition,
 )
-from airflow_provider_lake.triggers.cursor import advance
+from airflow_provider_lake.triggers.cursor import WatchedCommits, advance
 from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
 from airflow_provider_lake.triggers.table import LakeConditionTrigger, LakeSnapshotTrigger
 from airflow_provider_lake.triggers.watch import Tick, _look
@@ -442,6 +442,21 @@ def test_expired_and_rolled_back_histories_say_so(orders, warehouse):
     store.kept["lake-cursor:APPEND+OVERWRITE"] = {"snapshot_id": 4, "identity": "another"}
     rewound = watching(next_event, store)
     assert (rewound["rewound"], rewound["previous_snapshot_id"]) == (True, None)
+
+
+def test_a_check_that_is_handled_late_is_no_rollback(orders):
+    """The watcher was busy while the loop made a second check."""
+    wanted = WatchedCommits("shop.orders", ("APPEND",), changelog=False)
+    beginning = orders.position()
+    heads = [(write(orders, number), orders.latest_snapshot())[1] for number in (1, 2, 3)]
+
+    first, cursor = advance(orders, heads[0], beginning, wanted)
+    assert (first["snapshot_id"], cursor) == (3, 3)
+    assert advance(orders, heads[1], cursor, wanted) == (None, cursor)
+    assert advance(orders, heads[2], cursor, wanted) == (None, cursor)
+
+    orders.rollback(snapshot=1, as_latest=False)
+    assert advance(orders, heads[0], cursor, wanted)[0]["rewound"]
 
 
 @pytest.mark.parametrize("between", ["absent", "empty", "unseen"])
