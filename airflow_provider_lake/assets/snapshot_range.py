@@ -126,7 +126,10 @@ def snapshot_range(
             begins = [opened.position(_begin(payload)) for payload in mine]
             after = min(*begins, upto) if begins else opened.position(0)
             opened.consumers.set(name, after=after)
-        rewound = rewound or opened.since(after, after).rewound
+        if opened.since(after, after).rewound:
+            rewound = True
+        elif rewound:
+            upto = max(upto, after)  # an earlier run got a newer event than this one
     return SnapshotRange(meant.name, meant.lake_conn_id, name, after, upto, rewound)
 
 

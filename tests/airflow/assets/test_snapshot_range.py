@@ -150,6 +150,37 @@ def test_a_table_that_was_rolled_back_is_to_be_read_whole(orders):
     assert not part.is_empty
 
 
+def test_an_older_event_of_a_rollback_moves_the_consumer_not_back(orders):
+    """Airflow gave the event of the rollback to a later run than the event after it."""
+    rows_of(context(event(0, 8)))
+    cut_and_write_again(orders, 55, 66)
+    first = snapshot_range(context(event(5, 6)))
+    assert (first.rewound, first.upto) == (True, 6)
+    first.acknowledge()
+
+    part = snapshot_range(context(event(None, 5, rewound=True)))
+
+    assert (part.rewound, part.after, part.upto) == (True, 6, 6)
+    part.acknowledge()
+    orders.write(pa.table({"id": [77]}))
+    assert rows_of(context(event(6, 7))) == [77]
+
+
+def test_an_older_event_of_a_recreated_table_reads_all_that_an_earlier_run_has_read(
+    orders, catalog
+):
+    rows_of(context(event(0, 8)))
+    catalog.drop_table("shop.orders")
+    anew = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    for number in (1, 2):
+        anew.write(pa.table({"id": [number]}))
+    assert rows_of(context(event(1, 2))) == [2]
+
+    part = snapshot_range(context(event(None, 1, rewound=True)))
+
+    assert (part.rewound, part.upto) == (True, 2)
+
+
 def test_events_of_snapshots_that_a_rollback_took_away_end_at_what_is_there(orders):
     """One run got the last event before the rollback and the event of the rollback."""
     rows_of(context(event(0, 6)))
