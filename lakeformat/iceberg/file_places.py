@@ -93,8 +93,9 @@ class FilePlaces:
             return storage.read(path, limit)
         except NotFoundError:
             raise CorruptTableError(
-                f"{self.uri} names the file {address}, which does not exist: if another program "
-                "expired its snapshot, read a newer one; otherwise restore the file from a backup"
+                f"{self.uri} names the file {address}, which does not exist: if the table was "
+                "dropped and created again, open it again; if another program expired its "
+                "snapshot, read a newer one; otherwise restore the file from a backup"
             ) from None
 
 

@@ -189,6 +189,27 @@ def test_a_directory_is_only_dropped_with_its_files(tmp_path):
     assert catalog.list_tables("shop") == ["orders"]
 
 
+def test_an_open_table_that_was_created_again_with_as_many_commits_must_be_opened_again(tmp_path):
+    """Both tables have the current metadata file v2.metadata.json."""
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+
+    def create(number):
+        table = catalog.create_table("shop.orders", [("id", "BIGINT")])
+        table.write(pa.table({"id": [number]}))
+
+    create(1)
+    before = catalog.table("shop.orders")
+    before.latest_snapshot()
+    catalog.drop_table("shop.orders", purge=True)
+    create(2)
+
+    words = r"if the table was dropped and created again, open it again"
+    with pytest.raises(lake.CorruptTableError, match=words):
+        before.scan().to_arrow()
+    assert catalog.table("shop.orders").scan().to_arrow().to_pylist() == [{"id": 2}]
+
+
 def test_a_path_table_in_memory_is_dropped_file_by_file():
     catalog = lake.open_catalog("memory://drops/w", format="iceberg")
     catalog.create_database("shop")
