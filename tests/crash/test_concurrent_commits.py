@@ -10,9 +10,9 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.paimon.commit.abort import abort_messages
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.overwrite import DYNAMIC
+from lakeformat.paimon.deletion.abort import abort_messages
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest_list import read_manifest_list
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids

@@ -12,6 +12,7 @@ from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.earlier_result import find_commit
 from lakeformat.paimon.commit.new_files import NewFileCheck
 from lakeformat.paimon.commit.written_paths import written_paths
+from lakeformat.paimon.deletion.abort import where_needed
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage, check_messages
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
@@ -79,8 +80,11 @@ class TableStaged(AnyTableStaged[CommitMessage, CommitReport]):
         try:
             NewFileCheck(handle, messages).check(latest_snapshot(handle.storage, handle.layout))
         except InvalidRequestError as reason:
-            return str(reason).partition(":")[0]
+            return str(reason).rpartition(": ")[0]
         return None
+
+    def _where_needed(self, messages: Sequence[CommitMessage]) -> str | None:
+        return self._where_published(messages) or where_needed(self._handle, messages)
 
     def _find_commit(self, commit: CommitId) -> CommitReport | None:
         return find_commit(self._handle, commit)

@@ -160,7 +160,7 @@ class TableCommits(TableReads):
         refers to one of the files, or if none of the files exists. Call this method only when no
         commit of the messages is in progress: not right after ``CommitOutcomeUnknownError``.
         """
-        from lakeformat.paimon.commit.abort import abort_messages
+        from lakeformat.paimon.deletion.abort import abort_messages
         from lakeformat.paimon.metadata.commit_message import check_messages
 
         return abort_messages(self._handle, check_messages(messages))

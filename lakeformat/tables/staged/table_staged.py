@@ -127,8 +127,8 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         """Delete staged results and their files without publishing them; a dry run by default.
 
         Choose them either by ``addresses`` or by ``older_than``: a time, or an age such as ``"7
-        d"``. Both or neither raise ``InvalidRequestError``. Files that a snapshot has are kept. A
-        result whose publication began in the last 24 hours is kept: publish it again.
+        d"``. Both or neither raise ``InvalidRequestError``. Files that a snapshot of any branch has
+        are kept. A result whose publication began in the last 24 hours is kept: publish it again.
         """
         if (addresses is None) is (older_than is None):
             raise InvalidRequestError(
@@ -158,6 +158,13 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
 
         They count as published if a snapshot has their files.
         """
+
+    def _where_needed(self, messages: Sequence[MessageT]) -> str | None:
+        """Return the reason why a discard must keep the files of the messages; None without one.
+
+        Unlike ``_where_published``, this includes snapshots of every branch.
+        """
+        return self._where_published(messages)
 
     @abstractmethod
     def _find_commit(self, commit: CommitId) -> ReportT | None:
@@ -231,8 +238,8 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
                 f"user {user!r} is publishing this result, or was interrupted while publishing it: "
                 "publish it again, or wait a day and discard it"
             )
-        elif published := self._where_published(result.messages):
-            outcome, reason = "published", published
+        elif needed := self._where_needed(result.messages):
+            outcome, reason = "published", needed
         else:
             outcome, reason = "discarded", "not published"
             left = () if dry_run else self._delete(result.messages)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import lakeformat as lake
 from lakeformat.files.vector_record import DeletionVectorRange
-from lakeformat.paimon.commit.abort import abort_messages
 from lakeformat.paimon.commit.commit import CommitOptions, commit_statistics
 from lakeformat.paimon.commit.deltas import delta_of
+from lakeformat.paimon.deletion.abort import abort_messages
 from lakeformat.paimon.metadata import commit_message
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
 from lakeformat.paimon.metadata.manifest_list import read_manifest_list
@@ -428,6 +428,42 @@ def test_files_the_table_has_cannot_be_given_up(orders, tmp_path):
     with pytest.raises(lake.InvalidRequestError, match="cannot be aborted: snapshot 1 "):
         orders.abort(messages)
     assert len(list(tmp_path.rglob("*.parquet"))) == 1
+
+
+KEEPS_CHANGELOGS = {
+    "snapshot.num-retained.min": "1",
+    "snapshot.num-retained.max": "1",
+    "changelog.num-retained.min": "1",
+    "changelog.num-retained.max": "50",
+}
+
+
+@pytest.mark.parametrize("by", ["main", "dev"])
+@pytest.mark.parametrize("kept_by", ["snapshot", "earlier snapshot", "tag", "changelog"])
+def test_files_that_a_branch_needs_cannot_be_given_up(tmp_path, kept_by, by):
+    catalog = lake.open_catalog(tmp_path / "wh")
+    catalog.create_database("shop")
+    options = {"bucket": "1", **(KEEPS_CHANGELOGS if kept_by == "changelog" else {})}
+    orders = catalog.create_table(
+        "shop.kv", [("id", "BIGINT")], primary_key=["id"], options=options
+    )
+    orders.write(ROWS)
+    orders.branches.create("dev", snapshot=1)
+    dev = catalog.table("shop.kv$branch_dev")
+    messages = prepared(dev, pa.table({"id": [70]}))
+    [file] = messages[0].new_files
+    dev.commit(messages)
+    if kept_by == "tag":
+        dev.tags.create("monthly")
+    if kept_by != "snapshot":
+        dev.compact(strategy="full")
+    if kept_by in ("tag", "changelog"):
+        dev.expire_snapshots(retain_max=1, retain_min=1)
+    table = orders if by == "main" else dev
+    with pytest.raises(lake.InvalidRequestError, match=r"cannot be aborted: .* the file") as told:
+        table.abort(messages)
+    assert f"has the file {file.file_name}: its rows are published" in str(told.value)
+    assert [*tmp_path.rglob(file.file_name)]
 
 
 def test_giving_up_takes_all_that_was_written_wherever_it_lies(orders, tmp_path):

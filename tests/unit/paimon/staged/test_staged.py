@@ -216,3 +216,58 @@ def test_results_whose_base_has_expired_are_published(keyed):
     assert keyed.latest_snapshot().id == len(list(keyed.snapshots())) + 2
     keyed.staged.publish([address])
     assert ids(keyed) == [1, 2]
+
+
+def published_on_a_branch(warehouse, orders):
+    """A result that was staged on dev, and was committed there by its messages."""
+    orders.write(pa.table({"id": [1]}))
+    orders.branches.create("dev", snapshot=1)
+    dev = warehouse.catalog.table("shop.orders$branch_dev")
+    messages = prepared(dev, 2)
+    address = dev.staged.address(dev.staged.add(messages).name)
+    dev.commit(messages)
+    return dev, address
+
+
+def test_files_that_main_needs_are_kept_by_a_discard_on_a_branch(warehouse, orders):
+    dev, address = published_on_a_branch(warehouse, orders)
+    orders.branches.fast_forward("dev")
+    dev.rollback(snapshot=1, as_latest=False, force=True)
+    [report] = dev.staged.discard([address], dry_run=False)
+    assert (report.outcome, report.left, dev.staged.list()) == ("published", (), [])
+    assert "another branch, a tag or a changelog of" in report.reason
+    assert (ids(orders), ids(dev)) == ([1, 2], [1])
+
+
+def test_files_of_an_interrupted_publication_are_kept_for_a_branch(warehouse, orders, monkeypatch):
+    orders.write(pa.table({"id": [1]}))
+    address = staged(orders, 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(orders.staged._files), "delete", lambda *_: None)
+        orders.staged.publish([address])
+    orders.branches.create("dev", snapshot=2)
+    orders.rollback(snapshot=1, as_latest=False, force=True)
+    warehouse.now += 2 * DAY
+    [report] = orders.staged.discard(older_than="1 d", dry_run=False)
+    assert report.outcome == "published"
+    assert (ids(orders), ids(warehouse.catalog.table("shop.orders$branch_dev"))) == ([1], [1, 2])
+
+
+def test_a_result_that_no_branch_has_is_discarded_beside_branches(warehouse, orders):
+    dev, _ = published_on_a_branch(warehouse, orders)
+    before = warehouse.data_files()
+    [report] = orders.staged.discard([staged(orders, 3)], dry_run=False)
+    assert (report.outcome, warehouse.data_files()) == ("discarded", before)
+    assert ids(dev) == [1, 2]
+
+
+def test_a_publication_on_a_branch_does_not_count_for_main(warehouse, orders):
+    """A repeated publication looks only for rows that are in its own branch."""
+    dev, _ = published_on_a_branch(warehouse, orders)
+    commit = lake.CommitId("nightly", 1)
+    first, second = staged(orders, 3), staged(orders, 4)
+    orders.staged.publish([first], commit=commit)
+    dev.commit(orders.staged.named([second])[0].messages)
+    with pytest.raises(lake.InvalidRequestError, match=r"has published other files before"):
+        orders.staged.publish([first, second], commit=commit)
+    assert (ids(orders), ids(dev)) == ([1, 3], [1, 2, 4])
