@@ -34,6 +34,7 @@ __all__ = [
     "check_aggregation",
     "check_function",
     "counted_columns",
+    "extreme_columns",
     "timestamp_member",
 ]
 
@@ -56,6 +57,7 @@ _ACCUMULATING: dict[str | None, Option[Any] | None] = {
 """The functions whose result changes if a value is added a second time. Each maps to the option
 that prevents this; None if there is none.
 """
+_EXTREMES = ("max", "min")
 _ALIASES = {"first_not_null_value": "first_non_null_value"}
 
 _NUMBERS = {
@@ -166,6 +168,18 @@ def counted_columns(schema: TableSchema) -> list[str]:
     """Return the columns with the function ``count``, which count the values written to them."""
     options = schema.table_options
     return [name for name in _value_columns(schema) if options.aggregate_function_of(name) == COUNT]
+
+
+def extreme_columns(schema: TableSchema) -> dict[str, str]:
+    """Return the columns with the function ``max`` or ``min``, each with the key of its option."""
+    options = schema.table_options
+    names = (n for n in _value_columns(schema) if options.aggregate_function_of(n) in _EXTREMES)
+    return {
+        name: TableOptions.aggregate_function.key.replace("<column>", name)
+        if options.of_column(TableOptions.aggregate_function, name)
+        else TableOptions.default_aggregate_function.key
+        for name in names
+    }
 
 
 def accumulating_columns(schema: TableSchema) -> list[str]:

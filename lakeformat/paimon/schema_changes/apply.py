@@ -38,6 +38,7 @@ from lakeformat.paimon.schema_changes.column_path import (
 )
 from lakeformat.paimon.schema_changes.numbering import highest_id, moved_behind
 from lakeformat.paimon.schema_changes.option_rules import check_removal, check_setting
+from lakeformat.paimon.schema_changes.order_rules import check_order
 from lakeformat.paimon.schema_changes.table_rules import check_table
 from lakeformat.types.types import DataField, DataType, with_nullability
 
@@ -80,7 +81,7 @@ def _apply(
             return _add(schema, change)
         case RenameColumn():
             return _rename(schema, change)
-    return replace(schema, fields=_changed_fields(schema, change))
+    return replace(schema, fields=_changed_fields(schema, change, has_snapshots=has_snapshots))
 
 
 def _changed_fields(
@@ -90,6 +91,8 @@ def _changed_fields(
     | UpdateColumnNullability
     | UpdateColumnComment
     | UpdateColumnPosition,
+    *,
+    has_snapshots: bool,
 ) -> Fields:
     fields, path = schema.fields, change.path
     match change:
@@ -98,7 +101,7 @@ def _changed_fields(
             return edit_siblings(fields, path, lambda beside: _without(beside, path))
         case UpdateColumnType(type=wanted):
             column_rules.check_type_change(schema, path)
-            edit = _TypeEdit(schema, path, wanted)
+            edit = _TypeEdit(schema, path, wanted, has_snapshots)
             return edit_type(fields, path, edit.changed)
         case UpdateColumnNullability(nullable=nullable):
             column_rules.check_key_nullability(schema, path, nullable=nullable)
@@ -182,6 +185,7 @@ class _TypeEdit:
     schema: TableSchema
     path: Path
     wanted: DataType | None
+    has_snapshots: bool = False
 
     def changed(self, old: DataType) -> DataType:
         assert self.wanted is not None
@@ -192,6 +196,8 @@ class _TypeEdit:
         if new != old:
             column_rules.check_bucket_key_type(self.schema, self.path, old, new)
             column_rules.check_cast(self.schema, self.path, old, new)
+            if self.has_snapshots:
+                check_order(self.schema, self.path, old, new)
         return new
 
     def nullability(self, old: DataType, *, nullable: bool) -> DataType:

@@ -4,6 +4,6 @@
 from __future__ import annotations
 
 from lakeformat.types.casts.cast import cast_array
-from lakeformat.types.casts.rules import can_cast, keeps_order
+from lakeformat.types.casts.rules import can_cast, keeps_distinct, keeps_order
 
-__all__ = ["can_cast", "cast_array", "keeps_order"]
+__all__ = ["can_cast", "cast_array", "keeps_distinct", "keeps_order"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lakeformat.types.types import AtomicType, DataType, TypeName, with_nullability
 
-__all__ = ["CHARACTERS", "INTEGERS", "TIMESTAMPS", "can_cast", "keeps_order"]
+__all__ = ["CHARACTERS", "INTEGERS", "TIMESTAMPS", "can_cast", "keeps_distinct", "keeps_order"]
 
 T = TypeName
 INTEGERS = (T.TINYINT, T.SMALLINT, T.INT, T.BIGINT)
@@ -44,6 +44,9 @@ _EXPLICIT: dict[TypeName, frozenset[TypeName]] = {
 }
 _INTEGER_DIGITS = {T.TINYINT: 3, T.SMALLINT: 5, T.INT: 10, T.BIGINT: 19}
 _MICROS_DIGITS = 6
+_EXACT_DIGITS = {T.FLOAT: 6, T.DOUBLE: 15}
+"""The number of decimal digits that each type holds exactly."""
+_LONGER = {(T.CHAR, T.VARCHAR), (T.BINARY, T.VARBINARY)}
 
 
 def can_cast(stored: DataType, wanted: DataType, *, explicit: bool = True) -> bool:
@@ -94,6 +97,28 @@ def keeps_order(stored: DataType, wanted: DataType) -> bool:
         T.VARCHAR: CHARACTERS,
         T.VARBINARY: _BYTES,
     }.get(target, ())
+
+
+def keeps_distinct(stored: DataType, wanted: DataType) -> bool:
+    """Return True if a cast keeps the order of values, and makes no two values equal.
+
+    A value may be outside of the range of nanoseconds: then the cast raises an error.
+    """
+    if not isinstance(stored, AtomicType) or not isinstance(wanted, AtomicType):
+        return False
+    source, target = stored.name, wanted.name
+    if target is T.DECIMAL:
+        keeps_scale = source is not T.DECIMAL or wanted.scale >= stored.scale
+        return keeps_scale and _fits_decimal(stored, wanted)
+    if source is target or (source, target) in _LONGER or {source, target} == TIMESTAMPS:
+        pairs = zip(stored.parameters, wanted.parameters, strict=True)
+        return all(isinstance(new, int) and int(old) <= new for old, new in pairs)
+    if target in _EXACT_DIGITS and source in (*INTEGERS, T.DECIMAL):
+        digits = _INTEGER_DIGITS.get(source) or stored.precision
+        return digits <= _EXACT_DIGITS[target]
+    if target in INTEGERS:
+        return source is T.BOOLEAN or keeps_order(stored, wanted)
+    return (source, target) == (T.FLOAT, T.DOUBLE) or (source is T.DATE and target in TIMESTAMPS)
 
 
 def _fits_decimal(stored: AtomicType, wanted: AtomicType) -> bool:

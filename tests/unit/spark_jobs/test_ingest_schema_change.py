@@ -141,6 +141,18 @@ def test_larger_values_of_a_text_file_get_just_as_much_room_as_they_need(catalog
     assert [row["price"] for row in rows_of(catalog)] == [Decimal("1.50"), Decimal("-12345.67")]
 
 
+def test_a_sequence_column_gets_a_wider_type(catalog, land, tmp_path):
+    columns = [("id", "BIGINT"), ("version", "INT"), ("note", "STRING")]
+    options = {"bucket": "1", "sequence.field": "version"}
+    catalog.create_table("shop.orders", columns, primary_key=["id"], options=options)
+    for version, note in ((10, "a"), (3_000_000_000, "b"), (9, "c")):
+        rows = pa.table({"id": [1], "version": [version], "note": [note]})
+        pq.write_table(rows, tmp_path / f"{note}.parquet")
+        land(f"{note}.parquet", "widen")
+    assert types_of(catalog)["version"] == "BIGINT"
+    assert rows_of(catalog) == [{"id": 1, "version": 3_000_000_000, "note": "b"}]
+
+
 @pytest.mark.parametrize("form", ["paimon", "iceberg"])
 def test_a_name_with_a_dot_is_one_column(tmp_path, land, form):
     catalog = lake.open_catalog(tmp_path / "warehouse", format=form)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pyarrow as pa
@@ -201,6 +202,87 @@ def test_a_bucket_key_can_change_to_a_type_with_the_same_buckets():
     assert types(altered(lake.update_column_type("id", "INT"), schema=CODED)) == types(CODED)
     with pytest.raises(lake.InvalidRequestError, match=r"'code' is a bucket-key column"):
         altered(lake.update_column_type("code", "VARCHAR(3)"), schema=CODED)
+
+
+AGGREGATED = {"merge-engine": "aggregation"}
+SUMMED = {"fields.seq.aggregate-function": "last_value"}
+COMPARED = {
+    "sequence.field": {"sequence.field": "note, seq"},
+    "fields.a,seq.sequence-group": {
+        "merge-engine": "partial-update",
+        "fields.a,seq.sequence-group": "note",
+    },
+    "fields.seq.aggregate-function": {**AGGREGATED, "fields.seq.aggregate-function": "max"},
+    "fields.default-aggregate-function": {
+        **AGGREGATED,
+        "fields.default-aggregate-function": "min",
+    },
+}
+
+
+def compared(option: str, kind: str, **others: str) -> TableSchema:
+    """A table with the column ``seq`` of this type, whose values ``option`` compares."""
+    columns = [("id", "INT NOT NULL"), ("note", "STRING"), ("a", "INT"), ("seq", kind)]
+    options = COMPARED[option] | others
+    return replace(new_schema(columns, time_millis=1), primary_keys=("id",), options=options)
+
+
+@pytest.mark.parametrize("option", COMPARED)
+@pytest.mark.parametrize(
+    ("old", "new"), [("INT", "TINYINT"), ("DECIMAL(9, 2)", "INT"), ("TIMESTAMP(3)", "TIME(3)")]
+)
+def test_a_column_whose_values_are_compared_keeps_their_order(option, old, new):
+    schema = compared(option, old)
+    changed = lake.update_column_type("seq", new)
+    with pytest.raises(
+        lake.InvalidRequestError,
+        match=rf"'seq' cannot .* to {re.escape(new)}, because option '{option}' compares its val",
+    ):
+        altered(changed, schema=schema)
+    assert types(altered(changed, schema=schema, has_snapshots=False))["seq"] == new
+
+
+@pytest.mark.parametrize("option", COMPARED)
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("INT", "BIGINT"),
+        ("INT", "DOUBLE"),
+        ("DECIMAL(9, 2)", "DECIMAL(12, 3)"),
+        ("DATE", "TIMESTAMP(3)"),
+        ("TIMESTAMP(3)", "TIMESTAMP(9)"),
+    ],
+)
+def test_a_column_whose_values_are_compared_can_get_a_wider_type(option, old, new):
+    schema = altered(lake.update_column_type("seq", new), schema=compared(option, old))
+    assert types(schema)["seq"] == new
+
+
+@pytest.mark.parametrize("option", ["sequence.field", "fields.seq.aggregate-function"])
+@pytest.mark.parametrize(("old", "new"), [("INT", "STRING"), ("STRING", "INT")])
+def test_numbers_whose_order_counts_do_not_become_texts_nor_texts_numbers(option, old, new):
+    with pytest.raises(lake.InvalidRequestError, match=r"compares its values"):
+        altered(lake.update_column_type("seq", new), schema=compared(option, old))
+
+
+@pytest.mark.parametrize(("old", "new"), [("TIMESTAMP(6)", "TIMESTAMP(0)"), ("BIGINT", "DOUBLE")])
+def test_only_in_a_sequence_must_no_two_values_become_equal(old, new):
+    """The greatest value is the same, before and after digits of all values are cut off."""
+    changed = lake.update_column_type("seq", new)
+    greatest = compared("fields.seq.aggregate-function", old)
+    assert types(altered(changed, schema=greatest))["seq"] == new
+    for option in ("sequence.field", "fields.a,seq.sequence-group"):
+        with pytest.raises(lake.InvalidRequestError, match=r"or make some of them equal"):
+            altered(changed, schema=compared(option, old))
+
+
+def test_other_columns_of_such_tables_can_change_to_any_type():
+    for option in ("sequence.field", "fields.seq.aggregate-function"):
+        schema = altered(lake.update_column_type("a", "STRING"), schema=compared(option, "INT"))
+        assert types(schema)["a"] == "STRING"
+    summed = compared("fields.seq.aggregate-function", "INT", **SUMMED)
+    changed = altered(lake.update_column_type("seq", "STRING"), schema=summed)
+    assert types(changed)["seq"] == "STRING"
 
 
 def test_defaults_of_older_versions_are_spelled_out_by_the_new_one():

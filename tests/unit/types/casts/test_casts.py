@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.types.arrow_types import to_arrow_type
-from lakeformat.types.casts import can_cast, cast_array, keeps_order
+from lakeformat.types.casts import can_cast, cast_array, keeps_distinct, keeps_order
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.values import values_from_arrow, values_to_arrow
 
@@ -266,6 +267,58 @@ def test_a_cast_said_to_keep_the_order_keeps_it(stored, wanted, values):
         assert found == sorted(found)
 
     ordered()
+
+
+DISTINCT = [
+    ("INT", "BIGINT", st.integers(-(2**31), 2**31 - 1)),
+    ("INT", "DOUBLE", st.integers(-(2**31), 2**31 - 1)),
+    ("SMALLINT", "FLOAT", st.integers(-(2**15), 2**15 - 1)),
+    ("BIGINT", "DECIMAL(19, 0)", st.integers(-(2**63), 2**63 - 1)),
+    ("DECIMAL(9, 3)", "DECIMAL(11, 4)", st.decimals(-999_999, 999_999, places=3)),
+    ("DECIMAL(15, 3)", "DOUBLE", st.decimals(-(10**12) + 1, 10**12 - 1, places=3)),
+    ("FLOAT", "DOUBLE", st.floats(width=32, allow_nan=False)),
+    ("BOOLEAN", "TINYINT", st.booleans()),
+    ("VARCHAR(3)", "STRING", st.text(max_size=3)),
+    ("DATE", "TIMESTAMP(0)", st.integers(-700_000, 700_000)),
+    ("TIMESTAMP(0)", "TIMESTAMP(6)", st.integers(-(10**9), 10**9).map(lambda n: n * 10**9)),
+]
+
+
+@pytest.mark.parametrize(("stored", "wanted", "values"), DISTINCT, ids=lambda part: str(part)[:20])
+def test_a_cast_said_to_keep_values_apart_keeps_them_apart_and_in_order(stored, wanted, values):
+    assert keeps_distinct(parse_type(stored), parse_type(wanted))
+
+    @given(st.sets(values, min_size=1))
+    def distinct(drawn):
+        found = cast(sorted(drawn), stored, wanted)
+        assert all(one < next for one, next in pairwise(found))
+
+    distinct()
+
+
+@pytest.mark.parametrize(
+    ("stored", "wanted"),
+    [
+        ("BIGINT", "DOUBLE"),
+        ("INT", "FLOAT"),
+        ("INT", "TINYINT"),
+        ("INT", "BOOLEAN"),
+        ("INT", "STRING"),
+        ("STRING", "INT"),
+        ("STRING", "VARCHAR(3)"),
+        ("VARCHAR(3)", "CHAR(3)"),
+        ("DOUBLE", "FLOAT"),
+        ("DECIMAL(16, 3)", "DOUBLE"),
+        ("DECIMAL(9, 3)", "DECIMAL(12, 2)"),
+        ("DECIMAL(9, 3)", "DECIMAL(9, 4)"),
+        ("DECIMAL(9, 3)", "BIGINT"),
+        ("TIMESTAMP(6)", "TIMESTAMP(0)"),
+        ("TIMESTAMP(6)", "DATE"),
+        ("ARRAY<INT>", "STRING"),
+    ],
+)
+def test_a_cast_that_makes_values_equal_or_moves_them_does_not_keep_them_apart(stored, wanted):
+    assert not keeps_distinct(parse_type(stored), parse_type(wanted))
 
 
 @pytest.mark.parametrize(
