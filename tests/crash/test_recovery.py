@@ -14,7 +14,7 @@ import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
-from lakeformat.paimon.commit.written_paths import written_paths
+from lakeformat.paimon.commit.written_files import written_paths
 from lakeformat.paimon.compact.run import run_unit
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.table import load_table

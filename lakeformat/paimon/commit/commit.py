@@ -18,7 +18,6 @@ from lakeformat.errors import (
     LakeError,
     UnsupportedError,
 )
-from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.attempt import CommitIntent
 from lakeformat.paimon.commit.attempt_files import PickManifests
 from lakeformat.paimon.commit.bucket_counts import BucketCounts
@@ -44,6 +43,7 @@ from lakeformat.paimon.commit.read_snapshot_check import ReadSnapshotCheck
 from lakeformat.paimon.commit.redo import Redo
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta, append_changes, compact_changes
 from lakeformat.paimon.commit.transaction import publish_once
+from lakeformat.paimon.commit.written_files import delete_written
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.layout import statistics_name
 from lakeformat.paimon.metadata.commit_message import CommitMessage

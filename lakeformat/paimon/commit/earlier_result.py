@@ -13,7 +13,7 @@ from lakeformat.paimon.commit.identity import EarlierCommits, require_same, take
 from lakeformat.paimon.commit.overwrite import Dynamic, Replacement
 from lakeformat.paimon.commit.redo import Redo
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta, append_changes, compact_changes
-from lakeformat.paimon.commit.written_paths import written_paths
+from lakeformat.paimon.commit.written_files import written_paths
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot

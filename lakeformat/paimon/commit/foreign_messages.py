@@ -15,7 +15,7 @@ from dataclasses import replace
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.paimon.commit.hash_conflicts import require_distinct_keys, require_one_writer
 from lakeformat.paimon.commit.same_table import require_there
-from lakeformat.paimon.commit.written_paths import written_paths
+from lakeformat.paimon.commit.written_files import written_paths
 from lakeformat.paimon.handle import TableHandle, is_unaware
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.schema_file import read_schema

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lakeformat.errors import CommitConflictError, LakeError
-from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.commit.written_files import delete_written
 from lakeformat.paimon.compact.identity import CompactIdentity
 from lakeformat.paimon.compact.unit import CompactUnit
 from lakeformat.paimon.handle import TableHandle

@@ -10,7 +10,7 @@ from threading import Event
 
 from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError
 from lakeformat.executor import Executor, has_idle_cores, where_to_work
-from lakeformat.paimon.commit.abort import delete_written
+from lakeformat.paimon.commit.written_files import delete_written
 from lakeformat.paimon.compact.changelogs.producers import guarantee
 from lakeformat.paimon.compact.commit import Groups, Made
 from lakeformat.paimon.compact.compact_report import BucketOutcome, CompactReport

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.foreign_messages import are_there, check_origin
 from lakeformat.paimon.commit.new_files import NewFileCheck
-from lakeformat.paimon.commit.written_paths import written_paths
+from lakeformat.paimon.commit.written_files import delete_written, written_paths
 from lakeformat.paimon.deletion.candidates import Candidates
 from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.deletion.protection import find_protection

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from lakeformat.paimon.commit.abort import delete_written
+from lakeformat.paimon.commit.written_files import delete_written
 from lakeformat.paimon.datafile.file_description import FileOrigin, describe_append_file
 from lakeformat.paimon.datafile.rolling_writer import RollingWriter
 from lakeformat.paimon.handle import TableHandle, is_unaware

@@ -10,9 +10,9 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from lakeformat.errors import UnsupportedError
-from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport
+from lakeformat.paimon.commit.written_files import delete_written
 from lakeformat.paimon.compact.newest_schema import newest_schema
 from lakeformat.paimon.handle import TableHandle, require_writable
 from lakeformat.paimon.metadata.commit_message import CommitMessage

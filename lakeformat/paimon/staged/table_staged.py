@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.earlier_result import find_commit
 from lakeformat.paimon.commit.new_files import NewFileCheck
-from lakeformat.paimon.commit.written_paths import written_paths
+from lakeformat.paimon.commit.written_files import delete_written, written_paths
 from lakeformat.paimon.deletion.abort import where_needed
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage, check_messages

@@ -26,7 +26,7 @@ from lakeformat.paimon.commit.foreign_messages import are_there, check_foreign_m
 from lakeformat.paimon.commit.identity import EarlierCommits
 from lakeformat.paimon.commit.overwrite import DYNAMIC, Dynamic
 from lakeformat.paimon.commit.transaction import wait_to_retry
-from lakeformat.paimon.commit.written_paths import written_paths
+from lakeformat.paimon.commit.written_files import written_paths
 from lakeformat.paimon.handle import TableHandle, crosses_partitions
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import Snapshot

@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import CommitConflictError, CommitOutcomeUnknownError, LakeError
-from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.followed_files import file_names
 from lakeformat.paimon.commit.identity import EarlierCommits
 from lakeformat.paimon.commit.overwrite import Dynamic, Replacement
 from lakeformat.paimon.commit.read_snapshot_check import Touches
+from lakeformat.paimon.commit.written_files import delete_written
 from lakeformat.paimon.compact.newest_schema import newest_schema
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
 from lakeformat.paimon.existing_keys import find_keys

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError, LakeError
-from lakeformat.paimon.commit.abort import delete_written
+from lakeformat.paimon.commit.written_files import delete_written
 from lakeformat.paimon.compact.postponed import with_buckets
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError, LakeError, UnsupportedError
 from lakeformat.executor import Executor, where_to_work
-from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.commit.written_files import delete_written
 from lakeformat.paimon.compact.changelogs.waiting import level_without_changelog
 from lakeformat.paimon.compact.newest_schema import newest_schema
 from lakeformat.paimon.compact.partition_choice import WHOLE_TABLE, Chosen, chosen_partitions

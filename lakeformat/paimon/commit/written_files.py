@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of the files that messages name: data files with their extra files, and index files."""
+"""The files that messages name (data files with their extra files, and index files): their paths,
+and their deletion.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError
 from lakeformat.paimon.file_places import beside, data_file_place, index_file_place
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage
@@ -13,7 +15,7 @@ from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.partition import partition_path
 from lakeformat.storage import Storage
 
-__all__ = ["written_paths"]
+__all__ = ["delete_written", "written_paths"]
 
 
 def written_paths(
@@ -43,3 +45,19 @@ def _data_file(
     yield data_file_place(handle, bucket, file, directory)
     for name in file.extra_files:
         yield beside(handle, bucket, file, directory, name)
+
+
+def delete_written(handle: TableHandle, messages: Sequence[CommitMessage]) -> list[str]:
+    """Delete the files of messages, and return the URIs of those that could not be deleted.
+
+    The caller must know that no snapshot refers to the files: this function does not check it.
+    """
+    left: list[str] = []
+    for storage, path in [
+        *written_paths(handle, messages)
+    ]:  # resolve all paths first: if one is refused, nothing is deleted
+        try:
+            storage.delete(path)
+        except LakeError:
+            left.append(storage.uri(path))
+    return left
