@@ -94,6 +94,8 @@ class IcebergDatabases(ABC):
                 f"database {name!r} in {self.location} has {counted(len(tables), 'table')}: "
                 f"{shown}. Drop its tables first, or pass cascade=True"
             )
+        for table in tables:
+            _refuse_dotted(name, table)
         names = [str(TableName(name, table)) for table in tables]
         return [self.plan_drop_table(each, purge=purge) for each in names]
 
@@ -145,6 +147,21 @@ class IcebergDatabases(ABC):
                 f"database {name!r} does not exist in {self.location}; create it with "
                 f"create_database({name!r}){near}{more.removeprefix('.') if near else more}"
             )
+
+
+def _refuse_dotted(database: str, table: str) -> None:
+    """Raise ``InvalidRequestError`` if the name of a listed table has a dot.
+
+    With the name of its database it is the name of another table, in a nested database.
+    """
+    if "." not in table:
+        return
+    nested, _, inner = f"{database}.{table}".rpartition(".")
+    raise InvalidRequestError(
+        f"database {database!r} was not dropped, and no table of it: this library cannot drop its "
+        f"table {table!r}, because '{nested}.{inner}' is the table {inner!r} of the database "
+        f"{nested!r}. Drop {table!r} with the program that created it, then drop the database again"
+    )
 
 
 def _check_database_name(name: object) -> None:

@@ -170,6 +170,22 @@ def test_databases_are_created_and_dropped(warehouse):
     assert catalog.list_databases() == ["shop"]
 
 
+@pytest.mark.parametrize("purge", [False, True])
+def test_a_name_with_a_dot_does_not_drop_the_table_of_a_nested_database(warehouse, purge):
+    catalog = opened(warehouse)
+    catalog.create_database("shop.x")
+    catalog.create_table("shop.x.y", [("id", "BIGINT")]).write(pa.table({"id": [1, 2]}))
+    register(warehouse, "shop.z", make_small_table(warehouse / "shop/z"))
+    execute(warehouse, "UPDATE iceberg_tables SET table_name = 'x.y' WHERE table_name = 'z'")
+    said = r"no table of it: .*'shop\.x\.y' is the table 'y' of the database 'shop\.x'"
+    for drop in (catalog.plan_drop_database, catalog.drop_database):
+        with pytest.raises(lake.InvalidRequestError, match=said):
+            drop("shop", cascade=True, purge=purge)
+    assert catalog.list_tables("shop") == ["orders", "x.y"]
+    assert ids_of(catalog.table("shop.x.y")) == [1, 2]
+    assert ids_of(catalog.table("shop.orders")) == [1, 2]
+
+
 def test_a_row_without_a_metadata_file_is_damage(warehouse):
     execute(warehouse, "UPDATE iceberg_tables SET metadata_location = NULL")
     with pytest.raises(lake.CorruptTableError, match="names no metadata file"):
