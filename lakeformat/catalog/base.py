@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakeformat.catalog.drop import DropPlan, plan_drop, refuse_shared_paths
+from lakeformat.catalog.drop import DropPlan, plan_drop, refuse_shared_paths, require_planned
 from lakeformat.catalog.names import (
     TableName,
     check_name,
@@ -243,8 +243,11 @@ class Catalog(CatalogPlaces):
         """
         if self.table(name).latest_snapshot() is not None:
             return False
-        self.drop_table(name)
-        return True
+        plan = replace(self.plan_drop_table(name), is_new=True)
+        with suppress(CommitConflictError):  # another program has written to it, or recreated it
+            self._remove_published(parse_plain_name(name), plan)
+            return True
+        return False
 
     def rename_table(self, old: str, new: str, *, force: bool = False) -> Table:
         """Rename a table, in the same database or into another one, and return it.
@@ -360,11 +363,8 @@ class Catalog(CatalogPlaces):
 
     def _check_planned(self, name: TableName, plan: DropPlan) -> None:
         self._require_droppable(name)
-        if self._plan_drop(name) != plan:
-            raise CommitConflictError(
-                f"table '{name}' was not dropped: another program recreated, renamed or altered it "
-                "after the drop was planned. Nothing was deleted; check the table and drop it again"
-            )
+        storage = self._storage_of(name.database)
+        require_planned(plan, self._plan_drop(name), storage, self._files_of(name))
 
     # ------------------------------------------------------------------ for each subclass
 

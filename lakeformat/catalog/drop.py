@@ -12,6 +12,7 @@ from lakeformat.catalog.outside import external_paths_of, location_in
 from lakeformat.errors import (
     CommitConflictError,
     InvalidRequestError,
+    LakeError,
     NotFoundError,
     UnavailableError,
 )
@@ -22,6 +23,7 @@ from lakeformat.paimon.metadata.schema_file import (
     schema_ids,
     table_identity,
 )
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.storage import NO_ROOTS, ExternalRoots, FileInfo, Storage
 from lakeformat.storage.links import is_link
 from lakeformat.storage.location import location_of
@@ -32,6 +34,7 @@ __all__ = [
     "DropPlan",
     "plan_drop",
     "refuse_shared_paths",
+    "require_planned",
     "run_drop",
 ]
 
@@ -67,6 +70,8 @@ class DropPlan:
     """A hash of the first schema. It differs if the table is dropped and created again under its
     name.
     """
+    is_new: bool = field(default=False, repr=False, compare=False)
+    """True if the drop must keep a table that has a snapshot by then."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the fields that a user needs, ready for JSON."""
@@ -176,8 +181,8 @@ def _hide(
     """Rename the directory of a table to ``hidden`` and return ``hidden``.
 
     Return None if the directory does not exist, because an earlier attempt renamed it. If the
-    directory has the schema of another table, the rename is undone and ``CommitConflictError`` is
-    raised.
+    directory has the schema of another table, or a snapshot of a table that must be new, the rename
+    is undone and ``CommitConflictError`` is raised.
     """
     try:
         at_once.rename_directory(layout.root, hidden)
@@ -189,7 +194,35 @@ def _hide(
             f"table '{plan.table}' was not dropped: another program recreated it meanwhile. Check "
             "the new table and drop it again"
         )
+    try:
+        _refuse_written(storage, TableLayout(hidden), plan)
+    except LakeError:
+        at_once.rename_directory(hidden, layout.root)
+        raise
     return hidden
+
+
+def require_planned(
+    plan: DropPlan, newest: DropPlan, storage: Storage, layout: TableLayout
+) -> None:
+    """Raise ``CommitConflictError`` unless ``plan`` is equal to the ``newest`` plan of the drop.
+
+    The error is also raised if the plan is for a new table, and the table has a snapshot by now.
+    """
+    if newest != plan:
+        raise CommitConflictError(
+            f"table '{plan.table}' was not dropped: another program recreated, renamed or altered "
+            "it after the drop was planned. Nothing was deleted; check the table and drop it again"
+        )
+    _refuse_written(storage, layout, plan)
+
+
+def _refuse_written(storage: Storage, layout: TableLayout, plan: DropPlan) -> None:
+    if plan.is_new and latest_snapshot(storage, layout) is not None:
+        raise CommitConflictError(
+            f"table '{plan.table}' was not dropped: another program wrote to it meanwhile. Check "
+            "its rows, and drop it only if you need none of them"
+        )
 
 
 def _remove_hidden(storage: Storage, directory: str, hidden: str | None, plan: DropPlan) -> None:

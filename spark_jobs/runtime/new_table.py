@@ -62,8 +62,9 @@ def dropping_if_empty(catalog: Catalog, name: str, existing: Table | None) -> It
     is the table if it existed before.
 
     The table is kept if the outcome of a commit is unknown, if the storage does not answer, and
-    after an error that is not a ``LakeError``. If another run has opened the new table meanwhile,
-    the commit of that run fails, and its retry creates the table again.
+    after an error that is not a ``LakeError``. If another run has written to the new table
+    meanwhile, the table is kept. If that run has only opened it, its commit fails, and its retry
+    creates the table again.
     """
     try:
         yield

@@ -55,9 +55,9 @@ class Announced(SqlMetastore):
         self._announce("rename")
         super().rename_table(old, new)
 
-    def _forget(self, name: TableName) -> None:
+    def _forget(self, name: TableName, address: str | None) -> None:
         self._announce("forget")
-        super()._forget(name)
+        super()._forget(name, address)
 
     def name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
         self._announce("first")

@@ -235,7 +235,7 @@ class IcebergCatalog(IcebergDatabases):
             return False
         if any(map(self._metastore.has_other_files, stores)):
             return False
-        return all([self._metastore.remove_new_table(store) for store in stores])
+        return all(map(self._metastore.remove_new_table, reversed(stores)))  # change store first
 
     def rename_table(self, old: str, new: str) -> IcebergTable | MixedTable:
         """Rename a table, in the same database or into another one, and return it; its files are

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from lakeformat.catalog.iceberg.drop_plan import IcebergDropPlan
 from lakeformat.catalog.iceberg.metastore import Metastore
 from lakeformat.catalog.names import TableName
-from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, NotFoundError
+from lakeformat.errors import LakeError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.expire.exclusive_files import ExclusiveFiles
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
@@ -37,21 +36,25 @@ def drop_stores(
     """Remove the stores in their order; with ``purge`` also delete the files of each.
 
     If a store cannot be dropped, ``InvalidRequestError`` or ``UnsupportedError`` is raised before
-    anything is deleted.
+    anything is deleted. ``CommitConflictError`` means that another program has changed, renamed or
+    recreated a store meanwhile; this store is kept.
     """
     for store in stores:
         metastore.require_removable(store, purge=purge)
-    handles = [handle(store) for store in stores]
-    leases = _with_leases(handles) if isinstance(metastore, KeepsLeases) else []
-    if not purge or metastore.deletes_files:
-        for store in stores:
-            metastore.remove_table(store, purge=purge)
-    else:
-        planned = [files_to_purge(each.load()) for each in handles]
-        for store, files in zip(stores, planned, strict=True):
-            metastore.remove_table(store, purge=False)
+    deletes, keeps_leases = (
+        purge and not metastore.deletes_files,
+        isinstance(metastore, KeepsLeases),
+    )
+    known: list[LoadedMetadata | None] = [None] * len(stores)
+    if deletes or keeps_leases or metastore.is_directory:
+        known = [_loaded(handle(store), is_required=deletes) for store in stores]
+    planned = [files_to_purge(each) if deletes and each else None for each in known]
+    for store, each, files in zip(stores, known, planned, strict=True):
+        metastore.remove_table(store, purge=purge, known=each)
+        if files is not None:
             delete_files(files)
-    _forget_leases(metastore, leases)
+    if keeps_leases:
+        _forget_leases(metastore, [each.metadata.table_uuid for each in known if each])
 
 
 def plan_drop_stores(
@@ -86,7 +89,7 @@ def plan_drop_stores(
 def _loaded(store: TableHandle, *, is_required: bool) -> LoadedMetadata | None:
     try:
         return store.load()
-    except (CorruptTableError, InvalidRequestError, NotFoundError):
+    except LakeError:
         if is_required:
             raise
         return None
@@ -114,19 +117,8 @@ def files_to_drop(metastore: Metastore, loaded: LoadedMetadata) -> ExclusiveFile
     return ExclusiveFiles(inside, found.outside + kept)
 
 
-def _with_leases(stores: Sequence[TableHandle]) -> list[str]:
-    """Return the uuids of the tables, by which their leases are found. Leave out tables whose
-    metadata cannot be read.
-    """
-    found: list[str] = []
-    for store in stores:
-        with suppress(LakeError):
-            found += filter(None, [store.load().metadata.table_uuid])
-    return found
-
-
-def _forget_leases(metastore: Metastore, uuids: Sequence[str]) -> None:
-    for each in uuids:
+def _forget_leases(metastore: Metastore, uuids: Sequence[str | None]) -> None:
+    for each in filter(None, uuids):
         try:
             metastore.forget_leases(each)
         except LakeError as error:

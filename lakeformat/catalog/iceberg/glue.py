@@ -52,7 +52,7 @@ class GlueMetastore(ClientNamedFilesMetastore):
         table = client._get_glue_table(name.database, name.table)
         return Answer(metadata_file_in(table.get("Parameters"), name))
 
-    def _forget(self, name: TableName) -> None:
+    def _forget(self, name: TableName, address: str | None) -> None:
         self._ask(
             f"drop table '{name}'",
             lambda client: client.drop_table((name.database, name.table)),

@@ -79,7 +79,7 @@ class HiveMetastore(ClientNamedFilesMetastore):
         with _opened(client) as opened:
             return Answer(metadata_file_in(_table(client, opened, name).parameters, name))
 
-    def _forget(self, name: TableName) -> None:
+    def _forget(self, name: TableName, address: str | None) -> None:
         def drop(client: HiveCatalog) -> None:
             with _opened(client) as opened:
                 opened.drop_table(dbname=name.database, name=name.table, deleteData=False)

@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeAlias
 
 from lakeformat.catalog.names import TableName
+from lakeformat.errors import CommitConflictError
 from lakeformat.iceberg.commit.pointer import MetadataPointer
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
-__all__ = ["Describe", "Metastore"]
+__all__ = ["Describe", "Metastore", "changed_meanwhile"]
 
 Describe: TypeAlias = Callable[[str], TableMetadata]
 """A function that returns the metadata of a new table at a given location."""
@@ -91,11 +93,15 @@ class Metastore(ABC):
         """
 
     @abstractmethod
-    def remove_table(self, name: TableName, *, purge: bool) -> None:
+    def remove_table(
+        self, name: TableName, *, purge: bool, known: LoadedMetadata | None = None
+    ) -> None:
         """Remove a table from the list.
 
         With ``purge`` also delete its files if ``deletes_files`` is True; if it is False, the
-        caller deletes them.
+        caller deletes them. ``known`` is metadata of the table for which ``require_removable`` was
+        called. If the name has another table by now, ``CommitConflictError`` is raised, and that
+        table is kept; a REST service does not check this.
         """
 
     def forget_leases(  # noqa: B027 - most metastores keep none
@@ -113,7 +119,9 @@ class Metastore(ABC):
     def remove_new_table(self, name: TableName) -> bool:
         """Remove a table without snapshots, and return True.
 
-        A metastore of directories keeps a table with files other than metadata, and returns False.
+        A table that has got a snapshot by now is kept, and False is returned; a REST service does
+        not check this. A metastore of directories also keeps a table with files other than
+        metadata.
         """
         self.remove_table(name, purge=False)
         return True
@@ -137,3 +145,11 @@ class Metastore(ABC):
         The SQL database then lacks the SQL tables of Iceberg catalogs, or has only other catalogs.
         Other metastores do nothing.
         """
+
+
+def changed_meanwhile(name: TableName) -> CommitConflictError:
+    """Return the error for a table that another program has changed before it was removed."""
+    return CommitConflictError(
+        f"table '{name}' was not dropped: another program changed, renamed, dropped or recreated "
+        "it meanwhile. None of its files was deleted; check the table and drop it again"
+    )

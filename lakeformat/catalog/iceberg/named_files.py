@@ -13,10 +13,11 @@ from typing import ClassVar
 
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
 from lakeformat.catalog.iceberg.catalog_pointer import CatalogPointer
-from lakeformat.catalog.iceberg.metastore import Describe, Metastore
+from lakeformat.catalog.iceberg.metastore import Describe, Metastore, changed_meanwhile
 from lakeformat.catalog.names import TableName
 from lakeformat.environment import Environment
 from lakeformat.errors import (
+    CommitConflictError,
     CommitOutcomeUnknownError,
     LakeError,
     UnavailableError,
@@ -70,8 +71,12 @@ class NamedFilesMetastore(Metastore):
         """
 
     @abstractmethod
-    def _forget(self, name: TableName) -> None:
-        """Remove a table from the metastore; its files are kept."""
+    def _forget(self, name: TableName, address: str | None) -> None:
+        """Remove a table from the metastore; its files are kept.
+
+        A SQL database raises ``CommitConflictError`` if ``address``, unless it is None, is no
+        longer the address of the table's metadata file. Hive and Glue cannot check this.
+        """
 
     def pointer(self, name: TableName) -> CatalogPointer:
         """Return the pointer that reads and publishes the metadata of a table through this
@@ -110,9 +115,34 @@ class NamedFilesMetastore(Metastore):
         delete_old_metadata(base, written)
         return Answer(address), written
 
-    def remove_table(self, name: TableName, *, purge: bool) -> None:
-        """Remove a table from the metastore; the caller deletes the files."""
-        self._forget(name)
+    def remove_table(
+        self, name: TableName, *, purge: bool, known: LoadedMetadata | None = None
+    ) -> None:
+        """Remove a table from the metastore; the caller deletes the files.
+
+        Raise ``CommitConflictError`` if the name has another table than ``known`` by now.
+        """
+        if known is None:
+            return self._forget(name, None)
+        answer = self.answer(name)
+        found = self._files.load(str(name), answer, known)
+        if found.metadata.table_uuid != known.metadata.table_uuid:
+            raise changed_meanwhile(name)
+        self._forget(name, answer.metadata_file)
+
+    def remove_new_table(self, name: TableName) -> bool:
+        """Remove a table without snapshots, and return True.
+
+        If the table has a snapshot by now, keep it and return False.
+        """
+        answer = self.answer(name)
+        if self._files.load(str(name), answer, None).metadata.snapshots:
+            return False
+        try:
+            self._forget(name, answer.metadata_file)
+        except CommitConflictError:
+            return False
+        return True
 
     def _is_named(self, name: TableName, new: str, lost: UnavailableError) -> bool:
         """Return True if the metastore made ``new`` the metadata file of a table although its

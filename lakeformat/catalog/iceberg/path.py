@@ -8,35 +8,41 @@ tables of both formats.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NoReturn
 
 from lakeformat.catalog.iceberg.catalog_files import CatalogFiles
-from lakeformat.catalog.iceberg.metastore import Describe, Metastore
+from lakeformat.catalog.iceberg.metastore import Describe, Metastore, changed_meanwhile
 from lakeformat.catalog.leftovers import dropped_sibling
 from lakeformat.catalog.names import TableName, check_name, is_name
 from lakeformat.catalog.table_format import is_iceberg
 from lakeformat.environment import Environment
 from lakeformat.errors import (
     AlreadyExistsError,
+    CommitConflictError,
     InvalidRequestError,
+    LakeError,
     NotFoundError,
     UnsupportedError,
 )
 from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
 from lakeformat.iceberg.create.new_table import create_at_path, location_at
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata, digest_of
 from lakeformat.iceberg.metadata.metadata_file import (
     HINT,
     METADATA,
     find_metadata_file,
+    read_metadata_file,
 )
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.properties import bool_property
 from lakeformat.paimon.layout import DATABASE_SUFFIX
 from lakeformat.storage import FileInfo, Storage
+from lakeformat.storage.base import LARGE_FILE
 from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.storage.links import is_link, refuse_link, within
-from lakeformat.storage.move_directory import mover
+from lakeformat.storage.move_directory import MovesDirectories, mover
 from lakeformat.tables.parallel import in_parallel
 
 __all__ = ["PathMetastore"]
@@ -125,20 +131,33 @@ class PathMetastore(Metastore):
             return False
         return True
 
-    def remove_table(self, name: TableName, *, purge: bool) -> None:
+    def remove_table(
+        self, name: TableName, *, purge: bool, known: LoadedMetadata | None = None
+    ) -> None:
         """Delete the directory of a table; without ``purge`` raise ``UnsupportedError``.
 
         If the storage can rename directories, the directory is first renamed to a hidden name, so
-        that readers never see a part of the table.
+        that readers never see a part of the table. If it has another table than ``known`` by then,
+        the rename is undone, and ``CommitConflictError`` is raised.
+        """
+        if known is None:
+            self.require_removable(name, purge=purge)
+        self._remove(name, lambda hidden: known is None or _has(self._storage, hidden, known))
+
+    def _remove(self, name: TableName, is_meant: Callable[[str], bool]) -> None:
+        """Delete the directory of a table. ``is_meant`` returns True if a directory has the table
+        to remove; else ``CommitConflictError`` is raised, and the directory is kept.
         """
         storage, root = self._storage, self._root_of(name)
-        self.require_removable(name, purge=purge)
         at_once = mover(storage)
         if at_once is not None:
             hidden = dropped_sibling(root, self._environment.new_id)
             at_once.rename_directory(root, hidden)
+            _require(at_once, name, root, hidden, is_meant)
             storage.delete_directory(hidden)
             return
+        if not is_meant(root):
+            raise changed_meanwhile(name)
         for info in storage.list(root):
             # Metadata is deleted last: until then the directory is a table.
             if info.name != METADATA:
@@ -152,13 +171,18 @@ class PathMetastore(Metastore):
         return _has_data(self._storage, self._root_of(name))
 
     def remove_new_table(self, name: TableName) -> bool:
-        """Delete the directory of a table without data files, and return True.
+        """Delete the directory of a table without snapshots and data files, and return True.
 
-        If the directory contains files other than metadata, keep it and return False.
+        If the table has a snapshot by now, or if the directory contains files other than metadata,
+        keep it and return False.
         """
         if self.has_other_files(name):
             return False
-        self.remove_table(name, purge=True)
+        self.require_removable(name, purge=True)
+        try:
+            self._remove(name, lambda hidden: _is_new(self._storage, hidden))
+        except CommitConflictError:
+            return False
         return True
 
     def rename_table(self, old: TableName, new: TableName) -> NoReturn:
@@ -254,6 +278,47 @@ def _delete_metadata_but_the_current(storage: Storage, root: str) -> None:
         files = [each.path for each in listed if not each.is_directory]
         in_parallel(storage.delete, [each for each in files if each not in (current, hint)])
         storage.delete(hint)  # last: it decides between two files of the highest number
+
+
+def _require(
+    at_once: MovesDirectories,
+    name: TableName,
+    root: str,
+    hidden: str,
+    is_meant: Callable[[str], bool],
+) -> None:
+    """Raise ``CommitConflictError`` unless ``hidden``, to which ``root`` was renamed, has the
+    table to remove. After any error the rename is undone.
+    """
+    try:
+        if not is_meant(hidden):
+            raise changed_meanwhile(name)
+    except LakeError:
+        at_once.rename_directory(hidden, root)
+        raise
+
+
+def _has(storage: Storage, root: str, known: LoadedMetadata) -> bool:
+    """Return True if the directory ``root`` has the table with the metadata ``known``."""
+    storage, name = within(storage, root), known.path.rpartition("/")[2]
+    with suppress(NotFoundError):
+        # One request is enough, unless the table has changed meanwhile.
+        if digest_of(storage.read(f"{root}/{METADATA}/{name}", LARGE_FILE)) == known.digest:
+            return True
+    found = _current(storage, root)
+    return found is not None and found.table_uuid == known.metadata.table_uuid
+
+
+def _is_new(storage: Storage, root: str) -> bool:
+    """Return True if the directory ``root`` has a table without snapshots, or no metadata."""
+    found = _current(within(storage, root), root)
+    return found is None or not found.snapshots
+
+
+def _current(storage: Storage, root: str) -> TableMetadata | None:
+    with suppress(NotFoundError):
+        return read_metadata_file(storage, find_metadata_file(storage, root))
+    return None
 
 
 def _has_data(storage: Storage, root: str) -> bool:

@@ -100,7 +100,9 @@ class RestMetastore(ClientMetastore):
         self._failures.require_success(response, doing, f"database {name.database!r}")
         return True
 
-    def remove_table(self, name: TableName, *, purge: bool) -> None:
+    def remove_table(
+        self, name: TableName, *, purge: bool, known: LoadedMetadata | None = None
+    ) -> None:
         """Ask the service to drop a table; with ``purge`` the service also deletes the files."""
         parameters = {"purgeRequested": str(purge).lower()}
         doing = f"drop table '{name}'"

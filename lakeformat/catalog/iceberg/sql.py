@@ -27,6 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
+from lakeformat.catalog.iceberg.metastore import changed_meanwhile
 from lakeformat.catalog.iceberg.named_files import NamedFilesMetastore
 from lakeformat.catalog.iceberg.options import CATALOG_NAME, IcebergOptions
 from lakeformat.catalog.iceberg.sql_leases import SqlLeases
@@ -157,10 +158,15 @@ class SqlMetastore(NamedFilesMetastore):
             self._is_set_up(connection)
             connection.execute(update(_TABLES).where(self._place(old)).values(**row))
 
-    def _forget(self, name: TableName) -> None:
+    def _forget(self, name: TableName, address: str | None) -> None:
         with self._database.writing(f"drop table '{name}'") as connection:
             self._is_set_up(connection)
-            connection.execute(delete(_TABLES).where(self._place(name)))
+            here = self._place(name)
+            if address is not None:
+                here = and_(here, _TABLES.c.metadata_location == address)
+            done = connection.execute(delete(_TABLES).where(here))
+        if address is not None and done.rowcount == 0:
+            raise changed_meanwhile(name)
 
     def name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
         """Add a row for the table, with the ``address`` of its first metadata file.

@@ -152,6 +152,31 @@ def test_of_the_filesystem_too_a_drop_removes_what_it_was_planned_for(warehouse,
     assert ids(catalog.table("shop.orders")) == [2]
 
 
+def test_a_new_table_with_first_rows_is_kept(catalog, opened, before_the_lock):
+    catalog.create_table("shop.new", COLUMNS)
+    before_the_lock(lambda: opened().table("shop.new").write(pa.table({"id": [5]})))
+    assert catalog.drop_new_table("shop.new") is False
+    assert ids(catalog.table("shop.new")) == [5]
+    assert catalog.repair() == RepairReport()
+
+
+def test_of_the_filesystem_too_a_new_table_with_first_rows_is_kept(warehouse, monkeypatch):
+    catalog = lake.open_catalog(str(warehouse))
+    catalog.create_database("shop")
+    catalog.create_table("shop.new", COLUMNS)
+    move = LocalStorage.rename_directory
+
+    def meanwhile(self, source, target):
+        monkeypatch.setattr(LocalStorage, "rename_directory", move)
+        lake.open_catalog(str(warehouse)).table("shop.new").write(pa.table({"id": [5]}))
+        move(self, source, target)
+
+    monkeypatch.setattr(LocalStorage, "rename_directory", meanwhile)
+    assert catalog.drop_new_table("shop.new") is False
+    assert ids(catalog.table("shop.new")) == [5]
+    assert catalog.repair() == RepairReport()
+
+
 def test_a_table_that_is_dropped_by_two_is_dropped_once(catalog, opened, before_the_lock):
     before_the_lock(lambda: opened().drop_table("shop.orders"))
     with pytest.raises(lake.NotFoundError, match=r"'shop.orders' does not exist"):
