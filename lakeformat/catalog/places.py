@@ -96,6 +96,14 @@ class CatalogPlaces(ABC):
         if not self._is_listed(name):
             raise self._not_listed(name)
 
+    def prepare_clone(  # noqa: B027 - a catalog of directories has no such changes
+        self, name: str, *, dry_run: bool
+    ) -> None:
+        """Finish an interrupted drop of the table ``name``, unless ``dry_run`` is True.
+
+        Raise ``AlreadyExistsError`` if an interrupted rename needs the name, or if it is a view.
+        """
+
     def _not_listed(self, name: TableName) -> NotFoundError:
         return NotFoundError(
             f"table '{name}' does not exist in {self.location}: list_tables({name.database!r}) "

@@ -286,6 +286,22 @@ class SqlCatalog(Catalog):
             self._drops.finish_held(new)
             self._renames.run_held(old, new, held[new])
 
+    def prepare_clone(self, name: str, *, dry_run: bool) -> None:
+        """Finish an interrupted drop of the table ``name``, unless ``dry_run`` is True.
+
+        Raise ``AlreadyExistsError`` if an interrupted rename needs the name, or if it is a view.
+        """
+        target = parse_plain_name(name)
+        self._refuse_view(target)
+        if not dry_run:
+            self._drops.finish(target)
+        if (old := self._renames.place_of(target)) != target:
+            raise AlreadyExistsError(
+                f"the rename of '{old}' to '{name}' was interrupted: finish it with "
+                f"catalog.repair('{name}'), and choose another name for the clone"
+            )
+        self._renames.refuse_files_on_their_way(target)
+
     def _refuse_view(self, name: TableName) -> None:
         if self._listing.has_view(name):
             raise AlreadyExistsError(

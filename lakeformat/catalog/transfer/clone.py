@@ -130,7 +130,7 @@ def clone_table(
     run = _Clone(handle, catalog, name, storage, layout, asked, on_progress)
     if not dry_run and (done := run.finished()) is not None:
         return done
-    run.check()
+    run.check(dry_run=dry_run)
     head = wanted or latest_snapshot(handle.storage, handle.layout)
     run.contents = _contents(handle, head, full=full, all_schemas=wanted is None)
     if not dry_run:
@@ -270,7 +270,7 @@ class _Clone:
             reason="an earlier attempt had copied all files; the clone is complete now",
         )
 
-    def check(self) -> None:
+    def check(self, *, dry_run: bool) -> None:
         """Raise ``AlreadyExistsError`` if the target has a table, files of a dropped table, or
         files of another clone.
 
@@ -278,6 +278,7 @@ class _Clone:
         """
         if self._is_ours():
             return
+        self.catalog.prepare_clone(self.name, dry_run=dry_run)
         uri = self.storage.uri(self.layout.root)
         if schema_ids(self.storage, self.layout):
             raise AlreadyExistsError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -417,6 +418,44 @@ def test_a_name_whose_drop_was_interrupted_is_free_for_a_rename(catalog, monkeyp
             catalog.drop_table("bank.new")
     assert ids(catalog.rename_table("shop.orders", "bank.new")) == [1]
     assert catalog.repair() == RepairReport()
+
+
+@pytest.mark.parametrize("hides", [False, True])
+def test_a_name_whose_drop_was_interrupted_is_free_for_a_clone(catalog, monkeypatch, hides):
+    catalog.create_table("bank.new", COLUMNS).write(pa.table({"id": [9]}))
+    run_drop = drop.run_drop
+
+    def stop(*arguments):
+        if hides:
+            run_drop(*arguments)
+        raise lake.UnavailableError("the disk is away.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(drop, "run_drop", stop)
+        with pytest.raises(lake.UnavailableError):
+            catalog.drop_table("bank.new")
+    lake.clone_table(catalog.table("shop.orders"), catalog, "bank.new")
+    assert ids(catalog.table("bank.new")) == [1]
+    assert catalog.repair() == RepairReport()
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize("name", ["bank.new", "bank.old"])
+def test_no_clone_takes_a_name_of_an_interrupted_rename(catalog, interrupted, name, dry_run):
+    catalog.create_table("bank.old", COLUMNS).write(pa.table({"id": [9]}))
+    interrupted("bank.old", "bank.new")
+    with pytest.raises(lake.AlreadyExistsError, match=r"catalog\.repair\('bank\.new'\)"):
+        lake.clone_table(catalog.table("shop.orders"), catalog, name, dry_run=dry_run)
+    catalog.repair()
+    assert catalog.list_tables("bank") == ["new"]
+    assert ids(catalog.table("bank.new")) == [9]
+
+
+def test_a_clone_replaces_the_lost_files_of_a_listed_table(catalog, warehouse):
+    catalog.create_table("bank.new", COLUMNS)
+    shutil.rmtree(warehouse / "bank.db/new")
+    lake.clone_table(catalog.table("shop.orders"), catalog, "bank.new")
+    assert ids(catalog.table("bank.new")) == [1]
 
 
 def test_a_table_is_not_made_in_a_database_that_is_dropped_meanwhile(
