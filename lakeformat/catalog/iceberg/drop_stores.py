@@ -41,10 +41,8 @@ def drop_stores(
     """
     for store in stores:
         metastore.require_removable(store, purge=purge)
-    deletes, keeps_leases = (
-        purge and not metastore.deletes_files,
-        isinstance(metastore, KeepsLeases),
-    )
+    deletes = purge and not metastore.deletes_files
+    keeps_leases = isinstance(metastore, KeepsLeases)
     known: list[LoadedMetadata | None] = [None] * len(stores)
     if deletes or keeps_leases or metastore.is_directory:
         known = [_loaded(handle(store), is_required=deletes) for store in stores]
