@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.publish.name_mapping import NAME_MAPPING, name_mapping
+from lakeformat.publish.narrowed_types import narrowed_columns
 from lakeformat.publish.schemas import (
     iceberg_schema,
     last_column_id,
@@ -21,6 +23,8 @@ from lakeformat.publish.schemas import (
 )
 
 __all__ = ["PublishedSchemas"]
+
+_log = logging.getLogger(__name__)
 
 
 class PublishedSchemas:
@@ -61,6 +65,8 @@ class PublishedSchemas:
         ]
         for older, newer in pairwise(schemas):
             require_promotions(older, newer)
+            if newer.schema_id not in known:
+                self._warn_of_narrowed(older.schema_id, newer.schema_id)
         return replace(
             metadata,
             schemas=tuple(schemas),
@@ -68,6 +74,16 @@ class PublishedSchemas:
             last_column_id=max(metadata.last_column_id, last_column_id(schemas, newest)),
             properties={**metadata.properties, NAME_MAPPING: name_mapping(schemas, newest)},
         )
+
+    def _warn_of_narrowed(self, older: int, newer: int) -> None:
+        for narrowed in narrowed_columns(self.of(older)[0], self.of(newer)[0]):
+            _log.warning(
+                "%s: %s. Readers of Iceberg do not convert the values in older files, so they "
+                "may read other values than this library. To rewrite the files, overwrite the "
+                "table with its rows: scan = table.scan(), then table.write(scan.to_arrow(), "
+                "overwrite='table', read_snapshot=scan.snapshot_id)",
+                *(self._handle.uri, narrowed),
+            )
 
     def are_redefined(self, metadata: TableMetadata, snapshot: Snapshot) -> bool:
         """Return True if the table now has another schema with the number of a published schema.

@@ -7,6 +7,7 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.schema import TableSchema
+from lakeformat.publish.narrowed_types import narrowed_columns
 from lakeformat.publish.schemas import iceberg_schema, require_promotions
 
 __all__ = [
@@ -94,3 +95,9 @@ def require_publishable_change(before: TableSchema, after: TableSchema) -> None:
     if was_published:
         version = after.table_options.iceberg_format_version
         require_promotions(iceberg_schema(before, version), iceberg_schema(after, version))
+        if narrowed := next(narrowed_columns(before, after), None):
+            raise UnsupportedError(
+                f"{narrowed}, but readers of Iceberg do not convert the values in older files, "
+                "so they would read other values than this library. Add a column of the new type "
+                "instead"
+            )

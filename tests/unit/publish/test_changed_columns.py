@@ -63,6 +63,76 @@ def test_a_refused_type_names_the_column_both_types_and_the_way_out(table):
         catalog_of(table).alter_table("shop.orders", lake.update_column_type("id", "STRING"))
 
 
+NARROWED = [
+    ("INT", "SMALLINT"),
+    ("SMALLINT", "TINYINT"),
+    ("STRING", "VARCHAR(2)"),
+    ("VARCHAR(2)", "CHAR(2)"),
+    ("CHAR(2)", "CHAR(3)"),
+    ("CHAR(3)", "VARCHAR(2)"),
+    ("BYTES", "VARBINARY(2)"),
+    ("BINARY(2)", "BINARY(3)"),
+    ("TIMESTAMP(6)", "TIMESTAMP(3)"),
+    ("TIMESTAMP_LTZ(3)", "TIMESTAMP_LTZ(0)"),
+]
+"""Types that are the same type in Iceberg; Paimon cuts or pads values in older files."""
+WIDENED = [
+    ("SMALLINT", "INT"),
+    ("VARCHAR(2)", "STRING"),
+    ("CHAR(2)", "VARCHAR(2)"),
+    ("BINARY(2)", "BYTES"),
+    ("TIMESTAMP(0)", "TIMESTAMP(6)"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), NARROWED)
+def test_a_type_whose_older_values_paimon_cuts_or_pads_is_refused(request, before, after):
+    columns = [("id", "INT"), ("v", before)]
+    catalog = catalog_of(published_table(MemoryStorage(request.node.name), columns))
+    reason = r"'v' changes from [A-Z0-9() ]+ to [A-Z0-9() ]+ in schema 1.*do not convert"
+    with pytest.raises(lake.UnsupportedError, match=reason):
+        catalog.alter_table("shop.orders", lake.update_column_type("v", after))
+    assert catalog.table("shop.orders").schema.id == 0
+    off = lake.set_option(STORAGE, "disabled")
+    assert catalog.alter_table("shop.orders", lake.update_column_type("v", after), off)
+
+
+@pytest.mark.parametrize(("before", "after"), WIDENED)
+def test_a_wider_type_that_is_the_same_type_in_iceberg_is_allowed(request, before, after):
+    columns = [("id", "INT"), ("v", before)]
+    catalog = catalog_of(published_table(MemoryStorage(request.node.name), columns))
+    table = catalog.alter_table("shop.orders", lake.update_column_type("v", after))
+    assert table.schema.id == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "named"),
+    [
+        ("ARRAY<INT>", "v.element", r"v\.element"),
+        ("MAP<STRING, INT>", "v.value", r"v\.value"),
+        ("ROW<x ROW<y INT>>", "v.x.y", r"v\.x\.y"),
+    ],
+)
+def test_a_narrower_type_in_a_nested_column_is_refused(request, kind, path, named):
+    columns = [("id", "INT"), ("v", kind)]
+    catalog = catalog_of(published_table(MemoryStorage(request.node.name), columns))
+    change = lake.update_column_type(tuple(path.split(".")), "SMALLINT")
+    with pytest.raises(lake.UnsupportedError, match=rf"column '{named}' changes from INT to SMA"):
+        catalog.alter_table("shop.orders", change)
+
+
+def test_a_narrower_type_of_another_engine_is_published_with_a_warning(table, caplog):
+    table.write(rows_of(id=pa.array([70000], pa.int32())))
+    table = changed_elsewhere(table, lake.update_column_type("id", "SMALLINT"))
+    table.write(rows_of(id=pa.array([2], pa.int16())))
+    assert "column 'id' changes from INT to SMALLINT in schema 1" in caplog.text
+    assert seen(table) == [{"id": 1}, {"id": 2}, {"id": 70000}]
+    scan = table.scan()
+    table.write(scan.to_arrow(), overwrite="table", read_snapshot=scan.snapshot_id)
+    assert seen(table) == content(table.scan().to_arrow())
+    assert caplog.text.count("do not convert") == 1
+
+
 def test_a_branch_refuses_the_same_changes(table):
     table.branches.create("dev", snapshot=1)
     with pytest.raises(lake.UnsupportedError, match="'later' has the type TIME"):
