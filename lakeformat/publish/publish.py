@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -45,7 +44,7 @@ from lakeformat.publish.place import location_of_table, versions_of
 from lakeformat.publish.published_deletes import PublishedDeletes
 from lakeformat.publish.published_schemas import PublishedSchemas
 from lakeformat.publish.published_table import require_published_table
-from lakeformat.publish.rebuild import Rebuild
+from lakeformat.publish.rebuild import Rebuild, with_log_of
 from lakeformat.publish.report import PublishReport
 from lakeformat.publish.requirements import require_publishable
 from lakeformat.publish.returned_state import published_snapshot, returned_to
@@ -124,7 +123,7 @@ class _Publication:
             found = known or self._versions.look()
             if found.loaded is not None:
                 refuse_downgrade(found.loaded.metadata, handle)
-            base = self._base(found.loaded, head)
+            base = self._base(found, head)
             if base is not None and _number(base) == head.id:
                 kept = self._kept(base) if self._follows_upkeep else base.metadata
                 if kept is base.metadata:
@@ -153,13 +152,15 @@ class _Publication:
             self._followers.show()
             self._versions.delete_unlisted(newest)
 
-    def _base(self, newest: LoadedMetadata | None, head: Snapshot) -> LoadedMetadata | None:
-        """Return ``newest`` if later snapshots can be published on it, else None.
+    def _base(self, found: Newest, head: Snapshot) -> LoadedMetadata | None:
+        """Return the found metadata if later snapshots can be published on it, else None.
 
         The metadata must be of this table and name only files of its publication. Its newest
         snapshot must still be in the table; after a rollback, the newest snapshot of the table must
-        be in the metadata. The setting of deletion vectors must be unchanged.
+        be in the metadata. The setting of deletion vectors must be unchanged. If ``head`` is
+        published already, no later file may hide the metadata from readers.
         """
+        newest = found.loaded
         if newest is None or newest.metadata.location.rstrip("/") != self._versions.location:
             return None
         if not names_own_files(newest.metadata):
@@ -169,6 +170,8 @@ class _Publication:
         ours = read_snapshot_if_present(handle.storage, handle.layout, number)
         shown = None if ours is None else published_snapshot(newest.metadata, ours)
         if shown is None or not shows_such_files(shown.summary, handle.schema):
+            return None
+        if _number(newest) == head.id and found.is_behind_another:
             return None
         is_read_later = _number(newest) != head.id or not self._follows_upkeep
         return newest if is_read_later or self._manifests(newest) is not None else None
@@ -266,7 +269,7 @@ class _Publication:
         with kept_if_published(every.discard):
             metadata = with_kept_snapshots(every.metadata(history), self._handle)
             if before is not None and before.metadata.location.rstrip("/") == versions.location:
-                metadata = _logged(metadata, before)
+                metadata = with_log_of(before, metadata)
             made = versions.create(found.next_number, metadata)
         if made is None:
             every.discard()
@@ -386,12 +389,3 @@ def _names_in(metadata: TableMetadata) -> tuple[object, object]:
     tags.
     """
     return {each.snapshot_id for each in metadata.snapshots}, dict(metadata.references)
-
-
-def _logged(metadata: TableMetadata, before: LoadedMetadata) -> TableMetadata:
-    """Return metadata that was made from scratch, with the metadata log of ``before`` and a later
-    time than that of ``before``.
-    """
-    times = metadata.last_updated_ms, before.metadata.last_updated_ms
-    started = replace(metadata, metadata_log=before.metadata.metadata_log)
-    return following(started, before.metadata, before.metadata_file, max(times))

@@ -17,13 +17,14 @@ from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.metadata.updates import following
 from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.read.plan import naming_partition
 from lakeformat.publish.history import KeptSnapshot
 from lakeformat.publish.next_state import NextState
 
-__all__ = ["Rebuild"]
+__all__ = ["Rebuild", "with_log_of"]
 
 _log = logging.getLogger(__name__)
 _MOST_RESTARTS = 3
@@ -107,3 +108,12 @@ class Rebuild:
                 return replace(first, metadata=after(manifests, before))
         finally:
             self._written += state.written
+
+
+def with_log_of(before: LoadedMetadata, metadata: TableMetadata) -> TableMetadata:
+    """Return metadata that was made from scratch, with the metadata log of ``before`` and a later
+    time than that of ``before``.
+    """
+    times = metadata.last_updated_ms, before.metadata.last_updated_ms
+    started = replace(metadata, metadata_log=before.metadata.metadata_log)
+    return following(started, before.metadata, before.metadata_file, max(times))

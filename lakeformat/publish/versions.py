@@ -66,6 +66,12 @@ class Newest:
     outdated.
     """
 
+    @property
+    def is_behind_another(self) -> bool:
+        """True if a file with a higher number was skipped, so readers may not find ``loaded``."""
+        number = None if self.loaded is None else version_of(self.loaded.path)
+        return number is not None and number + 1 < self.next_number
+
 
 @dataclass(frozen=True, slots=True)
 class PublishedVersions:

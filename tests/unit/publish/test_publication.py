@@ -349,6 +349,16 @@ def test_a_metadata_file_that_a_power_cut_has_torn_is_written_again(storage):
     assert table.health().reasons == ()
 
 
+def test_a_damaged_metadata_file_after_the_newest_one_does_not_hide_it(storage):
+    table = published_table(storage, COLUMNS)
+    table.write(rows_of(id=[1], note=["a"]))
+    storage.overwrite(f"{ROOT}/metadata/{file_of(2)}", b"")
+    storage.overwrite(f"{ROOT}/metadata/version-hint.text", str(number_of(2)).encode())
+    assert lake.publish_table(table).rebuilt
+    assert seen(table) == content(table.scan().to_arrow())
+    assert not lake.publish_table(table).rebuilt
+
+
 def test_a_lost_hint_is_written_again(storage):
     table = published_table(storage, COLUMNS)
     table.write(rows_of(id=[1], note=["a"]))
@@ -604,6 +614,22 @@ def test_a_renamed_table_is_published_at_its_new_address(storage):
     assert seen(renamed) == [{"id": 1, "note": "a"}]
     assert renamed.health().reasons == ()
     assert iceberg(renamed)._loaded().metadata.location.endswith("/sales")
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_a_table_that_is_renamed_and_renamed_back_is_published_at_its_first_address(
+    storage, version
+):
+    options = {"metadata.iceberg.format-version": version}
+    table = published_table(storage, COLUMNS, options=options)
+    table.write(rows_of(id=[1]))
+    renamed = catalog_of(table).rename_table("shop.orders", "shop.sales", force=True)
+    table = catalog_of(renamed).rename_table("shop.sales", "shop.orders", force=True)
+    assert lake.publication_lag(table).snapshots == 0
+    assert seen(table) == content(table.scan().to_arrow())
+    assert not lake.publish_table(table).rebuilt
+    table.write(rows_of(id=[2]))
+    assert seen(table) == content(table.scan().to_arrow())
 
 
 def test_health_names_metadata_of_an_earlier_address_until_a_publication(storage):
