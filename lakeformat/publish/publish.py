@@ -163,7 +163,7 @@ class _Publication:
         newest = found.loaded
         if newest is None or newest.metadata.location.rstrip("/") != self._versions.location:
             return None
-        if not names_own_files(newest.metadata):
+        if not names_own_files(newest.metadata) or _is_rolled_back(newest):
             self._warn_of(newest)
             return None
         handle, number = self._handle, min(_number(newest), head.id)
@@ -192,8 +192,8 @@ class _Publication:
 
     def _warn_of(self, found: LoadedMetadata) -> None:
         _log.warning(
-            "%s is damaged or names files that no publication wrote, so %s is published from "
-            "scratch",
+            "%s is damaged, was rolled back by another program, or names files that no publication "
+            "wrote, so %s is published from scratch",
             *(found.metadata_file, self._handle.uri),
         )
 
@@ -382,6 +382,11 @@ class _Publication:
 def _number(metadata: LoadedMetadata) -> int:
     number = metadata.metadata.current_snapshot_id
     return -1 if number is None else number
+
+
+def _is_rolled_back(found: LoadedMetadata) -> bool:
+    """Return True if the metadata has later snapshots, which a publication would remove."""
+    return any(each.snapshot_id > _number(found) for each in found.metadata.snapshots)
 
 
 def _names_in(metadata: TableMetadata) -> tuple[object, object]:

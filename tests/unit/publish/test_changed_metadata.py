@@ -112,6 +112,12 @@ class Forged:
         listed = listed.set_column(0, listed.schema.field(0), paths)
         self.storage.overwrite(_path(shown.manifest_list), encode_manifest_list(2, listed, shown))
 
+    def is_rolled_back(self) -> None:
+        def change(members: dict[str, Any]) -> None:
+            members["current-snapshot-id"] = members["refs"]["main"]["snapshot-id"] = 1
+
+        self.write(change)
+
     def has_a_broken_list(self) -> None:
         shown = self.loaded().metadata.current_snapshot
         assert shown is not None
@@ -124,6 +130,7 @@ FORGERIES: dict[str, Callable[[Forged], None]] = {
     "directory of manifests": Forged.names_another_directory,
     "statistics": Forged.names_statistics,
     "manifest": Forged.lists_a_manifest_outside,
+    "rollback": Forged.is_rolled_back,
     "broken list": Forged.has_a_broken_list,
 }
 """Changes after which the metadata still has the location and the identity of the table."""
@@ -136,7 +143,7 @@ def _path(address: str | None) -> str:
 
 @pytest.mark.parametrize("forge", FORGERIES.values(), ids=FORGERIES)
 @pytest.mark.parametrize("by_commit", [True, False], ids=["commit", "publish"])
-def test_metadata_that_names_files_outside_is_replaced_from_scratch(
+def test_metadata_that_no_publication_wrote_is_replaced_from_scratch(
     forge, by_commit, monkeypatch, caplog
 ):
     forged = Forged()
