@@ -47,7 +47,7 @@ from lakeformat.publish.published_table import require_published_table
 from lakeformat.publish.rebuild import Rebuild, with_log_of
 from lakeformat.publish.report import PublishReport
 from lakeformat.publish.requirements import require_publishable
-from lakeformat.publish.returned_state import published_snapshot, returned_to
+from lakeformat.publish.returned_state import is_rolled_back, published_snapshot, returned_to
 from lakeformat.publish.schemas import iceberg_spec
 from lakeformat.publish.targets.entry import Targets
 from lakeformat.publish.targets.followers import Followers, entries_of, targets_of
@@ -100,19 +100,22 @@ class _Publication:
     def __init__(
         self, handle: TableHandle, targets: Targets | None, *, follows_upkeep: bool
     ) -> None:
-        require_publishable(handle.schema)
-        self._handle = handle
+        self._take(handle)
         self._follows_upkeep = follows_upkeep
-        self._version = handle.options.iceberg_format_version
         self._versions = versions_of(handle)
         entries = entries_of(handle, targets)
         self._followers = Followers(entries, self._versions, handle.environment, handle.argument)
-        self._schemas = PublishedSchemas(handle, self._version)
         self._memory = KeptEntries()
         self._published: list[int] = []
         self._rebuilt = False
         self._updated = False
         self._upgraded = False
+
+    def _take(self, handle: TableHandle) -> None:
+        require_publishable(handle.schema)
+        self._handle = handle
+        self._version = handle.options.iceberg_format_version
+        self._schemas = PublishedSchemas(handle, self._version)
 
     def run(self) -> PublishReport:
         handle = self._handle
@@ -120,9 +123,11 @@ class _Publication:
             self._versions.storage.prove_creation(self._versions.path(1))
         lost, known = 0, None
         while (head := latest_snapshot(handle.storage, handle.layout)) is not None:
+            if head.schema_id > self._handle.schema.id:  # the schema has changed meanwhile
+                self._take(with_newest_schema(handle))
             found = known or self._versions.look()
             if found.loaded is not None:
-                refuse_downgrade(found.loaded.metadata, handle)
+                refuse_downgrade(found.loaded.metadata, self._handle)
             base = self._base(found, head)
             if base is not None and _number(base) == head.id:
                 kept = self._kept(base) if self._follows_upkeep else base.metadata
@@ -163,7 +168,7 @@ class _Publication:
         newest = found.loaded
         if newest is None or newest.metadata.location.rstrip("/") != self._versions.location:
             return None
-        if not names_own_files(newest.metadata) or _is_rolled_back(newest):
+        if not names_own_files(newest.metadata) or is_rolled_back(newest.metadata):
             self._warn_of(newest)
             return None
         handle, number = self._handle, min(_number(newest), head.id)
@@ -382,11 +387,6 @@ class _Publication:
 def _number(metadata: LoadedMetadata) -> int:
     number = metadata.metadata.current_snapshot_id
     return -1 if number is None else number
-
-
-def _is_rolled_back(found: LoadedMetadata) -> bool:
-    """Return True if the metadata has later snapshots, which a publication would remove."""
-    return any(each.snapshot_id > _number(found) for each in found.metadata.snapshots)
 
 
 def _names_in(metadata: TableMetadata) -> tuple[object, object]:

@@ -12,13 +12,19 @@ from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.publish.identity import IDENTITY
 
-__all__ = ["published_snapshot", "returned_to"]
+__all__ = ["is_rolled_back", "published_snapshot", "returned_to"]
 
 
 def published_snapshot(metadata: TableMetadata, head: Snapshot) -> IcebergSnapshot | None:
     """Return the Iceberg snapshot that publishes ``head``; None if the metadata lacks it."""
     found = metadata.snapshot(head.id)
     return found if found is not None and found.summary.get(IDENTITY) == head.identity else None
+
+
+def is_rolled_back(metadata: TableMetadata) -> bool:
+    """Return True if the metadata has later snapshots, which ``returned_to`` would remove."""
+    current = metadata.current_snapshot_id
+    return current is not None and any(each.snapshot_id > current for each in metadata.snapshots)
 
 
 def returned_to(

@@ -11,6 +11,7 @@ from lakeformat.storage import MemoryStorage
 from tests.unit.publish.published import (
     ROOT,
     catalog_in,
+    catalog_of,
     content,
     iceberg,
     published_table,
@@ -48,6 +49,27 @@ def test_a_commit_publishes_nothing_until_lake_publish_brings_the_head(table):
     assert [row["id"] for row in seen(table)] == [1, 2]
     assert lake.publish_table(table).published == (3,)
     assert (lake.publication_lag(table).snapshots, table.health().reasons) == (0, ())
+
+
+@pytest.mark.parametrize("changes_at", [1, 2])
+def test_a_publication_goes_on_if_the_schema_changes_meanwhile(table, monkeypatch, changes_at):
+    write(table, 1)
+    if changes_at == 2:
+        lake.publish_table(table)
+    write(table, 2)
+    create, numbers = PublishedVersions.create, []
+
+    def changing(self, number, metadata):
+        if not numbers:
+            changed = catalog_of(table).alter_table("shop.orders", lake.add_column("v", "INT"))
+            write(changed, 3)
+        numbers.append(number)
+        return create(self, number, metadata)
+
+    monkeypatch.setattr(PublishedVersions, "create", changing)
+    assert lake.publish_table(table).snapshot_id == 3
+    changed = catalog_of(table).table("shop.orders")
+    assert seen(changed) == content(changed.scan().to_arrow())
 
 
 def test_files_are_deleted_only_after_the_publication(table):
