@@ -85,9 +85,14 @@ class IcebergPublication:
         if not handle.options.publishes_iceberg:
             return
         from lakeformat.publish.format_version import refuse_lower_option
-        from lakeformat.publish.requirements import require_publishable_change
+        from lakeformat.publish.requirements import (
+            require_publishable_change,
+            require_publishable_history,
+        )
 
         require_publishable_change(before, handle.schema)
+        if not before.table_options.publishes_iceberg:
+            require_publishable_history(handle, {})
         if handle.layout.branch == MAIN_BRANCH:
             refuse_lower_option(before, handle)
 

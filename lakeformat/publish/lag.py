@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lakeformat.errors import LakeError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.schema import Schema
 from lakeformat.paimon.handle import TableHandle, with_newest_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
@@ -62,8 +65,10 @@ def _lag(handle: TableHandle, head: Snapshot, targets: Targets | None) -> Reader
         return ReadersLag(f"the Iceberg metadata of the table cannot be read: {reason}")
     shown = None if newest is None else newest.metadata.current_snapshot
     if newest is None or shown is None:
+        failure, advice = _failure(handle, {})
         return ReadersLag(
-            "the table has no Iceberg metadata yet, so readers of Iceberg do not find it"
+            f"the table has no Iceberg metadata yet, so readers of Iceberg do not find it{failure}",
+            advice=advice,
         )
     if newest.metadata.location.rstrip("/") != versions.location:
         return ReadersLag(
@@ -74,19 +79,25 @@ def _lag(handle: TableHandle, head: Snapshot, targets: Targets | None) -> Reader
         return _in_catalogs(handle, newest, targets)
     if shown.snapshot_id < head.id:
         missing = counted(head.id - shown.snapshot_id, "snapshot")
-        cause = unpublishable_reason(with_newest_schema(handle).schema)
-        failure = "" if cause is None else f"; its publication fails: {cause}"
+        known = {each.schema_id: each for each in newest.metadata.schemas}
+        failure, advice = _failure(handle, known)
         return ReadersLag(
             f"the Iceberg metadata is {missing} behind: it shows snapshot {shown.snapshot_id}, and "
             f"the newest is {head.id}{failure}",
             shown.snapshot_id,
-            None if cause is None else _UNPUBLISHABLE,
+            advice,
         )
     newest_is = f"{'another snapshot ' if shown.snapshot_id == head.id else ''}{head.id}"
     return ReadersLag(
         f"the Iceberg metadata shows snapshot {shown.snapshot_id}, which a rollback "
         f"removed from the table: the newest is {newest_is}"
     )
+
+
+def _failure(handle: TableHandle, known: Mapping[int, Schema]) -> tuple[str, str | None]:
+    """Return a text and advice if the table cannot be published; else an empty text and None."""
+    cause = unpublishable_reason(with_newest_schema(handle), known)
+    return ("", None) if cause is None else (f"; its publication fails: {cause}", _UNPUBLISHABLE)
 
 
 def _in_catalogs(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -19,6 +20,7 @@ from lakeformat.publish.schemas import (
     iceberg_schema,
     last_column_id,
     require_promotions,
+    require_readable_before,
     without_dropped,
 )
 
@@ -45,9 +47,24 @@ class PublishedSchemas:
             found = handle.schema
             if number != found.id:
                 found = read_schema(handle.storage, handle.layout, number)
+            require_readable_before(found, handle.schema, self._version)
             shown = without_dropped(found, handle.schema, self._version)
             self._found[number] = found, iceberg_schema(shown, self._version)
         return self._found[number]
+
+    def all_of(self, known: Mapping[int, Schema]) -> list[Schema]:
+        """Return all schemas of the table; those in ``known``, by schema id, are not read.
+
+        Raise ``UnsupportedError`` if the type of a column changed in a way that Iceberg does not
+        allow.
+        """
+        schemas = [
+            known[number] if number in known else self.of(number)[1]
+            for number in range(self._handle.schema.id + 1)
+        ]
+        for older, newer in pairwise(schemas):
+            require_promotions(older, newer)
+        return schemas
 
     def added_to(self, metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
         """Return metadata with all schemas of the table; the schema of ``snapshot`` is current.
@@ -59,12 +76,8 @@ class PublishedSchemas:
         known = {each.schema_id: each for each in metadata.schemas}
         if snapshot.schema_id in known and newest.id in known:
             return replace(metadata, current_schema_id=snapshot.schema_id)
-        schemas = [
-            known[number] if number in known else self.of(number)[1]
-            for number in range(newest.id + 1)
-        ]
+        schemas = self.all_of(known)
         for older, newer in pairwise(schemas):
-            require_promotions(older, newer)
             if newer.schema_id not in known:
                 self._warn_of_narrowed(older.schema_id, newer.schema_id)
         return replace(

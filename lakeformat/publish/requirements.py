@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
-from lakeformat.errors import InvalidRequestError, UnsupportedError
+from collections.abc import Mapping
+from contextlib import suppress
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
+from lakeformat.iceberg.schema import Schema
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.publish.narrowed_types import narrowed_columns
+from lakeformat.publish.published_schemas import PublishedSchemas
 from lakeformat.publish.schemas import iceberg_schema, require_promotions
 
 __all__ = [
@@ -15,6 +20,7 @@ __all__ = [
     "require_publishable",
     "require_publishable_at_first",
     "require_publishable_change",
+    "require_publishable_history",
     "unpublishable_reason",
 ]
 
@@ -57,13 +63,26 @@ def require_publishable(schema: TableSchema) -> None:
     iceberg_schema(schema, options.iceberg_format_version)
 
 
-def unpublishable_reason(schema: TableSchema) -> str | None:
-    """Return the reason why tables with this schema cannot be published; None if they can be.
+def require_publishable_history(handle: TableHandle, known: Mapping[int, Schema]) -> None:
+    """Raise ``UnsupportedError`` if the type of a column once changed in a way that readers of
+    Iceberg cannot follow.
 
-    An option with an invalid value is also a reason.
+    ``known`` has the schemas that are published already, by their ids. A missing schema raises no
+    error here, because the publication raises it.
+    """
+    with suppress(CorruptTableError):
+        PublishedSchemas(handle, handle.options.iceberg_format_version).all_of(known)
+
+
+def unpublishable_reason(handle: TableHandle, known: Mapping[int, Schema]) -> str | None:
+    """Return the reason why the table cannot be published; None if it can be.
+
+    An option with an invalid value is also a reason. ``known`` has the schemas that are published
+    already, by their ids.
     """
     try:
-        require_publishable(schema)
+        require_publishable(handle.schema)
+        require_publishable_history(handle, known)
     except (InvalidRequestError, UnsupportedError) as reason:
         return str(reason)
     return None
@@ -89,7 +108,7 @@ def require_publishable_change(before: TableSchema, after: TableSchema) -> None:
     may be one of the steps that make it possible.
     """
     was_published = before.table_options.publishes_iceberg
-    if was_published and unpublishable_reason(before) is not None:
+    if was_published and not _is_publishable(before):
         return
     require_publishable(after)
     if was_published:
@@ -101,3 +120,11 @@ def require_publishable_change(before: TableSchema, after: TableSchema) -> None:
                 "so they would read other values than this library. Add a column of the new type "
                 "instead"
             )
+
+
+def _is_publishable(schema: TableSchema) -> bool:
+    try:
+        require_publishable(schema)
+    except (InvalidRequestError, UnsupportedError):
+        return False
+    return True

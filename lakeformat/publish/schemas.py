@@ -26,6 +26,7 @@ from lakeformat.iceberg.types import (
 )
 from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.type_kinds import type_text
 from lakeformat.types.type_text import type_to_json
 from lakeformat.types.types import (
     ArrayType,
@@ -43,6 +44,7 @@ __all__ = [
     "iceberg_spec",
     "last_column_id",
     "require_promotions",
+    "require_readable_before",
     "without_dropped",
 ]
 
@@ -69,6 +71,8 @@ _PLAIN = {
     TypeName.VARBINARY: "binary",
 }
 _TIMES = {TypeName.TIMESTAMP: "timestamp", TypeName.TIMESTAMP_LTZ: "timestamptz"}
+_AFTERWARDS = "copy the rows to a new table, or set 'metadata.iceberg.storage' to 'disabled'"
+"""The advice if an earlier schema has a type that Iceberg readers cannot follow."""
 _PROMOTED = {("int", "long"), ("float", "double")}
 
 
@@ -98,6 +102,21 @@ def without_dropped(schema: TableSchema, newest: TableSchema, version: int) -> T
         field for field in schema.fields if field.id in alive or _is_readable(field, version)
     )
     return replace(schema, fields=fields)
+
+
+def require_readable_before(schema: TableSchema, newest: TableSchema, version: int) -> None:
+    """Raise ``UnsupportedError`` if a column of an earlier schema had a type that Iceberg readers
+    cannot read, and has another type in the newest schema.
+    """
+    now = {field.id: field for field in newest.fields}
+    for field in schema.fields:
+        changed = now.get(field.id, field)
+        if changed.type != field.type and not _is_readable(field, version):
+            raise UnsupportedError(
+                f"column {changed.name!r} has the type {type_text(field.type)} in schema "
+                f"{schema.id}, which cannot be published as Iceberg metadata, also after a change "
+                f"of the type: {_AFTERWARDS}"
+            )
 
 
 def iceberg_spec(schema: TableSchema) -> PartitionSpec:
@@ -131,8 +150,8 @@ def require_promotions(older: Schema, newer: Schema) -> None:
             raise UnsupportedError(
                 f"column {newer.name_of(number)!r} changes from {was} to {kind} in schema "
                 f"{newer.schema_id}, but Iceberg readers cannot convert the values in older files. "
-                "Add a column of the new type instead. If the type has changed already, set "
-                "'metadata.iceberg.storage' to 'disabled'"
+                "Add a column of the new type instead. If the type has changed already, "
+                f"{_AFTERWARDS}"
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from dataclasses import replace
 
 import pyarrow as pa
@@ -149,6 +150,46 @@ def test_publication_is_not_switched_on_for_columns_that_readers_cannot_read(req
     table = catalog_of(table).alter_table("shop.orders", on, lake.drop_column("t"))
     table.write(rows_of(id=pa.array([1], pa.int32())))
     assert seen(table) == [{"id": 1}]
+
+
+CHANGED_BEFORE = [
+    ("INT", "STRING", r"'v' changes from int to string in schema 1.*copy the rows to a new"),
+    ("TIMESTAMP(9)", "TIMESTAMP(6)", r"'v' has the type TIMESTAMP\(9\) in schema 0.*copy the rows"),
+    ("TIME(3)", "STRING", r"'v' has the type TIME\(3\) in schema 0.*copy the rows"),
+]
+"""Two types of a column before its table is published, and the reason why it cannot be."""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "named"), CHANGED_BEFORE, ids=[each[0] for each in CHANGED_BEFORE]
+)
+def test_publication_is_not_switched_on_after_a_change_that_readers_cannot_follow(
+    request, before, after, named
+):
+    columns, off = [("id", "INT"), ("v", before)], {STORAGE: "disabled"}
+    table = published_table(MemoryStorage(request.node.name), columns, options=off)
+    catalog = catalog_of(table)
+    catalog.alter_table("shop.orders", lake.update_column_type("v", after))
+    on = lake.set_option(STORAGE, "table-location")
+    with pytest.raises(lake.UnsupportedError, match=named):
+        catalog.alter_table("shop.orders", on)
+    assert catalog.table("shop.orders").schema.id == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "named"), CHANGED_BEFORE, ids=[each[0] for each in CHANGED_BEFORE]
+)
+def test_health_names_the_change_that_stops_the_first_publication(request, before, after, named):
+    columns, off = [("id", "INT"), ("v", before)], {STORAGE: "disabled"}
+    table = published_table(MemoryStorage(request.node.name), columns, options=off)
+    on = lake.set_option(STORAGE, "table-location")
+    table = changed_elsewhere(table, lake.update_column_type("v", after))
+    table = changed_elsewhere(table, on)
+    table.write(rows_of(id=pa.array([1], pa.int32())))
+    lag = lake.publication_lag(table)
+    assert "no Iceberg metadata yet" in lag.finding
+    assert re.search(named, lag.finding)
+    assert lag.advice.startswith("change the schema or the options")
 
 
 @pytest.mark.parametrize("change", [*BEYOND][:4])
