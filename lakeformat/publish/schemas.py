@@ -14,7 +14,7 @@ import pyarrow as pa
 from lakeformat.errors import UnsupportedError
 from lakeformat.files.field_ids import parquet_schema
 from lakeformat.iceberg.partition_spec import FIRST_FIELD_ID, PartitionField, PartitionSpec
-from lakeformat.iceberg.schema import Schema
+from lakeformat.iceberg.schema import Schema, named_fields
 from lakeformat.iceberg.types import (
     Field,
     ListType,
@@ -80,11 +80,12 @@ def iceberg_schema(schema: TableSchema, version: int) -> Schema:
     """Return the Iceberg schema of a Paimon schema in a version of Iceberg's format.
 
     Raise ``UnsupportedError``, with the name of the column, if Iceberg readers cannot read its
-    type.
+    type or its name.
     """
     for field in schema.fields:
         _require_types(field.name, field.type, version)
     fields = tuple(map(_field, schema.fields, parquet_schema(schema.fields)))
+    _require_names(schema.id, fields)
     by_name = {field.name: field for field in fields}
     keys = [by_name[name] for name in schema.primary_keys]
     can_identify = all(each.required and str(each.type) not in ("float", "double") for each in keys)
@@ -153,6 +154,20 @@ def require_promotions(older: Schema, newer: Schema) -> None:
                 "Add a column of the new type instead. If the type has changed already, "
                 f"{_AFTERWARDS}"
             )
+
+
+def _require_names(schema_id: int, fields: tuple[Field, ...]) -> None:
+    """Raise ``UnsupportedError`` if two fields have the same dotted name."""
+    columns: dict[str, str] = {}
+    for field in fields:
+        for name, _ in named_fields(StructType((field,))):
+            if name in columns:
+                raise UnsupportedError(
+                    f"columns {columns[name]!r} and {field.name!r} both have a field with the full "
+                    f"name {name!r} in schema {schema_id}, and readers of Iceberg refuse such a "
+                    f"schema. Rename one of them. If an earlier schema has them, {_AFTERWARDS}"
+                )
+            columns[name] = field.name
 
 
 def _field(field: DataField, numbered: pa.Field) -> Field:

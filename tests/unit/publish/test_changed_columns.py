@@ -152,6 +152,17 @@ def test_publication_is_not_switched_on_for_columns_that_readers_cannot_read(req
     assert seen(table) == [{"id": 1}]
 
 
+def test_a_column_with_the_full_name_of_a_nested_field_is_refused(request):
+    storage, columns = MemoryStorage(request.node.name), [("id", "INT"), ("a", "ROW<b INT>")]
+    named = r"columns 'a' and 'a\.b' both have a field with the full name 'a\.b' in schema [01]"
+    with pytest.raises(lake.UnsupportedError, match=named):
+        published_table(storage, [*columns, ("a.b", "INT")])
+    catalog = catalog_of(published_table(storage, [*columns, ("x", "INT"), ("c.b", "INT")]))
+    with pytest.raises(lake.UnsupportedError, match=named):
+        catalog.alter_table("shop.orders", lake.rename_column("x", "a.b"))
+    assert catalog.table("shop.orders").schema.id == 0
+
+
 CHANGED_BEFORE = [
     ("INT", "STRING", r"'v' changes from int to string in schema 1.*copy the rows to a new"),
     ("TIMESTAMP(9)", "TIMESTAMP(6)", r"'v' has the type TIMESTAMP\(9\) in schema 0.*copy the rows"),
