@@ -16,6 +16,7 @@ from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.publish.name_mapping import NAME_MAPPING, name_mapping
 from lakeformat.publish.narrowed_types import narrowed_columns
+from lakeformat.publish.optional_fields import optional_fields, with_optional_fields
 from lakeformat.publish.schemas import (
     iceberg_schema,
     last_column_id,
@@ -55,13 +56,15 @@ class PublishedSchemas:
     def all_of(self, known: Mapping[int, Schema]) -> list[Schema]:
         """Return all schemas of the table; those in ``known``, by schema id, are not read.
 
-        Raise ``UnsupportedError`` if the type of a column changed in a way that Iceberg does not
-        allow.
+        A field is required only if it was required in all earlier schemas. Raise
+        ``UnsupportedError`` if the type of a column changed in a way that Iceberg does not allow.
         """
-        schemas = [
-            known[number] if number in known else self.of(number)[1]
-            for number in range(self._handle.schema.id + 1)
-        ]
+        schemas: list[Schema] = []
+        optional: set[int] = set()
+        for number in range(self._handle.schema.id + 1):
+            found = known.get(number) or with_optional_fields(self.of(number)[1], optional)
+            optional |= optional_fields(found)
+            schemas.append(found)
         for older, newer in pairwise(schemas):
             require_promotions(older, newer)
         return schemas
@@ -107,6 +110,10 @@ class PublishedSchemas:
         newest = {snapshot.schema_id, self._handle.schema.id}
         looked_at = newest if newest <= known.keys() else known.keys()
         return any(
-            number <= self._handle.schema.id and known[number] != self.of(number)[1]
+            number <= self._handle.schema.id and known[number] != self._like(known[number])
             for number in looked_at
         )
+
+    def _like(self, published: Schema) -> Schema:
+        """Return the schema with the id of a published one, and with its optional fields."""
+        return with_optional_fields(self.of(published.schema_id)[1], optional_fields(published))

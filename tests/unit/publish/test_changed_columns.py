@@ -11,12 +11,15 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.paimon.metadata.schema_file import create_schema
+from lakeformat.publish.optional_fields import optional_fields
+from lakeformat.publish.place import versions_of
 from lakeformat.storage import MemoryStorage
 from tests.paper import with_options
 from tests.unit.publish.published import (
     catalog_of,
     changed_elsewhere,
     content,
+    iceberg,
     published_table,
     rows_of,
     seen,
@@ -161,6 +164,29 @@ def test_a_column_with_the_full_name_of_a_nested_field_is_refused(request):
     with pytest.raises(lake.UnsupportedError, match=named):
         catalog.alter_table("shop.orders", lake.rename_column("x", "a.b"))
     assert catalog.table("shop.orders").schema.id == 0
+
+
+def test_a_column_that_no_longer_allows_nulls_remains_optional_for_readers(request):
+    columns = [("id", "INT"), ("v", "INT"), ("r", "ROW<x INT>"), ("list", "ARRAY<INT>")]
+    given = {"alter-column-null-to-not-null.disabled": "false"}
+    table = published_table(MemoryStorage(request.node.name), columns, options=given)
+    ints = pa.array([1], pa.int32())
+    table.write(rows_of(id=ints))
+    rows = rows_of(id=ints, v=ints, r=[{"x": 1}], list=[[1]])
+    for path in ("v",), ("r",), ("r", "x"), ("list", "element"):
+        change = lake.update_column_nullability(path, nullable=False)
+        table = catalog_of(table).alter_table("shop.orders", change)
+    table.write(rows, overwrite="table")
+    assert not table.schema.arrow_schema().field("v").nullable
+    [*_, newest] = iceberg(table)._loaded().metadata.schemas
+    assert optional_fields(newest) == {0, 1, 2, 3, 4, newest.fields[3].type.element_id}
+    path = versions_of(table._handle).shown().path
+    table = catalog_of(table).alter_table("shop.orders", lake.add_column("more", "INT"))
+    table.write(rows)
+    metadata = iceberg(table)._loaded().metadata
+    assert metadata.metadata_log[-1].metadata_file.endswith(path)  # not published from scratch
+    assert {1, 2} <= optional_fields(metadata.schemas[-1])
+    assert seen(table) == content(table.scan().to_arrow())
 
 
 CHANGED_BEFORE = [
