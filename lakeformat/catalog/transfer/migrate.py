@@ -30,6 +30,7 @@ from lakeformat.catalog.transfer.migrate_plan import (
     choose,
     columns_of,
     partition_columns,
+    partition_of,
 )
 from lakeformat.catalog.transfer.ownership import Owner, claim, refuse_owned, withdraw
 from lakeformat.catalog.transfer.plain_files import PlainDirectory, find_plain_files
@@ -41,7 +42,6 @@ from lakeformat.errors import (
     LakeError,
     NotFoundError,
 )
-from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.datafile.file_statistics import encode_value_statistics
@@ -51,7 +51,7 @@ from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource, local_wall_clock
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.options.kinds import UNAWARE_BUCKET
-from lakeformat.paimon.partition import partition_fields, partition_path
+from lakeformat.paimon.partition import partition_path
 from lakeformat.paimon.schema import TableSchema, new_schema
 from lakeformat.paimon.table import Table
 from lakeformat.paimon.write.table_writer import TableWriter
@@ -64,7 +64,6 @@ from lakeformat.types.count_text import counted
 from lakeformat.types.sentence import sentence
 from lakeformat.types.type_text import type_to_json
 from lakeformat.types.types import DataField
-from lakeformat.types.values import values_from_arrow
 
 __all__ = ["migrate_directory"]
 
@@ -109,8 +108,6 @@ def migrate_directory(
             "table with buckets"
         )
     chosen = choose(storage, root, schema, directory.files, copy=copy)
-    for each in chosen:
-        partition_columns(schema, each.file)  # raises for an invalid value
     catalog.place_of_new_table(name)  # raises for an invalid name
     registers = any(each.how == REGISTERED for each in chosen)
     if registers:
@@ -268,7 +265,7 @@ class _Migration:
         by_partition: dict[bytes, list[DataFileMeta]] = {}
         for number, each in enumerate(self.chosen):
             if each.how != CONVERTED:
-                partition = self._partition(each)
+                partition = partition_of(self._handle.schema, each.file)
                 file = self._described(each, partition, number)
                 by_partition.setdefault(partition, []).append(file)
         for partition, files in by_partition.items():
@@ -281,13 +278,6 @@ class _Migration:
                 branch=self._handle.layout.branch,
                 new_files=tuple(files),
             )
-
-    def _partition(self, each: SourceFile) -> bytes:
-        schema = self._handle.schema
-        fields = partition_fields(schema)
-        columns = partition_columns(schema, each.file)
-        values = [values_from_arrow(columns[field.name], field.type)[0] for field in fields]
-        return frame_row(encode_row(values, [field.type for field in fields]), len(fields))
 
     def _described(self, each: SourceFile, partition: bytes, number: int) -> DataFileMeta:
         handle, file = self._handle, each.file

@@ -13,6 +13,8 @@ from lakeformat.catalog.transfer.plain_files import MigratedFile, PlainDirectory
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.files.field_ids import PARQUET_ID
 from lakeformat.files.file_format import FileFormat
+from lakeformat.paimon.binary_row import encode_row, frame_row
+from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import Storage, resolve
 from lakeformat.types.arrow_types import (
@@ -25,6 +27,7 @@ from lakeformat.types.casts import cast_array
 from lakeformat.types.sentence import sentence
 from lakeformat.types.type_text import parse_type, type_to_json
 from lakeformat.types.types import STRING, DataField
+from lakeformat.types.values import values_from_arrow
 
 __all__ = [
     "CONVERTED",
@@ -35,6 +38,7 @@ __all__ = [
     "choose",
     "columns_of",
     "partition_columns",
+    "partition_of",
 ]
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -127,6 +131,16 @@ def partition_columns(schema: TableSchema, file: MigratedFile) -> dict[str, pa.A
     return found
 
 
+def partition_of(schema: TableSchema, file: MigratedFile) -> bytes:
+    """Return the partition of a file. The directories ``p=1`` and ``p=01`` can be one partition.
+
+    A directory whose name is not a value of the column's type raises ``InvalidRequestError``.
+    """
+    fields, columns = partition_fields(schema), partition_columns(schema, file)
+    values = [values_from_arrow(columns[field.name], field.type)[0] for field in fields]
+    return frame_row(encode_row(values, [field.type for field in fields]), len(fields))
+
+
 def choose(
     storage: Storage, root: str, schema: TableSchema, files: Sequence[MigratedFile], *, copy: bool
 ) -> list[SourceFile]:
@@ -134,18 +148,20 @@ def choose(
 
     A file is registered in place only if every reader can read it, and if it is in the directory of
     its partition: see ``lakeformat/paimon/file_places.py``. With ``copy`` no file is registered.
+    The errors of ``partition_of`` are raised.
     """
     fields = [field for field in schema.fields if field.name not in schema.partition_keys]
-    named = Counter((file.values, file.info.name) for file in files)
+    names = [(partition_of(schema, file), file.info.name) for file in files]
+    counts = Counter(names)
     found = []
-    for file in files:
+    for file, name in zip(files, names, strict=True):
         if (why := _unfit(file, fields) or _misread(file, schema)) is not None:
             found.append(SourceFile(file, CONVERTED, why))
         elif copy:
             found.append(SourceFile(file, COPIED, "the call asks for copies"))
         elif not file.names_format:
             found.append(SourceFile(file, COPIED, f"its name does not end in .{file.format}"))
-        elif named[file.values, file.info.name] > 1:
+        elif counts[name] > 1:
             found.append(
                 SourceFile(file, COPIED, "another file of its partition has the same name")
             )

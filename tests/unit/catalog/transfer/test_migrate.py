@@ -120,6 +120,31 @@ def test_what_no_reader_would_find_or_tell_apart_is_copied(catalog, source):
     assert len(rows(catalog.table("shop.new"))) == 6
 
 
+@pytest.mark.parametrize(
+    ("kind", "texts"),
+    [
+        ("INT", ("01", "1")),
+        ("BOOLEAN", ("true", "TRUE")),
+        ("DECIMAL(5, 2)", ("1.5", "1.50")),
+        ("DOUBLE", ("1", "1.0")),
+        ("INT", ("__HIVE_DEFAULT_PARTITION__", "__DEFAULT_PARTITION__")),
+    ],
+)
+def test_a_name_in_two_directories_of_one_value_is_copied(catalog, source, kind, texts):
+    for number, text in enumerate(texts):
+        ids = pa.array([10 * number, 10 * number + 1], pa.int64())
+        put(source / f"p={text}" / "part-0.parquet", pa.table({"id": ids}))
+    report = lake.migrate_directory(
+        *(catalog, str(source), "shop.new"),
+        partition_types={"p": kind},
+        options={"deletion-vectors.enabled": "true"},
+    )
+    assert [each.how for each in report.files] == ["copied", "copied"]
+    table = catalog.table("shop.new")
+    table.delete("id = 0")
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 10, 11]
+
+
 def test_files_of_other_columns_are_converted_without_changing_a_value(catalog, source):
     put(source / "a.parquet")
     put(source / "b.parquet", pa.table({"id": pa.array([3], pa.int32()), "name": ["y"]}))
