@@ -17,6 +17,7 @@ from lakeformat.catalog.iceberg.metastore import Describe, Metastore, changed_me
 from lakeformat.catalog.names import TableName
 from lakeformat.environment import Environment
 from lakeformat.errors import (
+    AlreadyExistsError,
     CommitConflictError,
     CommitOutcomeUnknownError,
     LakeError,
@@ -28,6 +29,8 @@ from lakeformat.iceberg.create.new_table import location_at
 from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.schema_file import table_exists
 from lakeformat.storage import Storage
 from lakeformat.tables.kept_files import kept_if_published
 from lakeformat.types.sentence import sentence
@@ -90,10 +93,18 @@ class NamedFilesMetastore(Metastore):
     def make_table(self, name: TableName, describe: Describe) -> bool:
         """Write the first metadata file of a table, and add the table to the metastore.
 
-        If the table exists, return False and delete the file.
+        If the table exists, return False and delete the file. Raise ``AlreadyExistsError`` if the
+        directory has a Paimon table: each of the two tables would delete files of the other.
         """
         location = f"{self._location_of(name.database)}/{name.table}"
         places, metadata = self._files.new_places(str(name), location), describe(location)
+        if table_exists(places.storage, TableLayout(places.root)):
+            if name.table in self.tables(name.database):  # such as a published Paimon table
+                return False
+            raise AlreadyExistsError(
+                f"the directory of '{name}', {places.uri}, holds a Paimon table, so no Iceberg "
+                "table was created there: choose another name"
+            )
         address, written = write_catalog_file(places, metadata, None, self._environment)
         return _keep_if(places, address, lambda: self.name_first(name, address, written.metadata))
 

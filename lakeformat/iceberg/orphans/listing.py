@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.metadata.metadata_file import HINT, METADATA, is_metadata_file
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
@@ -32,7 +33,10 @@ class TableListing:
 
 
 def list_files(places: FilePlaces, metadata: TableMetadata) -> TableListing:
-    """List the files in a table's directory; several directories are listed in parallel."""
+    """List the files in a table's directory; several directories are listed in parallel.
+
+    Raise ``InvalidRequestError`` if the directory has a Paimon table, too.
+    """
     found, waiting = TableListing(), [places.root]
     names = {each.name for spec in metadata.partition_specs for each in spec.fields}
     partitions = tuple(f"{name}=" for name in names if name.startswith(_HIDDEN))
@@ -40,7 +44,9 @@ def list_files(places: FilePlaces, metadata: TableMetadata) -> TableListing:
         window, waiting = waiting[-_AT_A_TIME:], waiting[:-_AT_A_TIME]
         listed = in_parallel(places.storage.list, window)
         for directory, children in zip(window, listed, strict=True):
-            if directory != places.root and _is_table(places.storage, children):
+            if directory == places.root:
+                _refuse_paimon(places, children)
+            elif _is_table(places.storage, children):
                 found.tables.append(directory)
                 continue
             for each in children:
@@ -52,16 +58,35 @@ def list_files(places: FilePlaces, metadata: TableMetadata) -> TableListing:
     return found
 
 
+def _refuse_paimon(places: FilePlaces, children: Sequence[FileInfo]) -> None:
+    """Raise ``InvalidRequestError`` if the table's own directory has a Paimon table, too.
+
+    The metadata of the Iceberg table names none of the files that the Paimon table needs.
+    """
+    if (schema := _paimon_schema(places.storage, children)) is not None:
+        raise InvalidRequestError(
+            f"{places.uri} is also the directory of a Paimon table ({schema}), whose files would "
+            "look like orphans, so no file was removed. If the Paimon table publishes this Iceberg "
+            "metadata, remove the orphans of the Paimon table. Otherwise write the rows of one of "
+            "the two tables to a new table in another directory"
+        )
+
+
 def _is_table(storage: Storage, children: Sequence[FileInfo]) -> bool:
     """Return True if a directory contains a table of Iceberg, Paimon or Delta Lake."""
     directories = {each.name: each.path for each in children if each.is_directory}
-    if "_delta_log" in directories:
+    if "_delta_log" in directories or _paimon_schema(storage, children) is not None:
         return True
-    inside = {
-        name: [each.name for each in storage.list(directories[name])]
-        for name in (METADATA, "schema")
-        if name in directories
-    }
-    return any(name == HINT or is_metadata_file(name) for name in inside.get(METADATA, ())) or any(
-        name.startswith("schema-") for name in inside.get("schema", ())
-    )
+    metadata = storage.list(directories[METADATA]) if METADATA in directories else ()
+    return any(each.name == HINT or is_metadata_file(each.name) for each in metadata)
+
+
+def _paimon_schema(storage: Storage, children: Sequence[FileInfo]) -> str | None:
+    """Return the path of a Paimon schema file below a directory; None without such a file."""
+    for each in children:
+        if each.is_directory and each.name == "schema":
+            files = storage.list(each.path)
+            return next(
+                (f"schema/{file.name}" for file in files if file.name.startswith("schema-")), None
+            )
+    return None

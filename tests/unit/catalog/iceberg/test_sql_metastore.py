@@ -241,3 +241,26 @@ def test_a_renamed_table_and_a_new_one_of_its_old_name_keep_each_others_files(tm
         assert "kept the files of 1 other table in the same directory" in report.reason
     assert ids_of(new) == [2, 3, 4]
     assert ids_of(old) == [1]
+
+
+def test_no_table_is_created_in_the_directory_of_a_paimon_table(tmp_path):
+    paimon = lake.open_catalog(str(tmp_path))
+    paimon.create_database("shop")
+    published = paimon.create_table(
+        *("shop.orders", [("id", "BIGINT")]),
+        options={"metadata.iceberg.storage": "table-location"},
+    )
+    published.write(pa.table({"id": [1]}))
+    catalog = opened(tmp_path)
+    catalog.create_database("shop", properties={"location": f"file://{tmp_path}/shop.db"})
+    for exist_ok in (False, True):
+        with pytest.raises(lake.AlreadyExistsError, match=r"holds a Paimon table, so no Iceberg"):
+            catalog.create_table("shop.orders", [("id", "BIGINT")], exist_ok=exist_ok)
+    assert catalog.list_tables("shop") == []
+    # The entry of the published table is legal, but the files are those of the Paimon table.
+    (newest,) = (tmp_path / "shop.db/orders/metadata").glob("*1.metadata.json")
+    register(tmp_path, "shop.orders", f"file:{newest}")
+    entry = catalog.create_table("shop.orders", [("id", "BIGINT")], exist_ok=True)
+    with pytest.raises(lake.InvalidRequestError, match="is also the directory of a Paimon table"):
+        entry.remove_orphans(dry_run=False)
+    assert ids_of(entry) == ids_of(published) == [1]

@@ -206,6 +206,15 @@ def test_another_table_below_is_left_alone(storage):
     assert storage.exists(f"{ROOT}/data/inner/data/f.parquet")
 
 
+def test_a_paimon_table_in_the_same_directory_is_left_alone(storage):
+    storage.overwrite(f"{ROOT}/schema/schema-0", b"{}")
+    before = stored_files(storage)
+    for dry_run in (True, False):
+        with pytest.raises(InvalidRequestError, match=r"a Paimon table \(schema/schema-0\), .* no"):
+            table(storage).remove_orphans(dry_run=dry_run, max_share=1)
+    assert stored_files(storage) == before
+
+
 def test_metadata_that_names_the_file_of_a_neighbour_deletes_nothing_there(storage):
     neighbour = "shop/other/data/f.parquet"
     storage.overwrite(neighbour, b"1")
