@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from lakeformat.catalog.iceberg.metastore import Metastore
 from lakeformat.catalog.iceberg.new_pair import required_keys
-from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
+from lakeformat.catalog.iceberg.pair_stores import new_change_store
 from lakeformat.catalog.names import TableName
 from lakeformat.environment import Environment
 from lakeformat.errors import (
@@ -61,7 +61,7 @@ def adopt_pair(
     handle = TableHandle(metastore.pointer(name), environment=environment)
     loaded = handle.load()
     wanted = _key(loaded.metadata, name, key)
-    change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
+    change = new_change_store(name)
     if is_keyed_store(loaded.metadata.properties):
         _require_same_pair(loaded.metadata, name, wanted)
         return AdoptReport(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pyarrow as pa
 
 from lakeformat.catalog.iceberg.metastore import Describe, Metastore
-from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
+from lakeformat.catalog.iceberg.pair_stores import new_change_store
 from lakeformat.catalog.names import TableName
 from lakeformat.errors import AlreadyExistsError, InvalidRequestError
 from lakeformat.iceberg.arrow_types import to_arrow_field
@@ -94,7 +94,7 @@ def make_pair(
     """
     if name.table in metastore.tables(name.database):
         return False
-    change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
+    change = new_change_store(name)
     shared = {PRIMARY_KEY: ",".join(key), **FORMAT_MARK}
     given = describe({})("file:///")
     _require_sequences(given.format_version)

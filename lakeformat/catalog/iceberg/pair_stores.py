@@ -22,12 +22,14 @@ from lakeformat.mixed.stores.properties import (
     TABLE_STORE,
     change_store_database,
     change_store_name,
+    is_store_name,
 )
 
 __all__ = [
     "CHANGE_SUFFIX",
     "about_half_a_pair",
     "base_store_of",
+    "new_change_store",
     "stores_to_drop",
     "without_change_stores",
 ]
@@ -36,6 +38,21 @@ _log = logging.getLogger(__name__)
 
 CHANGE_SUFFIX = "_change_"
 """The usual end of the name of a change store, after the name of its base store."""
+
+
+def new_change_store(name: TableName) -> TableName:
+    """Return the name of the change store of a new Mixed table ``name``.
+
+    Raise ``InvalidRequestError`` if a base store cannot name such a change store.
+    """
+    change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
+    if not is_store_name(change.table):
+        raise InvalidRequestError(
+            f"'{name}' cannot be the name of a Mixed table, because the name of its change store "
+            "would have a '/' or '\\'. Nothing was written: choose a name without these "
+            "characters, or rename the table to adopt"
+        )
+    return change
 
 
 def without_change_stores(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakeformat.catalog.iceberg.metastore import Metastore
-from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
+from lakeformat.catalog.iceberg.pair_stores import new_change_store
 from lakeformat.catalog.names import TableName
 from lakeformat.environment import Environment
 from lakeformat.errors import AccessDeniedError, AlreadyExistsError, InvalidRequestError
@@ -40,7 +40,7 @@ class _Rename:
 
     @property
     def new_change(self) -> TableName:
-        return TableName(self.new.database, f"{self.new.table}{CHANGE_SUFFIX}")
+        return new_change_store(self.new)
 
     @property
     def new_identifier(self) -> str:
@@ -76,6 +76,7 @@ def rename_pair(
     the metastore's error is raised.
     """
     metastore.require_renamable(old, new)
+    new_change_store(new)  # raises for a name that no Mixed table can have
     rename = _Rename(metastore, old, new, environment)
     if not rename.is_recorded(with_identifier=True):
         _rename_change_store(rename)

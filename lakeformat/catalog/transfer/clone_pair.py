@@ -22,7 +22,7 @@ import pyarrow as pa
 from lakeformat.catalog.iceberg.catalog import IcebergCatalog
 from lakeformat.catalog.iceberg.metastore import Describe
 from lakeformat.catalog.iceberg.new_pair import make_pair
-from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
+from lakeformat.catalog.iceberg.pair_stores import new_change_store
 from lakeformat.catalog.names import TableName
 from lakeformat.catalog.transfer.transfer_reports import CloneReport, drop_advice
 from lakeformat.environment import Environment
@@ -98,7 +98,7 @@ class _PairClone:
 
     @property
     def change(self) -> TableName:
-        return TableName(self.name.database, f"{self.name.table}{CHANGE_SUFFIX}")
+        return new_change_store(self.name)
 
     @property
     def stores(self) -> list[TableName]:

@@ -24,6 +24,7 @@ __all__ = [
     "change_store_database",
     "change_store_name",
     "is_keyed_store",
+    "is_store_name",
 ]
 
 TABLE_STORE = "mixed-format.table-store"
@@ -72,13 +73,18 @@ def change_store_name(properties: Mapping[str, str], uri: str) -> str | None:
     if properties.get(TABLE_STORE) != BASE or identifier is None:
         return None
     name = identifier.rpartition(".")[2]
-    if not name or "/" in name or "\\" in name:
+    if not is_store_name(name):
         raise CorruptTableError(
             f"{uri} is the base store of a Mixed table, but its property {CHANGE_IDENTIFIER!r} is "
             f"{identifier!r}, which is not the name of a table: correct the property, with the "
             "program that changed it, to the name of the change store"
         )
     return name
+
+
+def is_store_name(name: str) -> bool:
+    """Return True if a base store may name a change store so, without its database."""
+    return bool(name) and "/" not in name and "\\" not in name
 
 
 def change_store_database(properties: Mapping[str, str]) -> str:

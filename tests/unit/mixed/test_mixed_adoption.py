@@ -478,3 +478,20 @@ def test_commands_adopt_and_detach_tables(tmp_path):
     assert "db.t is now an ordinary Iceberg table" in lake_command("detach", "db.t", "--yes")
     refused = CliRunner().invoke(app, ["-w", str(tmp_path), "adopt", "db.t", *key])
     assert "lake --format iceberg adopt" in str(refused.exception)
+
+
+@pytest.mark.parametrize("name", ["a/b", "a\\b"])
+def test_no_mixed_table_is_made_whose_change_store_cannot_be_named(tmp_path, name):
+    catalog = catalog_of_kind("sql", tmp_path)
+    plain = catalog.create_table(f"db.{name}", COLUMNS)
+    plain.write(pa.table({"id": [1], "name": ["a"]}))
+    for dry_run in (True, False):
+        with pytest.raises(
+            lake.InvalidRequestError,
+            match=r"cannot be the name of a Mixed table, .* Nothing was written",
+        ):
+            catalog.adopt_table(f"db.{name}", primary_key=["id"], dry_run=dry_run)
+    with pytest.raises(lake.InvalidRequestError, match=r"cannot be the name of a Mixed table"):
+        catalog.create_table(f"db.x{name}", COLUMNS, format="mixed", primary_key=["id"])
+    assert catalog.list_tables("db") == [name]
+    assert plain.scan().to_arrow().num_rows == catalog.table(f"db.{name}").scan().count() == 1

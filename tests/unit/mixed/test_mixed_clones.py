@@ -267,3 +267,14 @@ def test_the_command_clones_into_another_warehouse(catalog, tmp_path):
     assert contents(catalog.table("db.of_directory")) == contents(catalog.table("db.t"))
     missing = runner.invoke(app, ["clone", path, "no.c", "--to", to])
     assert f"`lake --format iceberg -w {to} create-database no`" in str(missing.exception)
+
+
+@pytest.mark.parametrize("name", ["a/b", "a\\b"])
+def test_a_clone_whose_change_store_cannot_be_named_is_refused(catalog, target, name):
+    for dry_run in (True, False):
+        with pytest.raises(
+            lake.InvalidRequestError,
+            match=r"cannot be the name of a Mixed table, .* Nothing was written",
+        ):
+            lake.clone_table(catalog.table("db.t"), target, f"copies.{name}", dry_run=dry_run)
+    assert target.list_tables("copies") == []

@@ -57,6 +57,17 @@ def rows(table: Any) -> list[tuple[Any, ...]]:
     return sorted(tuple(row.values()) for row in table.scan().to_arrow().to_pylist())
 
 
+@pytest.mark.parametrize("name", ["a/b", "a\\b"])
+def test_a_pair_keeps_its_name_if_the_new_one_cannot_name_a_change_store(catalog, name):
+    with pytest.raises(
+        lake.InvalidRequestError,
+        match=r"cannot be the name of a Mixed table, .* Nothing was written",
+    ):
+        catalog.rename_table("db.t0", f"db.{name}")
+    assert catalog.list_tables("db") == ["t0"]
+    assert rows(catalog.table("db.t0")) == [(1, "a"), (2, "b")]
+
+
 def test_a_renamed_pair_is_read_written_listed_and_dropped_by_its_new_name(catalog):
     renamed = catalog.rename_table("db.t0", "other.u")
     assert isinstance(renamed, lake.MixedTable)
