@@ -17,6 +17,8 @@ __all__ = ["first_parameters", "metadata_file_in", "parameters_after"]
 
 _TYPE, _ICEBERG, _FILE = "table_type", "iceberg", "metadata_location"
 _PREVIOUS, _EXTERNAL = "previous_metadata_location", "EXTERNAL"
+_OWN = {_TYPE, _FILE, _PREVIOUS, _EXTERNAL}
+"""The parameters that mark a table as an Iceberg table, although a property can have the name."""
 _COUNTS = {"numFiles": "data-files", "numRows": "records", "totalSize": "files-size"}
 
 
@@ -42,19 +44,19 @@ def parameters_after(
 ) -> dict[str, str]:
     """Return the parameters of a table after a commit, with ``new`` as its metadata file.
 
-    Table properties that the commit changed are copied, and removed properties are removed.
-    Parameters of other programs are kept. Parameters with which Java describes the newest snapshot
-    are updated if the table has them.
+    Table properties that the commit changed are copied, and removed properties are removed, except
+    those with the name of a parameter in ``_OWN``. Parameters of other programs are kept.
+    Parameters with which Java describes the newest snapshot are updated if the table has them.
     """
     found = {
         key: value
         for key, value in (parameters or {}).items()
-        if key not in base.properties or key in metadata.properties
+        if key in _OWN or key not in base.properties or key in metadata.properties
     }
     changed = {
         key: value
         for key, value in metadata.properties.items()
-        if base.properties.get(key) != value and key not in (_TYPE, _EXTERNAL)
+        if base.properties.get(key) != value and key not in _OWN
     }
     known = {key: value for key, value in _facts(metadata).items() if key in found}
     return {**found, **changed, **known, _PREVIOUS: found[_FILE], _FILE: new}

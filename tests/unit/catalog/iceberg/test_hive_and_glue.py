@@ -114,6 +114,21 @@ def test_a_commit_keeps_the_parameters_of_other_programs(service, tmp_path):
     assert "current-snapshot-id" not in found, "only known facts are renewed"
 
 
+@pytest.mark.parametrize("name", ["table_type", "metadata_location", "EXTERNAL"])
+def test_a_property_with_the_name_of_a_parameter_changes_no_parameter(service, tmp_path, name):
+    catalog = service.open(tmp_path)
+    catalog.create_database("new", properties={"location": f"file://{tmp_path}/new.db"})
+    table = catalog.create_table("new.orders", [("id", "BIGINT")], options={name: "x"})
+    catalog.alter_table("new.orders", lake.set_option(name, "y"))
+    before = dict(service.parameters("new", "orders"))
+    catalog.alter_table("new.orders", lake.remove_option(name))
+    after = service.parameters("new", "orders")
+    assert catalog.list_tables("new") == ["orders"]
+    assert name not in table.properties
+    assert after["previous_metadata_location"] == before["metadata_location"]
+    assert (after["table_type"], after["EXTERNAL"]) == ("ICEBERG", "TRUE")
+
+
 def test_a_change_between_the_reading_and_the_commit_is_another_attempt(service, tmp_path):
     """The service itself compares, in the moment of the change."""
     handle = service.open(tmp_path).table("shop.orders")._handle
