@@ -78,7 +78,7 @@ class IcebergCatalog(IcebergDatabases):
         on the table asks the catalog for the current metadata file. A missing table raises
         ``NotFoundError``.
         """
-        parsed = parse_nested_name(name)
+        parsed = self._metastore.stored_name(parse_nested_name(name))
         try:
             found = self._open_any(parsed)
         except NotFoundError:
@@ -364,7 +364,7 @@ class IcebergCatalog(IcebergDatabases):
             raise InvalidRequestError(
                 f"{name!r} is a branch or a system table: name the table itself, 'database.table'"
             )
-        return parsed
+        return self._metastore.stored_name(parsed)
 
     def _handle(self, name: TableName) -> TableHandle:
         return TableHandle(self._metastore.pointer(name), name.branch, self._environment)

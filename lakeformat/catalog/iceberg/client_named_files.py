@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lakeformat.catalog.iceberg.catalog_files import CatalogFiles
@@ -41,6 +41,17 @@ class ClientNamedFilesMetastore(ClientMetastore, NamedFilesMetastore):
     ) -> None:
         super().__init__(options, files)
         self._environment = environment
+
+    def stored_name(self, name: TableName) -> TableName:
+        """Return ``name`` in lower case, as Hive and Glue store and list it."""
+        return replace(name, database=name.database.lower(), table=name.table.lower())
+
+    def beside(self, base: TableName, table: str, database: str) -> TableName:
+        """Return the name of the change store in lower case.
+
+        Base stores that earlier versions created can name it with capitals.
+        """
+        return self.stored_name(super().beside(base, table, database))
 
     def _send(
         self, doing: str, name: TableName, file: str, change: Callable[[Any, Sent], bool]

@@ -55,6 +55,10 @@ class Metastore(ABC):
     def tables(self, database: str) -> list[str]:
         """Return the names of the tables of a database."""
 
+    def stored_name(self, name: TableName) -> TableName:
+        """Return ``name`` as the metastore stores it: in lower case in Hive and Glue."""
+        return name
+
     @abstractmethod
     def pointer(self, name: TableName) -> MetadataPointer:
         """Return an object that reads and publishes the metadata of a table.

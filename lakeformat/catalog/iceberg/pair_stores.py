@@ -74,7 +74,7 @@ def without_change_stores(
             found = _change_store(metastore, TableName(database, base))
         except (CorruptTableError, AccessDeniedError, UnsupportedError):
             return False
-        name = TableName(database, table)
+        name = metastore.stored_name(TableName(database, table))
         return found == name and _may_be_change_store(metastore, name)
 
     return [table for table in tables if not is_hidden(table)]

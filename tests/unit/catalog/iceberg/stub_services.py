@@ -26,12 +26,32 @@ def _nothing() -> None:
     pass
 
 
+class _Folded(dict[Any, Any]):
+    """Entries whose names are in lower case; they are found in any case."""
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(_folded(name))
+
+    def __getitem__(self, name: Any) -> Any:
+        return super().__getitem__(_folded(name))
+
+    def __setitem__(self, name: Any, entry: Any) -> None:
+        super().__setitem__(_folded(name), entry)
+
+    def __delitem__(self, name: Any) -> None:
+        super().__delitem__(_folded(name))
+
+
+def _folded(name: Any) -> Any:
+    return name.lower() if isinstance(name, str) else tuple(each.lower() for each in name)
+
+
 class HiveStub:
     """A metastore of Hive; it fails if a table is changed without its lock."""
 
     def __init__(self) -> None:
-        self.databases: dict[str, Any] = {}
-        self.tables: dict[tuple[str, str], Any] = {}
+        self.databases: dict[str, Any] = _Folded()
+        self.tables: dict[tuple[str, str], Any] = _Folded()
         self.lock_state = hive.LockState.ACQUIRED
         self.is_locked = False
         self.unlocked = 0
@@ -94,7 +114,7 @@ class HiveStub:
         self.databases[database.name] = database
 
     def get_all_tables(self, db_name: str) -> list[str]:
-        return [table for database, table in self.tables if database == db_name]
+        return [table for database, table in self.tables if database == db_name.lower()]
 
     def get_table_objects_by_name(self, dbname: str, tbl_names: list[str]) -> list[Any]:
         return [self.tables[dbname, table] for table in tbl_names]
@@ -173,8 +193,8 @@ class GlueStub:
     )
 
     def __init__(self) -> None:
-        self.databases: dict[str, Any] = {}
-        self.tables: dict[tuple[str, str], Any] = {}
+        self.databases: dict[str, Any] = _Folded()
+        self.tables: dict[tuple[str, str], Any] = _Folded()
         self.given: dict[str, Any] = {}
         self.before_a_change: Callable[[], object] = _nothing
         self.after_a_change: Callable[[], object] = _nothing
@@ -241,7 +261,8 @@ class GlueStub:
         self.databases[DatabaseInput["Name"]] = DatabaseInput
 
     def get_tables(self, DatabaseName: str) -> dict[str, Any]:
-        found = [its for (database, _), its in self.tables.items() if database == DatabaseName]
+        wanted = DatabaseName.lower()
+        found = [its for (database, _), its in self.tables.items() if database == wanted]
         return {"TableList": found}
 
     def get_table(self, DatabaseName: str, Name: str) -> dict[str, Any]:
@@ -253,6 +274,7 @@ class GlueStub:
         if (DatabaseName, TableInput["Name"]) in self.tables:
             raise _ExistsError
         made = {**TableInput, "DatabaseName": DatabaseName, "VersionId": "0"}
+        made["Name"] = made["Name"].lower()
         self.tables[DatabaseName, TableInput["Name"]] = made
         self.after_a_change()
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import socket
 
+import pyarrow as pa
 import pytest
 from hive_metastore.ttypes import LockState, MetaException
 
 import lakeformat as lake
+from lakeformat.catalog.names import parse_nested_name
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.updates import remove_properties, set_properties
@@ -191,6 +193,38 @@ def test_a_table_is_created_and_dropped(service, tmp_path):
     assert len([*metadata.iterdir()]) == 1, "only the file of the second table is deleted"
 
 
+@pytest.mark.parametrize("kind", ["iceberg", "mixed"])
+def test_a_name_with_capitals_is_one_with_lower_case(service, tmp_path, kind):
+    catalog = service.open(tmp_path)
+    catalog.create_database("New", properties={"location": f"file://{tmp_path}/new.db"})
+    columns = [("id", "BIGINT NOT NULL")]
+    for exist_ok in (False, True):
+        table = catalog.create_table(
+            "New.Orders", columns, format=kind, primary_key=["id"], exist_ok=exist_ok
+        )
+        table.write(pa.table({"id": pa.array([1 + exist_ok], pa.int64())}))
+    assert table.location == f"file://{tmp_path}/new.db/orders"
+    assert catalog.list_tables("New") == catalog.list_tables("new") == ["orders"]
+    catalog.alter_table("new.ORDERS", lake.set_option("a", "b"))
+    assert ids_of(catalog.table("New.Orders")) == ids_of(catalog.table("new.orders")) == [1, 2]
+    catalog.drop_table("New.Orders", purge=True, missing_ok=True)
+    assert service.tables.keys() == {("shop", "orders")}
+
+
+def test_a_pair_that_names_its_change_store_with_capitals_is_one_table(service, tmp_path):
+    catalog = service.open(tmp_path)
+    catalog.create_database("new", properties={"location": f"file://{tmp_path}/new.db"})
+    columns = [("id", "BIGINT NOT NULL")]
+    catalog.create_table("new.orders", columns, format="mixed", primary_key=["id"])
+    as_before = {"mixed-format.change.identifier": "new.Orders_change_"}
+    handle = catalog._handle(parse_nested_name("new.orders"))
+    commit_metadata(handle, lambda its: set_properties(its.metadata, as_before))
+    catalog.table("new.Orders").write(pa.table({"id": pa.array([1], pa.int64())}))
+    assert catalog.list_tables("new") == ["orders"]
+    catalog.drop_table("new.orders", purge=True)
+    assert service.tables.keys() == {("shop", "orders")}
+
+
 def test_hive_lists_the_columns_for_other_programs(hive, tmp_path):
     catalog = hive.open(tmp_path)
     hive.databases["shop"].locationUri = f"file://{tmp_path}/shop.db"
@@ -204,7 +238,7 @@ def test_hive_lists_the_columns_for_other_programs(hive, tmp_path):
 
 def test_hive_renames_a_table(hive, tmp_path):
     catalog = hive.open(tmp_path)
-    assert ids_of(catalog.rename_table("shop.orders", "shop.old")) == [1, 2]
+    assert ids_of(catalog.rename_table("shop.Orders", "shop.Old")) == [1, 2]
     assert catalog.list_tables("shop") == ["old"]
 
 
