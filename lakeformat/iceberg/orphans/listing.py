@@ -21,6 +21,8 @@ __all__ = ["TableListing", "list_files"]
 
 _AT_A_TIME = 64
 _HIDDEN = ("_", ".")
+_SIGNS = {"_delta_log", ".hoodie"}
+"""Directories that only tables of Delta Lake and Hudi have."""
 
 
 @dataclass(slots=True)
@@ -73,9 +75,9 @@ def _refuse_paimon(places: FilePlaces, children: Sequence[FileInfo]) -> None:
 
 
 def _is_table(storage: Storage, children: Sequence[FileInfo]) -> bool:
-    """Return True if a directory contains a table of Iceberg, Paimon or Delta Lake."""
+    """Return True if a directory contains a table of Iceberg, Paimon, Delta Lake or Hudi."""
     directories = {each.name: each.path for each in children if each.is_directory}
-    if "_delta_log" in directories or _paimon_schema(storage, children) is not None:
+    if directories.keys() & _SIGNS or _paimon_schema(storage, children) is not None:
         return True
     metadata = storage.list(directories[METADATA]) if METADATA in directories else ()
     return any(each.name == HINT or is_metadata_file(each.name) for each in metadata)

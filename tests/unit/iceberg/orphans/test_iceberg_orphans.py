@@ -195,15 +195,18 @@ def test_a_commit_between_the_listing_and_the_deletion_keeps_its_files(storage, 
 
 
 def test_another_table_below_is_left_alone(storage):
-    for other in ("inner/metadata/v1.metadata.json", "p/schema/schema-0"):
+    for other in (
+        *("inner/metadata/v1.metadata.json", "p/schema/schema-0"),
+        *("delta/_delta_log/0.json", "hudi/.hoodie/hoodie.properties"),
+    ):
         storage.overwrite(f"{ROOT}/data/{other}", b"{}")
-    storage.overwrite(f"{ROOT}/data/inner/data/f.parquet", b"1")
-    storage.overwrite(f"{ROOT}/data/p/bucket-0/f.parquet", b"1")
+    for file in ("inner/data", "p/bucket-0", "delta", "hudi"):
+        storage.overwrite(f"{ROOT}/data/{file}/f.parquet", b"1")
     late = replace(LATER, now_millis=lambda: NOW_MILLIS + 60 * DAY)
     report = table(storage, late).remove_orphans(dry_run=False)
     assert paths(report) == ["data/lost.parquet"]
-    assert report.reason.endswith("skipped 2 directories of other tables")
-    assert storage.exists(f"{ROOT}/data/inner/data/f.parquet")
+    assert report.reason.endswith("skipped 4 directories of other tables")
+    assert storage.exists(f"{ROOT}/data/hudi/f.parquet")
 
 
 def test_a_paimon_table_in_the_same_directory_is_left_alone(storage):
