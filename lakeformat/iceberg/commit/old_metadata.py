@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from lakeformat.errors import LakeError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.metadata_file import is_metadata_file
 from lakeformat.iceberg.properties import bool_property
 from lakeformat.types.sentence import sentence
 
@@ -21,8 +22,9 @@ def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None
     """Delete the metadata files that are in the metadata log of ``base`` but not of ``published``.
 
     Nothing is deleted unless the property ``write.metadata.delete-after-commit.enabled`` is true.
-    The oldest file is deleted first; files outside of the table are kept. A failure, even a wrong
-    property, is only logged, because the commit has succeeded.
+    The oldest file is deleted first. Files outside of the table are kept, and so are other files
+    than metadata files, and the file of ``published``. A failure, even a wrong property, is only
+    logged, because the commit has succeeded.
     """
     try:
         for path in _unlisted(base, published):
@@ -42,5 +44,7 @@ def _unlisted(base: LoadedMetadata, published: LoadedMetadata) -> Iterator[str]:
     kept = {each.metadata_file for each in published.metadata.metadata_log}
     for entry in base.metadata.metadata_log:
         path = base.places.path_below(entry.metadata_file)
-        if entry.metadata_file not in kept and path is not None:
+        if entry.metadata_file in kept or path is None or path == published.path:
+            continue
+        if is_metadata_file(path.rpartition("/")[2]):  # any program can write any log
             yield path

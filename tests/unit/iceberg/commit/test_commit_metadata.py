@@ -153,6 +153,25 @@ def test_a_metadata_file_outside_of_the_table_is_never_deleted():
     assert storage.exists("other/metadata/v1.metadata.json")
 
 
+@pytest.mark.parametrize("named", ["data/f.parquet", "metadata/v2.metadata.json"])
+def test_a_log_that_names_a_needed_file_deletes_nothing(named):
+    """The second name is that of the file which the commit publishes."""
+    storage = MemoryStorage("t")
+    storage.overwrite("shop/orders/data/f.parquet", b"1")
+    address = f"memory://t/shop/orders/{named}"
+    handle = path_table(
+        storage,
+        **{"metadata-log": [{"timestamp-ms": 1, "metadata-file": address}]},
+        properties={
+            "write.metadata.previous-versions-max": "1",
+            "write.metadata.delete-after-commit.enabled": "true",
+        },
+    )
+    commit_metadata(handle, append("a"))
+    assert storage.exists("shop/orders/data/f.parquet")
+    assert names(handle_on(storage).load().metadata) == ["a"]
+
+
 @pytest.mark.parametrize(
     ("deletes", "oldest"), [("1", "v0.metadata.json"), ("true", "s3://")], ids=["flag", "address"]
 )
