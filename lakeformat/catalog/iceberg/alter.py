@@ -20,6 +20,8 @@ from lakeformat.iceberg.alter.changes import (
     RenamedColumn,
     WiderColumn,
 )
+from lakeformat.iceberg.data_paths import DATA_PATHS, refuse_data_in_tables
+from lakeformat.iceberg.metadata.metadata_file import METADATA_PATH
 from lakeformat.iceberg.table import IcebergTable
 from lakeformat.paimon.schema_changes.changes import (
     AddColumn,
@@ -83,7 +85,16 @@ def alteration_of(table: str, changes: Sequence[SchemaChange]) -> Alteration:
 
 
 def alter_opened(table: IcebergTable | MixedTable, alteration: Alteration) -> None:
-    """Make all changes to an opened table, or none; both stores of a Mixed table are changed."""
+    """Make all changes to an opened table, or none; both stores of a Mixed table are changed.
+
+    Raise ``InvalidRequestError`` for a directory of data files that another table owns.
+    """
+    given = alteration.properties
+    if not given.keys().isdisjoint(DATA_PATHS):
+        handle = table._handle if isinstance(table, IcebergTable) else table._pair.base
+        loaded = handle.load()
+        own = {**loaded.metadata.properties, **given}.get(METADATA_PATH)
+        refuse_data_in_tables(loaded.places, given, own)
     if isinstance(table, IcebergTable):
         require_no_store_mark(alteration.properties, table.location)
         alter(table._handle, alteration)

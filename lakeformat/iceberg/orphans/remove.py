@@ -15,6 +15,7 @@ from datetime import timedelta
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.data_paths import DATA_PATHS
 from lakeformat.iceberg.expire.select import require_gc
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.metadata_file import METADATA, is_metadata_file, number_of
@@ -37,7 +38,6 @@ _NAMED_FILES = 1_000
 _AT_A_TIME = 1_000
 _FEW_FILES = 100
 """If there are at most this many orphan files, their share is not checked."""
-_DATA_PATHS = ("write.data.path", "write.folder-storage.path", "write.object-storage.path")
 _log = logging.getLogger(__name__)
 
 
@@ -310,7 +310,7 @@ def _left_out(search: OrphanSearch) -> tuple[str, ...]:
     The search for orphan files leaves them out.
     """
     loaded = search.references.current
-    named = (loaded.metadata.properties.get(name) for name in _DATA_PATHS)
+    named = (loaded.metadata.properties.get(name) for name in DATA_PATHS)
     return tuple({each: None for each in named if each and loaded.places.path_below(each) is None})
 
 

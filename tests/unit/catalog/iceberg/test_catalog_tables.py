@@ -288,6 +288,33 @@ def test_a_database_can_have_a_location_of_its_own_below_the_warehouse(tmp_path)
         catalog.create_table("out.orders", COLUMNS)
 
 
+@pytest.mark.parametrize("kind", ["path", "sql"])
+@pytest.mark.parametrize("name", ["write.data.path", "write.folder-storage.path"])
+def test_data_files_are_not_placed_in_the_directory_of_another_table(tmp_path, kind, name):
+    more = {"metastore": "sql", "uri": f"sqlite:///{tmp_path}/c.db"} if kind == "sql" else {}
+    catalog = lake.open_catalog(
+        str(tmp_path), format="iceberg", options={"external-roots": str(tmp_path)}, **more
+    )
+    catalog.create_database("shop")
+    other = catalog.create_table("shop.orders", COLUMNS)
+    refused = r"/shop/orders is the directory of another table, whose orphan"
+    for place in (other.location, f"{other.location}/data/x%20"):
+        with pytest.raises(lake.InvalidRequestError, match=refused):
+            catalog.create_table("shop.items", COLUMNS, options={name: place})
+    assert catalog.list_tables("shop") == ["orders"]
+    beside = {
+        name: f"file://{tmp_path}/beside/data",
+        "write.metadata.path": f"file://{tmp_path}/beside/metadata",
+    }
+    catalog.create_table("shop.items", COLUMNS, options=beside if kind == "sql" else {})
+    with pytest.raises(lake.InvalidRequestError, match=refused):
+        catalog.alter_table("shop.items", lake.set_option(name, f"{other.location}/data"))
+    for place in (f"{catalog.location_of('shop.items')}/d", f"file://{tmp_path}/beside/data"):
+        catalog.alter_table("shop.items", lake.set_option(name, place))
+        catalog.table("shop.items").write(pa.table({"id": [1]}))
+    assert catalog.table("shop.items").scan().to_arrow().num_rows == 2
+
+
 def test_a_creation_that_loses_leaves_no_file(tmp_path, monkeypatch):
     catalog = opened(tmp_path)
     catalog.create_database("shop")
