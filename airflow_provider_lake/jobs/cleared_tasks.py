@@ -2,10 +2,10 @@
 """Cleared tasks: the first attempt after a recorded success does the work again.
 
 A task that commits ends with a record of its success in the directory of the table. If a later
-attempt finds the record, the task was cleared, unless it is a retry whose report of the success
-was lost. The attempt of a cleared task commits under the next identifier, so the work is done
-again. A retry after a failure finds no record and keeps its identifier, so its commit is published
-once.
+attempt finds the record, the task was cleared, or its run was deleted and created again, unless it
+is a retry whose report of the success was lost. The attempt of a cleared task commits under the
+next identifier, so the work is done again. A retry after a failure finds no record and keeps its
+identifier, so its commit is published once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 
-from airflow_provider_lake.jobs.identity import now_millis
+from airflow_provider_lake.jobs.identity import first_try_millis, now_millis
 from airflow_provider_lake.jobs.job import LakeJobMixin
 from spark_jobs.job_requests.common import CommitKeys
 
@@ -87,11 +87,15 @@ class LakeRepeatedMixin(LakeJobMixin):
                 "repeat the work, clear the task"
             )
         if self.on_clear == "skip":
-            return "the task was cleared after a success: on_clear='skip' keeps its result"
+            return (
+                "the task was cleared after a success, or its run was created again: "
+                "on_clear='skip' keeps its result"
+            )
         return None
 
     def _is_cleared(self, record: RunRecord, context: Context) -> bool:
-        """Return True if the task was cleared after the recorded success.
+        """Return True if the task was cleared, or its run created again, after the recorded
+        success.
 
         A clear sets ``max_tries`` to the tries so far plus ``retries``. This may be the same number
         if ``retries`` was lowered. A clear also increases the ``clear_number`` of the run, but so
@@ -99,7 +103,7 @@ class LakeRepeatedMixin(LakeJobMixin):
         of tries before the last clear of this task.
         """
         mark, clears, stock = _mark_of(context), _clears_of(context), cast("Any", self)
-        if mark is None or mark != record.mark:
+        if mark is None or mark != record.mark or _is_of_another_run(record, context):
             return True
         if clears == record.clears or None in (clears, record.clears) or record.attempt is None:
             return False
@@ -142,7 +146,10 @@ class LakeRepeatedMixin(LakeJobMixin):
         how = "" if kept is None else f", in place of snapshot {kept}"
         if kept is not None and replaces is None:
             how = f", and on_clear='force' keeps the rows of snapshot {kept}"
-        self._tell(f"the task was cleared after a success: its work is done again{how}")
+        self._tell(
+            "the task was cleared after a success, or its run was created again: its work is done "
+            f"again{how}"
+        )
         return replace(_next_of(first, record), replaces=replaces)
 
     def _unrecorded(self, table: Table, first: CommitId, record: RunRecord) -> CommitId | None:
@@ -185,6 +192,7 @@ class LakeRepeatedMixin(LakeJobMixin):
                     clears=_clears_of(context),
                     attempt=getattr(context["ti"], "try_number", None),
                     input=self._input(),
+                    began_millis=first_try_millis(context["dag_run"]),
                 )
             )
         except LakeError as reason:
@@ -257,6 +265,23 @@ def _next_of(first: CommitId, record: RunRecord) -> CommitId:
         first_try_millis=record.again_millis,
         first_try_head=record.again_head,
     )
+
+
+def _is_of_another_run(record: RunRecord, context: Context) -> bool:
+    """Return True if the recorded success is of a deleted run that had the same id.
+
+    Without a clear, a run keeps its start. ``dag.test()`` replaces the run of a logical date, and
+    uses this date as the start of each.
+    """
+    run, clears = context["dag_run"], _clears_of(context)
+    if clears is not None and record.clears is not None and clears < record.clears:
+        return True
+    began = first_try_millis(run)
+    if began is None or record.began_millis is None:
+        return False
+    if began == record.began_millis and run.start_date == getattr(run, "logical_date", None):
+        return record.attempt is not None and context["ti"].try_number <= record.attempt
+    return began > record.began_millis
 
 
 def _mark_of(context: Context) -> int | None:

@@ -31,6 +31,7 @@ _MEMBERS = (
     Member("clears", "clears", int),
     Member("attempt", "attempt", int),
     Member("input", "input", str),
+    Member("beganMillis", "began_millis", int),
     Member("againMillis", "again_millis", int),
     Member("againHead", "again_head", str),
 )
@@ -60,6 +61,10 @@ class RunRecord:
     input: str | None = None
     """A text of the caller that identifies the input of the run; None if a repetition may use any
     input.
+    """
+    began_millis: int | None = None
+    """The start of the run, in epoch milliseconds; None if unknown. A run that the caller created
+    again under the same name has a later start.
     """
     again_millis: int | None = None
     """A time before the first attempt of the repetition, in epoch milliseconds; None without a

@@ -42,6 +42,7 @@ def test_every_template_has_its_file_s_name_and_says_what_it_needs(dags):
 
 
 def test_ingest_orders_lands_a_day_once(dags, tmp_path, warehouse):
+    """The second test of the day replaces the rows of the first."""
     day = tmp_path / "incoming" / "2024-01-31"
     day.mkdir(parents=True)
     (day / "part-1.csv").write_text("id,note\n1,tea\n2,milk\n")
@@ -52,7 +53,7 @@ def test_ingest_orders_lands_a_day_once(dags, tmp_path, warehouse):
     assert [run.state for run in runs] == ["success", "success"]
     assert runs[0].run_id == runs[1].run_id
     assert orders.scan().to_arrow()["id"].to_pylist() == [1, 2]
-    assert len(orders.snapshots()) == 1
+    assert [each.commit_kind for each in orders.snapshots()] == ["APPEND", "OVERWRITE"]
 
 
 def test_the_macro_renders_the_identity_that_the_operator_commits_with(

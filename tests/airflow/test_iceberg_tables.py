@@ -171,11 +171,13 @@ def test_a_cleared_task_writes_its_rows_to_a_mixed_table_again(orders, tmp_path)
     arguments = {"table": "shop.people", "source": str(source), "format": "csv"}
     loading = LakeIngestOperator(task_id="load", **arguments)
     source.write_text("id,name\n1,ada\n2,bob\n")
-    first = loading.execute(task_context())
-    repeated = loading.execute(task_context(try_number=2))
+    context = task_context()
+    first = loading.execute(context)
+    context["ti"].try_number = 2
+    repeated = loading.execute(context)
     assert repeated["snapshot_id"] == first["snapshot_id"]
     source.write_text("id,name\n1,eve\n")
-    loading.execute(cleared(task_context()))
+    loading.execute(cleared(context))
     rows = catalog.table("shop.people").scan().to_arrow().to_pylist()
     assert sorted(each["name"] for each in rows) == ["bob", "eve"]
 

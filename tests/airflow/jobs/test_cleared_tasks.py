@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -154,6 +155,52 @@ def test_a_record_of_an_earlier_release_has_no_number_of_clears(source, orders, 
     context["dag_run"].clear_number += 1
     assert land(source(2)).execute(context)["replayed"]
     assert not land(source(2)).execute(cleared(context))["replayed"]
+
+
+def test_a_run_that_was_created_again_does_the_work_again(source, orders, context, log):
+    """Airflow starts it later, and gives its task the same ids and numbers as before."""
+    land(source(1)).execute(context)
+    again = task_context("land")
+    again["dag_run"].start_date += timedelta(seconds=1)
+    assert not land(source(2)).execute(again)["replayed"]
+    assert any("or its run was created again: its work" in each for each in log())
+    again["ti"].try_number += 1
+    assert land(source(3)).execute(again)["replayed"]
+    assert ids(orders()) == [2]
+
+
+def test_a_run_that_was_cleared_and_then_created_again_does_the_work_again(source, orders):
+    before = task_context("land")
+    before["dag_run"].clear_number = 1
+    land(source(1)).execute(before)
+    assert not land(source(2)).execute(task_context("land"))["replayed"]
+    assert ids(orders()) == [2]
+
+
+def test_a_second_test_of_a_logical_date_does_the_work_again(source, orders):
+    """``dag.test()`` starts each run of a logical date at this date."""
+
+    def tested(try_number):
+        context = task_context("land", try_number=try_number)
+        run = context["dag_run"]
+        run.start_date = run.logical_date = datetime(2024, 1, 31, tzinfo=UTC)
+        return context
+
+    land(source(1)).execute(tested(2))
+    assert land(source(2)).execute(tested(3))["replayed"]
+    assert not land(source(3)).execute(tested(1))["replayed"]
+    assert ids(orders()) == [3]
+
+
+def test_a_record_of_an_earlier_release_has_no_start_of_the_run(source, orders, warehouse):
+    land(source(1)).execute(task_context("land"))
+    [path] = (orders_directory(warehouse) / "run").glob("run-*")
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({k: v for k, v in record.items() if k != "beganMillis"}))
+    later = task_context("land")
+    later["dag_run"].start_date += timedelta(seconds=1)
+    assert land(source(2)).execute(later)["replayed"]
+    assert not land(source(2)).execute(cleared(later))["replayed"]
 
 
 @pytest.fixture

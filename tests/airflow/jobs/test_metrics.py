@@ -97,10 +97,12 @@ def test_rows_count_when_they_are_published_and_once(told, orders, tmp_path):
     assert told.numbers() == {"rows_out": 3, "files_out": 1, "bytes_out": size}
 
     told.clear()
-    do(LakeIngestOperator, context=task_context("land"), **land)
+    context = task_context("land")
+    do(LakeIngestOperator, context=context, **land)
     assert told.numbers()["rows_out"] == 3
     told.clear()
-    do(LakeIngestOperator, context=task_context("land", try_number=2), **land)
+    context["ti"].try_number = 2
+    do(LakeIngestOperator, context=context, **land)
     assert told.numbers() == {"replayed": 1}
 
 

@@ -249,7 +249,8 @@ def test_an_empty_list_is_no_partition_and_an_empty_object_every_one(orders, par
 
 
 def test_a_retry_of_a_compaction_finds_what_it_published(orders):
-    first, again = do(LakeCompactOperator), do(LakeCompactOperator)
+    context = task_context()
+    first, again = do(LakeCompactOperator, context), do(LakeCompactOperator, context)
 
     assert (first["replayed"], again["replayed"]) == (False, True)
     assert again["snapshot_id"] == first["snapshot_id"] == orders.latest_snapshot().id
