@@ -27,7 +27,8 @@ from airflow_provider_lake.operators.ingest import LakeIngestOperator
 
 TABLE = "shop.orders_by_day"
 SHOPS = ["berlin", "paris"]
-STAGED = "{{ ti.xcom_pull(task_ids='stage_shop') | map(attribute='staged') | list | tojson }}"
+# A list of task ids gives a list of results, also for one shop.
+STAGED = "{{ ti.xcom_pull(task_ids=['stage_shop']) | map(attribute='staged') | list | tojson }}"
 
 with DAG(
     dag_id="ingest_then_compact",
