@@ -152,6 +152,8 @@ def _gate(
     @task.short_circuit(
         task_id="is_compaction_due",
         ignore_downstream_trigger_rules=False,
+        pool=shared["pool"],
+        pool_slots=shared["pool_slots"],
         retries=shared["retries"],
         trigger_rule="none_failed",
         pre_execute=shared.get("pre_execute"),

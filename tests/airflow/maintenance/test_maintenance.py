@@ -113,6 +113,19 @@ def test_a_group_takes_steps_as_a_policy_writes_them():
     assert 7 in dag.task_dict["shop_orders.is_compaction_due"].op_args
 
 
+def test_all_tasks_of_a_group_have_its_pool_slots_and_retries():
+    with DAG("upkeep", schedule=None) as dag:
+        LakeMaintenanceTaskGroup(
+            table="shop.orders",
+            steps={"compact": True, "analyze": True},
+            pool="lake",
+            pool_slots=2,
+            retries=3,
+        )
+    assert "shop_orders.is_compaction_due" in dag.task_dict
+    assert {(each.pool, each.pool_slots, each.retries) for each in dag.tasks} == {("lake", 2, 3)}
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
