@@ -21,7 +21,7 @@ from airflow_provider_lake.arguments.declared import (
     argument_types,
 )
 from airflow_provider_lake.arguments.task_arguments import WaitArguments
-from airflow_provider_lake.compat import AirflowFailException, conf
+from airflow_provider_lake.compat import AirflowFailException, AirflowSkipException, conf
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.jobs.failures import failing_for_good
 from airflow_provider_lake.sensors.conditions import Condition, write_condition
@@ -84,7 +84,7 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
         self._take_rendered()
         if not self.deferrable:
             return super().execute(context)
-        if (found := self._found()) is not None:
+        if (found := self._first_found()) is not None:
             return found
         from airflow_provider_lake.triggers.table import LakeConditionTrigger
 
@@ -110,6 +110,17 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
             raise AirflowFailException(event["reason"])
         found: dict[str, Any] = event["found"]
         return found
+
+    def _first_found(self) -> dict[str, Any] | None:
+        """Return the findings before a deferral. Airflow skips a failed sensor with ``soft_fail``
+        or ``never_fail`` in the worker and after a deferral, but not here.
+        """
+        try:
+            return self._found()
+        except AirflowFailException as reason:
+            if self.soft_fail or self.never_fail:
+                raise AirflowSkipException(f"skipped instead of failed: {reason}") from reason
+            raise
 
     def _found(self) -> dict[str, Any] | None:
         from airflow_provider_lake.triggers.table import look

@@ -18,7 +18,7 @@ from airflow_provider_lake.sensors.publication import LakePublicationSensor
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
 from airflow_provider_lake.sensors.table import LakeTableSensor
 from airflow_provider_lake.sensors.watermark import LakeWatermarkSensor
-from tests.airflow.versions import AirflowFailException, TaskDeferred
+from tests.airflow.versions import AirflowFailException, AirflowSkipException, TaskDeferred
 
 
 @pytest.fixture
@@ -360,6 +360,16 @@ def test_a_triggerer_is_never_asked_to_look_without_a_pause():
 def test_a_partition_column_the_table_does_not_have_is_not_retried(orders):
     with pytest.raises(AirflowFailException, match="day"):
         sensor(LakePartitionSensor, partition={"day": "a"}).execute({})
+
+
+@pytest.mark.parametrize("deferrable", [False, True])
+@pytest.mark.parametrize("choice", ["soft_fail", "never_fail"])
+def test_a_failure_is_a_skip_with_soft_fail(orders, choice, deferrable):
+    waiting = any_sensor(
+        LakePartitionSensor, partition={"day": "a"}, deferrable=deferrable, **{choice: True}
+    )
+    with pytest.raises(AirflowSkipException):
+        waiting.execute({})
 
 
 def test_what_the_triggerer_could_not_find_fails_for_good(orders):
