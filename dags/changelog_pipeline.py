@@ -7,8 +7,10 @@ a ``changelog-producer`` (``lookup`` needs compactions, too); a triggerer runs. 
 
 The idea: a run reads from the position of this DAG's consumer up to the newest snapshot of its
 events, and moves the consumer when the totals are published. Airflow may give several events to
-one run, or an older event to a later run; still no change is read twice or missed. A retry after
-the totals were published only moves the consumer.
+one run, or an older event to a later run; still no change is read twice or missed. The commit of
+the totals has the position in its identity: if a run ends between this commit and the move of the
+consumer, a retry or a later run continues after it. Overwrites are left out of the changes, so
+after an overwrite, as by a cleared ingest, the totals of all rows replace those of the changes.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ ORDERS = "shop.orders"
 TOTALS = "shop.item_totals"
 # True for a table with a changelog-producer: then only commits with a changelog start a run.
 HAS_CHANGELOG = False
+# False ignores overwrites, so rows of expired partitions remain in the totals.
+FOLLOWS_OVERWRITES = True
 CHANGES = AssetWatcher(
     "changes_of_orders", LakeSnapshotEventTrigger(table=ORDERS, changelog=HAS_CHANGELOG)
 )
@@ -45,6 +49,7 @@ with DAG(
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        import lakeformat as lake
         from airflow_provider_lake.assets.snapshot_range import snapshot_range
         from airflow_provider_lake.compat import AirflowFailException, AirflowSkipException
         from airflow_provider_lake.hooks.lake import LakeHook
@@ -68,7 +73,44 @@ with DAG(
                 f"compact {ORDERS}. Then set HAS_CHANGELOG = True in the file of this DAG, because "
                 "then only compactions publish changes"
             )
-        changes = table.changes(after=part.after, upto=part.upto).to_arrow()
+        totals = (
+            LakeHook()
+            .get_conn()
+            .create_table(
+                TOTALS,
+                [("item", "STRING NOT NULL"), ("total", "BIGINT"), ("orders", "BIGINT")],
+                primary_key=["item"],
+                options={
+                    "bucket": "1",
+                    "merge-engine": "aggregation",
+                    "fields.default-aggregate-function": "sum",
+                },
+                exist_ok=True,
+            )
+        )
+        # The identifier of a commit is the last snapshot that it has counted.
+        ours = [each for each in totals.snapshots() if each.commit_user == part.consumer]
+        counted = max((each.commit_identifier for each in ours), default=0)
+        if counted >= part.upto.number:
+            part.acknowledge()
+            raise AirflowSkipException(f"an earlier attempt has counted position {part.upto}")
+        after = max(part.after, table.position(counted))
+        snapshots = table.since(after, part.upto).snapshots
+        has_overwrite = FOLLOWS_OVERWRITES and any(s.commit_kind == "OVERWRITE" for s in snapshots)
+        if has_overwrite and producer in ("lookup", "full-compaction"):
+            raise AirflowFailException(
+                f"{ORDERS} has an overwrite after position {after}, and no changelog has its "
+                "changes, so the totals were not changed. If it is an expiry of partitions or a "
+                "rescale, set FOLLOWS_OVERWRITES = False in the file of this DAG. Otherwise, while "
+                f"nothing writes to {ORDERS}, compact it fully, replace the totals by those of all "
+                f"rows, and set the consumer {part.consumer} after the newest snapshot"
+            )
+        if has_overwrite:
+            changes = table.scan(snapshot=part.upto).to_arrow()
+            kinds = pa.array(["+I"] * len(changes), pa.string())
+            changes = changes.append_column("rowkind", kinds)
+        else:
+            changes = table.changes(after=after, upto=part.upto).to_arrow()
         if not len(changes) and producer in ("lookup", "full-compaction"):
             raise AirflowSkipException(
                 f"no changes up to position {part.upto}: compactions publish them. Run "
@@ -83,21 +125,9 @@ with DAG(
         sums = rows.group_by("item").aggregate([("total", "sum"), ("orders", "sum")])
         sums = sums.rename_columns(["item", "total", "orders"])
 
-        hook = LakeHook()
-        commit = hook.commit_id(context, TOTALS)  # a retry has the same identity
-        catalog = hook.get_conn()
-        totals = catalog.create_table(
-            TOTALS,
-            [("item", "STRING NOT NULL"), ("total", "BIGINT"), ("orders", "BIGINT")],
-            primary_key=["item"],
-            options={
-                "bucket": "1",
-                "merge-engine": "aggregation",
-                "fields.default-aggregate-function": "sum",
-            },
-            exist_ok=True,
-        )
-        report = totals.write(sums, commit=commit)
+        commit = lake.CommitId(part.consumer, part.upto.number)
+        replaced = "table" if has_overwrite else None
+        report = totals.write(sums, commit=commit, overwrite=replaced)
         part.acknowledge()
         return {**part.to_dict(), "published": report.snapshot_id, "changes": len(changes)}
 

@@ -4,11 +4,14 @@ import re
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import jinja2
 import pyarrow as pa
 import pytest
 
+from airflow_provider_lake.assets.snapshot_range import SnapshotRange
+from lakeformat import UnavailableError
 from tests.airflow.conftest import DAGS
 from tests.airflow.contexts import task_context
 from tests.airflow.test_dags import MIDNIGHT, load
@@ -186,6 +189,68 @@ def test_each_change_is_counted_once(dags, catalog):
     )
     assert states(nothing_new) == {"add_to_totals": "skipped"}
     assert totals(catalog) == {"tea": (9, 2), "milk": (2, 1)}
+
+
+def test_an_overwrite_replaces_the_totals(dags, catalog):
+    """Also if the overwrite is the last of several commits, or leaves no row."""
+    dag = dags["changelog_pipeline"]
+    orders = catalog.create_table("shop.orders", ORDERS)
+    order(orders, (1, "tea", 5))
+    run(dag, day=10)
+    order(orders, (2, "tea", 7))
+    order(orders, (3, "tea", 8), (4, "milk", 1), overwrite="table")
+    run(dag, day=11)
+    assert totals(catalog) == {"tea": (8, 1), "milk": (1, 1)}
+
+    order(orders, (5, "tea", 1))
+    run(dag, day=12)
+    assert totals(catalog) == {"tea": (9, 2), "milk": (1, 1)}
+
+    orders.truncate()
+    run(dag, day=13)
+    assert totals(catalog) == {}
+
+
+def test_an_overwrite_of_a_table_with_a_changelog_is_refused(dags, catalog):
+    orders = catalog.create_table(
+        "shop.orders",
+        ORDERS,
+        primary_key=["id"],
+        options={"bucket": "1", "changelog-producer": "lookup"},
+    )
+    order(orders, (1, "tea", 5))
+    orders.compact()
+    run(dags["changelog_pipeline"], day=14)
+    order(orders, (2, "milk", 2), overwrite="table")
+    orders.compact()
+
+    moment = MIDNIGHT + timedelta(days=15)
+    refused = dags["changelog_pipeline"].test(logical_date=moment, run_after=moment)
+
+    assert (refused.state, totals(catalog)) == ("failed", {"tea": (5, 1)})
+
+
+@pytest.mark.parametrize("has_more", [False, True])
+def test_changes_are_counted_once_after_a_run_that_did_not_move_its_consumer(
+    dags, catalog, monkeypatch, has_more
+):
+    dag = dags["changelog_pipeline"]
+    orders = catalog.create_table("shop.orders", ORDERS)
+    order(orders, (1, "tea", 5))
+    run(dag, day=20)
+    order(orders, (2, "tea", 7))
+    with monkeypatch.context() as failing:
+        failing.setattr(SnapshotRange, "acknowledge", Mock(side_effect=UnavailableError("down")))
+        moment = MIDNIGHT + timedelta(days=21)
+        assert dag.test(logical_date=moment, run_after=moment).state == "failed"
+    assert totals(catalog) == {"tea": (12, 2)}
+
+    if has_more:
+        order(orders, (3, "tea", 1))
+    again = run(dag, day=22)
+    assert states(again) == {"add_to_totals": "success" if has_more else "skipped"}
+    assert totals(catalog) == {"tea": (13, 3) if has_more else (12, 2)}
+    assert orders.consumers.list()[0].position == orders.position()
 
 
 def test_totals_of_a_recreated_table_begin_anew_after_the_advised_steps(dags, catalog):
