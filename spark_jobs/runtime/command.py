@@ -46,6 +46,8 @@ NOTHING_TO_DO = 10
 CONFLICT = 20
 INVALID_REQUEST = 30
 
+_SHORTEST_HIDDEN = 5
+"""The length from which a credential is hidden; Airflow hides no shorter ones either."""
 _CATALOG_OPTIONS = "catalog_options"
 _SOURCE_OPTIONS = "source_options"
 
@@ -79,6 +81,7 @@ def _run_request(
     is_own_process: bool,
 ) -> int:
     options: Mapping[str, str] | None = None
+    secrets: Mapping[str, Mapping[str, str]] = {}
     try:
         secrets = _secrets(words)
         options = secrets.get(_CATALOG_OPTIONS)
@@ -92,18 +95,24 @@ def _run_request(
     except Exception as error:
         if is_ending():  # caused by the end of the process, such as a closed pipe
             raise SystemExit(ENDED) from error
-        code = _explain(job.name, error)
-        result = _failure(job.name, error, code)
+        code = _explain(job.name, error, secrets)
+        result = _failure(job.name, error, code, secrets)
         if getattr(error, "result", None) is not None:
             print(f"{REPORT_MARKER}{json.dumps(result)}", flush=True)
     else:
         print(f"{REPORT_MARKER}{json.dumps(result)}", flush=True)
-    if _kept(job.name, words.result_uri, result, options):
+    if _kept(job.name, words.result_uri, result, options, secrets):
         return code
     return FAILED if code in (DONE, NOTHING_TO_DO) else code
 
 
-def _kept(name: str, uri: str | None, result: JobResult, options: Mapping[str, str] | None) -> bool:
+def _kept(
+    name: str,
+    uri: str | None,
+    result: JobResult,
+    options: Mapping[str, str] | None,
+    secrets: Mapping[str, Mapping[str, str]],
+) -> bool:
     """Write the result to its URI, if there is one, and return True. If the write fails, print the
     error and return False.
     """
@@ -112,7 +121,7 @@ def _kept(name: str, uri: str | None, result: JobResult, options: Mapping[str, s
     try:
         write_result(uri, result, options)
     except Exception as error:  # noqa: BLE001 - printed, because the work is done
-        _explain(name, error)
+        _explain(name, error, secrets)
         return False
     return True
 
@@ -159,24 +168,40 @@ def _of_environment(name: str) -> dict[str, str]:
     return options
 
 
-def _explain(name: str, error: Exception) -> int:
+def _without(secrets: Mapping[str, Mapping[str, str]], text: str) -> str:
+    """Return ``text`` with ``***`` in place of credentials in the options from the environment, as
+    the error of a store or a driver may name one.
+    """
+    from lakeformat.tables.credential_options import shown_option
+
+    for key, value in (each for options in secrets.values() for each in options.items()):
+        if len(value) >= _SHORTEST_HIDDEN:
+            text = text.replace(value, shown_option(key, value))
+    return text
+
+
+def _explain(name: str, error: Exception, secrets: Mapping[str, Mapping[str, str]]) -> int:
     from lakeformat import CommitConflictError, InvalidRequestError, LakeError
 
+    said = f"{name}: {type(error).__name__}: {failure_text(error)}"
     if not isinstance(error, LakeError):  # unexpected: show the traceback
-        traceback.print_exception(error)
-    print(f"{name}: {type(error).__name__}: {failure_text(error)}", file=sys.stderr, flush=True)
+        said = "".join([*traceback.format_exception(error), said])
+    print(_without(secrets, said), file=sys.stderr, flush=True)
     if isinstance(error, InvalidRequestError):
         return INVALID_REQUEST
     is_conflict = isinstance(error, CommitConflictError) or getattr(error, "is_conflict", False)
     return CONFLICT if is_conflict else FAILED
 
 
-def _failure(name: str, error: Exception, code: int) -> JobResult:
+def _failure(
+    name: str, error: Exception, code: int, secrets: Mapping[str, Mapping[str, str]]
+) -> JobResult:
     """Return the result of a failed job: its error, and the result of the part that was done, if
     the error has one.
     """
     done = getattr(error, "result", None) or {"job": name}
-    failed = {"error": type(error).__name__, "message": failure_text(error), "exit_code": code}
+    message = _without(secrets, failure_text(error))
+    failed = {"error": type(error).__name__, "message": message, "exit_code": code}
     if getattr(error, "is_final", False):
         failed["is_final"] = True
     return {**done, **failed}

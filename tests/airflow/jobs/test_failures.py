@@ -20,7 +20,8 @@ def fail(error, *, is_elsewhere):
     """Fail as a job in this process, or as one in another process that reports its failure."""
     with failing_for_good():
         if is_elsewhere:
-            raise_failure(command._failure("ingest", error, command.CONFLICT), RuntimeError())
+            failed = command._failure("ingest", error, command.CONFLICT, {})
+            raise_failure(failed, RuntimeError())
         raise error
 
 

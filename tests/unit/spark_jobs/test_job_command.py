@@ -202,6 +202,34 @@ def test_secrets_come_from_the_environment(stock, capsys, monkeypatch):
     assert "hush" not in said.err
 
 
+@pytest.mark.parametrize("error", [lake.UnavailableError, OSError])
+def test_the_text_of_an_error_hides_credentials_of_the_environment(
+    tmp_path, capsys, monkeypatch, error
+):
+    """A store or a driver may quote them."""
+    options = {
+        "s3.secret-key": "hush-hush",
+        "uri": "postgresql://me:hush-too@db/lake",
+        "s3.region": "eu",
+    }
+    monkeypatch.setenv("LAKE_OPTIONS", json.dumps(options))
+    monkeypatch.setenv("SOURCE", json.dumps({"user": "me", "password": "hush-me"}))
+
+    def fail(_):
+        raise error(f"eu refuses hush-hush, hush-me and {options['uri']}")
+
+    place = tmp_path / "result.json"
+    asked = request(jdbc_url="postgresql://db", jdbc_table="orders")
+    words = ["--request", asked, "--catalog-options-env", "LAKE_OPTIONS"]
+    words += ["--source-options-env", "SOURCE", "--result-uri", str(place)]
+    assert command.run_command(find_job("ingest"), fail, words) == 1
+
+    said, left = capsys.readouterr().err, json.loads(place.read_text())["message"]
+    assert left == "eu refuses ***, *** and postgresql://…@db/lake"
+    assert left in said
+    assert "hush" not in said
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
