@@ -31,10 +31,11 @@ from lakeformat.mixed.stores.file_offset import FILE_OFFSET
 from lakeformat.mixed.stores.log_store import refuse_log_store
 from lakeformat.mixed.stores.mixed_hive import HIVE_LOCATION
 from lakeformat.mixed.stores.pair_properties import OF_PAIRS
-from lakeformat.mixed.stores.properties import VERSION_FIELD
+from lakeformat.mixed.stores.properties import REPEATED_KEYS, VERSION_FIELD
 from lakeformat.mixed.stores.store_pair import LoadedPair, StorePair
 from lakeformat.mixed.stores.version_field import (
     OPTIMIZED_BY_AMORO,
+    has_unique_keys,
     is_wider_version,
     require_properties_with_version,
 )
@@ -103,6 +104,8 @@ def _alter_change_store(
     names = {*wanted.properties.items()} ^ {*base.properties.items()}
     properties = {name: wanted.properties.get(name) for name, _ in names}
     properties |= {**alteration.properties}
+    if has_unique_keys(wanted.properties) and not has_unique_keys(base.properties):
+        properties[REPEATED_KEYS] = "true"
     environment = pair.base.environment
     record = AlterRecord(
         environment.new_id(), base.current_schema_id, tuple(sorted(properties)), digest

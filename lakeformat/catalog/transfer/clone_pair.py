@@ -42,6 +42,7 @@ from lakeformat.mixed.stores.properties import (
     CLONING,
     PRIMARY_KEY,
     RENAMED_TO,
+    REPEATED_KEYS,
     TABLE_STORE,
 )
 from lakeformat.mixed.stores.store_pair import StorePair
@@ -58,7 +59,15 @@ _log = logging.getLogger(__name__)
 
 _ROWS = CommitId("lake-clone", 0)
 """The id of the commit that writes all rows of a clone."""
-_OWN = (TABLE_STORE, PRIMARY_KEY, CHANGE_IDENTIFIER, RENAMED_TO, ALTERED, CLONING)
+_OWN = (
+    TABLE_STORE,
+    PRIMARY_KEY,
+    CHANGE_IDENTIFIER,
+    RENAMED_TO,
+    REPEATED_KEYS,
+    ALTERED,
+    CLONING,
+)
 _PLACES = (
     "write.data.path",
     "write.folder-storage.path",

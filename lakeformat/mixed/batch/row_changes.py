@@ -25,7 +25,7 @@ from lakeformat.mixed.batch.rows_of_keys import RowsOfKeys
 from lakeformat.mixed.read.node_splits import NodeSplit
 from lakeformat.mixed.read.scan import MixedScan
 from lakeformat.mixed.read.state import MixedState
-from lakeformat.mixed.stores.version_field import require_no_smaller_version, rows_replace
+from lakeformat.mixed.stores.version_field import has_unique_keys, require_no_smaller_version
 from lakeformat.mixed.write.change_writer import ChangeWriter
 from lakeformat.mixed.write.changes import partition_columns
 from lakeformat.mixed.write.write_changes import BatchPlace, publish_changes
@@ -105,7 +105,7 @@ def change_rows(batch: BegunBatch, change: RowChange, request: ChangeRequest) ->
     written = publish_changes(
         batch.pair,
         work.fill,
-        replaces=rows_replace(state.base.metadata.properties),
+        replaces=has_unique_keys(state.base.metadata.properties),
         commit=request.commit,
         batch=work.place(),
     )
@@ -177,7 +177,7 @@ class _RowWork:
     def _rows_to_write_again(self) -> RowsOfKeys | None:
         """Return all rows of the keys to change, if deletes by key would delete too many rows."""
         state = self.batch.state
-        if rows_replace(state.base.metadata.properties):
+        if has_unique_keys(state.base.metadata.properties):
             return None
         found = RowsOfKeys(state, self.change.bound(state))
         if self.update is None:

@@ -15,6 +15,7 @@ from lakeformat.mixed.stores.properties import (
     OPTIONAL_KEYS,
     PRIMARY_KEY,
     RENAMED_TO,
+    REPEATED_KEYS,
     TABLE_STORE,
 )
 
@@ -29,6 +30,7 @@ OF_PAIRS = (
     DETACHING,
     OPTIONAL_KEYS,
     KEPT_UPSERT,
+    REPEATED_KEYS,
     ALTERED,
     *FORMAT_MARK,
 )

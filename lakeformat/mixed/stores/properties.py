@@ -17,6 +17,7 @@ __all__ = [
     "OPTIONAL_KEYS",
     "PRIMARY_KEY",
     "RENAMED_TO",
+    "REPEATED_KEYS",
     "TABLE_FORMAT",
     "TABLE_STORE",
     "UPSERT",
@@ -43,6 +44,8 @@ CLONING = "lake.cloning"
 UPSERT = "write.upsert.enabled"
 """With false, a written row does not delete older rows of its key; default: true (false in
 Amoro)."""
+REPEATED_KEYS = "lake.repeated-keys"
+"""``true`` if ``UPSERT`` was not always ``true``, so that a key can have several rows."""
 VERSION_FIELD = "lake.version-field"
 """The name of the version field: of two rows with one key, the row with the larger value is the
 newer one. Amoro does not know this property.

@@ -18,12 +18,13 @@ from lakeformat.errors import CorruptTableError, InvalidRequestError
 from lakeformat.iceberg.properties import bool_property
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.types import Field, PrimitiveType
-from lakeformat.mixed.stores.properties import UPSERT, VERSION_FIELD
+from lakeformat.mixed.stores.properties import REPEATED_KEYS, UPSERT, VERSION_FIELD
 from lakeformat.types.arrow_memory import null_mask, numbers
 from lakeformat.types.closest import closest
 
 __all__ = [
     "OPTIMIZED_BY_AMORO",
+    "has_unique_keys",
     "is_wider_version",
     "new_version_properties",
     "require_no_smaller_version",
@@ -44,10 +45,21 @@ _SMALLEST = np.iinfo(np.int64).min
 
 
 def rows_replace(properties: Mapping[str, str]) -> bool:
-    """Return True if a written row replaces the row of its key; False if a key can have several
-    rows.
+    """Return True if a written row replaces the row of its key; False if it can be another row of
+    the key.
     """
     return VERSION_FIELD in properties or bool_property(properties, UPSERT, default=True)
+
+
+def has_unique_keys(properties: Mapping[str, str]) -> bool:
+    """Return True if each key has one row in a partition; False if it can have several.
+
+    Several rows remain after the property ``write.upsert.enabled`` becomes true. Without the
+    property, Amoro writes several rows.
+    """
+    if VERSION_FIELD in properties:
+        return True
+    return REPEATED_KEYS not in properties and bool_property(properties, UPSERT, default=False)
 
 
 def version_field(properties: Mapping[str, str], schema: Schema, uri: str) -> Field | None:

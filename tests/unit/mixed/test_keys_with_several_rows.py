@@ -82,6 +82,40 @@ def test_an_update_of_keys_with_one_row_has_pairs_of_changes_without_upsert_too(
     assert changes == [("-U", 1, "y", "c"), ("+U", 1, "y", "new")]
 
 
+@pytest.mark.parametrize("amoro", [False, True])
+def test_rows_of_a_key_are_kept_after_upsert_becomes_true(repeating, tmp_path, amoro):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    if amoro:  # its tables lack the property, which is false for Amoro
+        catalog.alter_table("db.days", lake.remove_option("write.upsert.enabled"))
+    else:
+        catalog.alter_table("db.days", lake.set_option("write.upsert.enabled", "false"))
+        assert "lake.repeated-keys" not in catalog.table("db.days").properties
+        catalog.alter_table("db.days", lake.set_option("write.upsert.enabled", "true"))
+    table = catalog.table("db.days")
+    assert table.update("v = 'b'", {"v": "B"}).rows == 1
+    assert of_days(table) == sorted([*REST, (1, "x", "B")])
+    assert table.delete("v = 'B'").rows == 1
+    assert of_days(table) == REST
+    table.write(days((1, "x", "new")))
+    assert of_days(table) == [(1, "x", "new"), *REST[1:]]
+
+
+def test_the_mark_of_keys_with_several_rows_is_kept_by_alters_and_left_out_by_clones(
+    repeating, tmp_path
+):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    for value in ("true", "false", "true"):
+        catalog.alter_table("db.days", lake.set_option("write.upsert.enabled", value))
+    with pytest.raises(lake.InvalidRequestError, match=r"only operations on both stores"):
+        catalog.alter_table("db.days", lake.remove_option("lake.repeated-keys"))
+    table = catalog.table("db.days")
+    assert table.properties["lake.repeated-keys"] == "true"
+    table.upsert(days((1, "x", "one")))
+    table.delete("p = 'y'")
+    lake.clone_table(table, catalog, "db.copy")  # refuses keys with several rows
+    assert "lake.repeated-keys" not in catalog.table("db.copy").properties
+
+
 def test_random_changes_by_conditions_agree_with_a_list(tmp_path):
     seed = random.randrange(1 << 30)
     print(f"SEED={seed}")
