@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lakeformat.errors import NotFoundError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.read.plan import plan_files
 from lakeformat.iceberg.write.file_changes import ChangedFiles
@@ -112,11 +114,16 @@ class _Ages:
 
 
 def _settled(pair: LoadedPair, state: MixedState, upto_millis: int) -> OptimizedSequences:
-    """Return the record of merged changes that the base store had at ``upto_millis``."""
+    """Return the record of merged changes that the base store had at ``upto_millis``.
+
+    Return an empty record for a time before the table was detached and adopted again.
+    """
     head = None if state.base.snapshot is None else state.base.snapshot.snapshot_id
     for each in pair.base.metadata.ancestry(head):
         if each.timestamp_ms <= upto_millis and each.summary.get(f"{SEQUENCES}{MARK}") == "true":
-            return optimized_sequences(pair.base, each)
+            with suppress(NotFoundError):
+                return optimized_sequences(pair.base, each)
+            break
     return NOTHING_MERGED
 
 

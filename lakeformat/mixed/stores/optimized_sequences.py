@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
 from lakeformat.files.puffin import read_blobs
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
@@ -66,7 +66,8 @@ def optimized_sequences(base: LoadedMetadata, snapshot: Snapshot | None) -> Opti
     """Return the record of the base store at a snapshot; it is empty if nothing was ever merged.
 
     Raise ``CorruptTableError`` for a missing or damaged record, and ``UnsupportedError`` for a
-    record in the form of old versions of Amoro.
+    record in the form of old versions of Amoro. Raise ``NotFoundError`` for a snapshot from before
+    the table was detached and adopted again, because a detach deletes the records.
     """
     if snapshot is None:
         return NOTHING_MERGED
@@ -131,11 +132,27 @@ def _read(base: LoadedMetadata, snapshot_id: int, kind: str) -> dict[str, int]:
             for described, content in read_blobs(base.places.read(path), path):
                 if described.get("type") == kind:
                     return _numbers(content, path)
+    if _has_newer_mark(base, snapshot_id, kind):
+        raise NotFoundError(
+            f"snapshot {snapshot_id} of {base.places.uri} has no record of merged changes "
+            f"({kind}), but a newer snapshot has one: the table was detached since then, which "
+            "deletes the records, and adopted again. Choose a state since the adoption, or read "
+            "the rows of the base store alone with table.base.scan(snapshot=…)"
+        )
     raise CorruptTableError(
         f"the summary of snapshot {snapshot_id} of {base.places.uri} has '{kind}{MARK}', but the "
         f"metadata lists no statistics file of this snapshot with the record {kind!r}: restore the "
         "metadata file from a backup"
     )
+
+
+def _has_newer_mark(base: LoadedMetadata, snapshot_id: int, kind: str) -> bool:
+    for each in base.metadata.ancestry(base.metadata.current_snapshot_id):
+        if each.snapshot_id == snapshot_id:
+            return False
+        if each.summary.get(f"{kind}{MARK}") == "true":
+            return True
+    return False
 
 
 def _numbers(content: bytes, path: str) -> dict[str, int]:

@@ -33,7 +33,7 @@ class AgedTable:
     now: int = _START
 
     def __post_init__(self) -> None:
-        catalog = self._catalog()
+        catalog = self.catalog()
         catalog.create_database("db")
         made = catalog.create_table(
             "db.t",
@@ -50,9 +50,9 @@ class AgedTable:
     def set(self, properties: Mapping[str, str], store: str = "t") -> None:
         """Change properties of one store."""
         edit(self.root / "db" / store, properties=dict(properties))
-        self.table = self._catalog().table("db.t")
+        self.table = self.catalog().table("db.t")
 
-    def _catalog(self) -> Any:
+    def catalog(self) -> Any:
         world = Environment(now_millis=lambda: self.now)
         return lake.open_catalog(str(self.root), format="iceberg", environment=world)
 

@@ -8,6 +8,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog.iceberg import adopt_pair
+from tests.unit.mixed.aged_table import HOUR, AgedTable
 from tests.unit.mixed.edited_stores import edit
 from tests.unit.mixed.named_rows import contents, names, new_catalog
 
@@ -93,3 +94,29 @@ def test_a_table_that_was_opened_before_a_detach_says_so(catalog):
     for call in (mixed.scan, lambda: mixed.write(names(_2="b")), mixed.begin):
         with pytest.raises(lake.TableReplacedError, match="no longer a Mixed table: it was det"):
             call()
+
+
+def test_a_table_that_was_detached_and_adopted_again_expires_and_is_maintained(tmp_path):
+    """A detach deletes the records of merged changes, so older states cannot be read."""
+    aged = AgedTable(tmp_path)
+    aged.write((1, "x", "a"))
+    aged.merge()
+    old = aged.table.position()
+    aged.now += 2 * HOUR
+    aged.write((2, "x", "b"))
+    catalog = aged.catalog()
+    catalog.detach_table("db.t", merge=True)
+    catalog.adopt_table("db.t", primary_key=["k", "p"])
+    table = catalog.table("db.t")
+    assert table.expire_snapshots(dry_run=True).merged_files == 0
+    assert table.expire_snapshots().merged_files == 0
+    table.health()
+    table.maintain(executor="serial")
+    assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [1, 2]
+    with pytest.raises(lake.NotFoundError, match=r"detached since then.*adopted again") as found:
+        table.scan(snapshot=table.snapshots()[0].snapshot_id)
+    assert "table.base.scan(snapshot=…)" in str(found.value)
+    [base, *_] = table.base.snapshots()
+    assert table.base.scan(snapshot=base.id).to_arrow()["k"].to_pylist() == [1]
+    with pytest.raises(lake.NotFoundError):
+        table.scan(snapshot=old)
