@@ -11,7 +11,7 @@ from lakeformat.catalog.options import CatalogOptions
 from lakeformat.catalog.outside import external_paths_in
 from lakeformat.catalog.table_format import explain_missing, is_iceberg
 from lakeformat.environment import SYSTEM, Environment
-from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError
+from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError, UnsupportedError
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.options.commit import PUBLISHED_PREFIX
 from lakeformat.paimon.schema_changes.changes import SchemaChange
@@ -131,9 +131,29 @@ def _iceberg_table(
         for each in (f"{parent}/{name}", root):
             if is_link(storage, each):
                 refuse_link(parent, each)
+        _require_not_renamed(storage, root, name, database)
         return pointer(f"{parent}/{name}")
 
     return open_stored(handle, beside)
+
+
+def _require_not_renamed(storage: Storage, root: str, change: str, database: str) -> None:
+    """Raise ``UnsupportedError`` for a base store whose change store is not surely ``change``.
+
+    A catalog renames a table without its directory, so ``change`` may be that of another table.
+    """
+    from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
+
+    usual = f"{root}{CHANGE_SUFFIX}"
+    if usual.endswith(f"/{change}") or not is_iceberg(within(storage, usual), usual):
+        return
+    name = f"{database}.{change.removesuffix(CHANGE_SUFFIX)}".removeprefix(".")
+    raise UnsupportedError(
+        f"{storage.uri(root)} is the directory of a Mixed table that a catalog has renamed: its "
+        f"base store names the change store {change!r}, but the change store {storage.uri(usual)} "
+        "is there, too, and only the catalog knows which one belongs to it. Open the table by its "
+        f"name in the catalog, {name!r}"
+    )
 
 
 def alter_table_at(

@@ -131,3 +131,23 @@ def test_a_refused_rename_changes_nothing(catalog, monkeypatch, tmp_path):
     with pytest.raises(lake.UnsupportedError, match="in a catalog of directories"):
         paths.rename_table("db.t", "db.u")
     assert {path for path in pair.root.rglob("*")} == before
+
+
+def test_a_renamed_pair_is_not_opened_by_its_directory(catalog):
+    """The name of its change store could be that of another table's directory."""
+    old = catalog.table("db.t0").location
+    new = catalog.create_table(
+        "db.new", [("k", "BIGINT"), ("v", "STRING")], primary_key=["k"], format="mixed"
+    ).location
+    catalog.table("db.new").write(pa.table({"k": [3], "v": ["new"]}))
+    for location, value in ((old, [(1, "a"), (2, "b")]), (new, [(3, "new")])):
+        assert rows(lake.open_table(location)) == value
+    catalog.rename_table("db.t0", "db.old")
+    with pytest.raises(lake.UnsupportedError, match=r"renamed.*its name in the catalog, 'db\.old'"):
+        lake.open_table(old)
+    catalog.rename_table("db.new", "db.t0")
+    with pytest.raises(lake.UnsupportedError, match=r"its name in the catalog, 'db\.t0'"):
+        lake.open_table(new)
+    assert rows(catalog.table("db.t0")) == [(3, "new")]
+    catalog.rename_table("db.t0", "db.new")
+    assert rows(lake.open_table(new)) == [(3, "new")]
