@@ -15,6 +15,7 @@ from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 from lakeformat.storage.base import LARGE_FILE
 from lakeformat.storage.links import within
 from lakeformat.storage.location import Location, location_of
+from lakeformat.storage.shown import carries_secret, without_credentials
 
 __all__ = ["FilePlaces", "places_of"]
 
@@ -74,9 +75,15 @@ class FilePlaces:
         try:
             found = location_of(address)
         except InvalidRequestError:
+            advice = "restore the metadata files from a backup"
+            if carries_secret(address):
+                advice = (
+                    "a URI must not contain credentials. If a table property such as "
+                    f"'write.data.path' names it, change the property; otherwise {advice}"
+                )
             raise CorruptTableError(
-                f"{self.uri} names the file {address!r}, which is neither an absolute path nor a "
-                "valid URI: restore the metadata files from a backup"
+                f"{self.uri} names the file {without_credentials(address)!r}, which is neither an "
+                f"absolute path nor a valid URI: {advice}"
             ) from None
         if not self.location.holds(found) or found == self.location:
             return None
@@ -106,17 +113,18 @@ def places_of(storage: Storage, root: str, location: str, roots: ExternalRoots) 
     moved or copied. Raise ``CorruptTableError`` if ``location`` is not a valid URI.
     """
     here = location_of(storage.uri(root), is_literal=False)
+    shown = without_credentials(location)
     try:
         named = location_of(location)
     except InvalidRequestError:
         raise CorruptTableError(
-            f"the metadata of {storage.uri(root)} has the location {location!r}, which is neither "
+            f"the metadata of {storage.uri(root)} has the location {shown!r}, which is neither "
             "an absolute path nor a valid URI: restore the metadata file from a backup"
         ) from None
     if named != here and named.real() != here.real():
         raise InvalidRequestError(
             f"{storage.uri(root)} holds an Iceberg table whose metadata names the location "
-            f"{location}. The table was moved or copied, and its metadata still names the files of "
+            f"{shown}. The table was moved or copied, and its metadata still names the files of "
             "the old place: open it there, or move it back. Spark's procedure rewrite_table_path "
             "writes metadata for a new place"
         )

@@ -17,6 +17,7 @@ from lakeformat.storage.address import resolve
 from lakeformat.storage.base import Storage
 from lakeformat.storage.links import within
 from lakeformat.storage.location import Location, location_of
+from lakeformat.storage.shown import without_credentials
 
 __all__ = ["EXTERNAL_ROOTS", "NO_ROOTS", "ExternalRoots"]
 
@@ -53,16 +54,17 @@ class ExternalRoots:
         Otherwise raise ``InvalidRequestError``. The message proposes to allow the address
         without its last ``levels`` segments; by default, the address itself.
         """
+        shown = without_credentials(address)
         try:
             found = _location(address)
         except InvalidRequestError as reason:
             raise InvalidRequestError(
-                f"{table} names the external path {address!r}, which is not an address: {reason}"
+                f"{table} names the external path {shown!r}, which is not an address: {reason}"
             ) from None
         if not self.allow(found):
-            root = found.above(levels)
+            root = without_credentials(str(found.above(levels)))
             raise InvalidRequestError(
-                f"{table} names the external path {address}, which no external root allows. Any "
+                f"{table} names the external path {shown}, which no external root allows. Any "
                 "program that writes the table can name any path, so files outside of its "
                 "directory are read, written or deleted only below an external root. If the path "
                 f"is right, allow its directory: {EXTERNAL_ROOTS}={root} as an option of the "

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import overload
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.storage.shown import without_credentials
+from lakeformat.storage.shown import carries_secret, without_credentials
 
 __all__ = ["names_credential", "require_no_credential", "shown_option", "shown_options"]
 
@@ -25,6 +25,8 @@ _KEYS = re.compile(
 for them. A table may have such an option.
 """
 _HIDDEN = "***"
+_DIRECTORY = ".path"
+"""The end of the keys whose values are addresses of directories."""
 
 
 def names_credential(key: str) -> bool:
@@ -34,8 +36,16 @@ def names_credential(key: str) -> bool:
     return not _CREDENTIALS.isdisjoint(_folded(key).split("-"))
 
 
-def require_no_credential(key: str) -> None:
-    """Raise ``InvalidRequestError`` if ``key`` names a credential."""
+def require_no_credential(key: str, value: str = "") -> None:
+    """Raise ``InvalidRequestError`` if ``key`` names a credential, or if ``value`` is the address
+    of a directory, as of ``write.data.path``, with a credential.
+    """
+    if key.endswith(_DIRECTORY) and carries_secret(value):
+        raise InvalidRequestError(
+            f"option {key!r} is {without_credentials(value)!r}, an address with a credential, and "
+            "options of a table are stored as plain text in its metadata: leave the credential "
+            "out, and give it to the catalog or the connection instead"
+        )
     if names_credential(key):
         raise InvalidRequestError(
             f"option {key!r} names a credential, and options of a table are stored as plain text "

@@ -73,7 +73,7 @@ def alteration_of(table: str, changes: Sequence[SchemaChange]) -> Alteration:
         require_change(change)
         match change:
             case SetOption(key=key, value=value):
-                require_no_credential(key)
+                require_no_credential(key, value)
                 properties[key] = value
             case RemoveOption(key=key):
                 properties[key] = None

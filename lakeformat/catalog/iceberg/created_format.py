@@ -41,8 +41,8 @@ def require_harmless(properties: Mapping[str, str]) -> None:
     """Raise ``InvalidRequestError`` for properties that only stores of Mixed tables have, and for
     credentials.
     """
-    for name in properties:
-        require_no_credential(name)
+    for name, value in properties.items():
+        require_no_credential(name, value)
     for name in _OF_STORES:
         if name in properties:
             raise InvalidRequestError(

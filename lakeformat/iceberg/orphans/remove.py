@@ -23,6 +23,7 @@ from lakeformat.iceberg.orphans.listing import TableListing, list_files
 from lakeformat.iceberg.orphans.references import References
 from lakeformat.storage import FileInfo
 from lakeformat.storage.links import is_link
+from lakeformat.storage.shown import without_credentials
 from lakeformat.tables.age_floor import AgeFloor, find_floor
 from lakeformat.tables.deleter import Deleter, OnRemoval
 from lakeformat.tables.moment import Moment, moment_text
@@ -311,7 +312,8 @@ def _left_out(search: OrphanSearch) -> tuple[str, ...]:
     """
     loaded = search.references.current
     named = (loaded.metadata.properties.get(name) for name in DATA_PATHS)
-    return tuple({each: None for each in named if each and loaded.places.path_below(each) is None})
+    outside = (each for each in named if each and loaded.places.path_below(each) is None)
+    return tuple(dict.fromkeys(map(without_credentials, outside)))
 
 
 def _reason(search: OrphanSearch, deleter: Deleter, *, dry_run: bool) -> str:

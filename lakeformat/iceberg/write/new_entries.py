@@ -15,6 +15,7 @@ from lakeformat.iceberg.arrow_types import to_arrow_type
 from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.metadata.manifest import ADDED, DATA, entry_schema
 from lakeformat.iceberg.types import StructType
+from lakeformat.storage.shown import without_credentials
 from lakeformat.types.sentence import sentence
 
 __all__ = ["NewFile", "delete_files", "new_entries", "with_snapshot"]
@@ -84,5 +85,5 @@ def delete_files(places: FilePlaces, addresses: Iterable[str]) -> None:
             _log.warning(
                 "could not delete the unpublished file %s: %s No snapshot needs it: you can "
                 "delete it",
-                *(address, sentence(reason)),
+                *(without_credentials(address), sentence(reason)),
             )

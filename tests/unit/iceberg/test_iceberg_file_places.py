@@ -68,3 +68,18 @@ def test_a_missing_file_is_named_with_the_table(root):
 def test_an_address_that_is_none_is_damage(root, address):
     with pytest.raises(CorruptTableError, match="neither an absolute path nor a valid URI"):
         places(root).read(address)
+
+
+@pytest.mark.parametrize("address", ["s3://AK:private@bucket/a", "hdfs://AK:private@host/a"])
+def test_an_error_shows_no_credential_of_an_address(root, address):
+    with pytest.raises((CorruptTableError, InvalidRequestError), match=r"://…@") as found:
+        places(root).read(address)
+    assert "private" not in str(found.value)
+    with pytest.raises((CorruptTableError, InvalidRequestError), match=r"://…@") as found:
+        places(root, address)
+    assert "private" not in str(found.value)
+
+
+def test_the_error_of_an_address_with_a_credential_names_the_property_to_change(root):
+    with pytest.raises(CorruptTableError, match=r"such as 'write\.data\.path' names it, change"):
+        places(root).read("s3://AK:private@bucket/a")

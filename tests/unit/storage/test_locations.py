@@ -76,6 +76,13 @@ def test_what_is_no_address_is_refused_with_the_table(address):
         ExternalRoots.of(["/x"]).require(address, "t")
 
 
+@pytest.mark.parametrize("address", ["s3://AK:private@bucket/x", "hdfs://AK:private@host/x/y"])
+def test_a_refused_address_is_shown_without_its_credential(address):
+    with pytest.raises(lake.InvalidRequestError, match=r"names the external path \S+…@") as found:
+        NO_ROOTS.require(address, "t", levels=1)
+    assert "private" not in str(found.value)
+
+
 def test_a_list_is_asked_for():
     with pytest.raises(lake.InvalidRequestError, match=r"write \['/data'\]"):
         ExternalRoots.of("/data")

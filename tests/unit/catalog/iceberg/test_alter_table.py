@@ -95,6 +95,10 @@ def test_a_change_that_changes_nothing_publishes_nothing(catalog):
         (lake.update_column_nullability("at", nullable=False), "'at' of .* cannot become NOT NULL"),
         (lake.set_option("format-version", "3"), "'format-version' of .* cannot be changed"),
         (lake.set_option("s3.secret", "x"), "'s3.secret' names a credential"),
+        (
+            lake.set_option("write.data.path", "s3://AK:private@bucket/x"),
+            r"'write\.data\.path' is 's3://…@bucket/x', an address with a credential",
+        ),
     ],
 )
 def test_a_refused_change_is_named_and_the_others_are_not_made(catalog, change, error):

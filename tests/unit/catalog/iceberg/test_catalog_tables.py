@@ -81,6 +81,9 @@ def test_a_name_is_taken_once(catalog):
 def test_a_credential_is_no_property_of_a_new_table(catalog, more):
     with pytest.raises(lake.InvalidRequestError, match=r"'s3\.secret-key' names a credential"):
         catalog.create_table("shop.t", [("id", "BIGINT")], options={"s3.secret-key": "x"}, **more)
+    options = {"write.data.path": "hdfs://user:private@host/x"}
+    with pytest.raises(lake.InvalidRequestError, match=r"'hdfs://…@host/x', an address with a cr"):
+        catalog.create_table("shop.t", [("id", "BIGINT")], options=options, **more)
     assert catalog.list_tables("shop") == []
 
 

@@ -284,6 +284,18 @@ def test_a_directory_outside_of_the_table_must_be_allowed(storage):
     assert stored_files(storage) == set()
 
 
+def test_no_message_shows_a_credential_that_another_program_stored_in_a_property(storage, caplog):
+    handle = made_table(storage)
+    stored = {"write.data.path": "hdfs://user:private@host/x"}
+    commit_metadata(handle, lambda loaded: set_properties(loaded.metadata, stored))
+    with pytest.raises(InvalidRequestError, match=r"hdfs://…@host/x") as found:
+        append(handle, rows(1))
+    assert "could not delete the unpublished file hdfs://…@host/x" in caplog.text
+    report = IcebergTable(handle).remove_orphans()
+    assert report.external_paths_left_out == ("hdfs://…@host/x",)
+    assert "private" not in f"{found.value}{caplog.text}{report}"
+
+
 def test_threads_that_append_at_the_same_time_lose_nothing(storage):
     """Each has a handle of its own, as another process has it."""
     made_table(storage, 3)
