@@ -22,7 +22,7 @@ from lakeformat.types.types import (
     TypeName,
 )
 
-__all__ = ["ToSpark", "holds_what_spark_reads", "spark_schema", "spark_type"]
+__all__ = ["ToSpark", "holds_what_spark_reads", "is_same_type", "spark_schema", "spark_type"]
 
 _ATOMIC: dict[TypeName, spark_types.DataType] = {
     TypeName.CHAR: spark_types.StringType(),
@@ -98,6 +98,25 @@ def holds_what_spark_reads(data_type: DataType) -> bool:
         case RowType(fields=fields):
             return all(holds_what_spark_reads(field.type) for field in fields)
     return False
+
+
+def is_same_type(one: spark_types.DataType, other: spark_types.DataType) -> bool:
+    """Return True if two Spark types have the same values, with the same names of nested fields
+    in the same order. Nullability, collations and comments do not count.
+    """
+    match one, other:
+        case spark_types.StructType(), spark_types.StructType():
+            pairs = zip(one.fields, other.fields, strict=False)  # the numbers of names are equal
+            same = (is_same_type(a.dataType, b.dataType) for a, b in pairs)
+            return one.names == other.names and all(same)
+        case spark_types.ArrayType(), spark_types.ArrayType():
+            return is_same_type(one.elementType, other.elementType)
+        case spark_types.MapType(), spark_types.MapType():
+            keys = is_same_type(one.keyType, other.keyType)
+            return keys and is_same_type(one.valueType, other.valueType)
+        case spark_types.StringType(), spark_types.StringType():
+            return True
+    return one == other
 
 
 class ToSpark:

@@ -22,6 +22,7 @@ from pyspark.sql.types import StructType
 
 import lakeformat as lake
 from lakeformat.catalog.row_schema import row_schema
+from spark_jobs.frames.columns import is_same_type
 from spark_jobs.frames.fitting import require_fitting
 from spark_jobs.frames.tables import Warehouse
 from spark_jobs.source.batch_reader import LakeReader
@@ -87,7 +88,8 @@ class LakeDataSource(DataSource):
 
     def _opened_as(self, schema: StructType) -> ReadRequest:
         """Return the request of a read. Raise ``InvalidRequestError`` if the user has given a
-        schema with other names of columns, because Spark would match the columns by position.
+        schema with other names or types, because Spark would match the columns by position and
+        take their bytes for values of the given types.
         """
         asked = self._opened()
         there, given = (", ".join(s.fieldNames()) for s in (asked.schema, schema))
@@ -96,6 +98,13 @@ class LakeDataSource(DataSource):
                 f"the given schema has columns {given}, but the read returns {there}: leave the "
                 "schema out, and choose columns with option('columns', ...)"
             )
+        for column, wanted in zip(asked.schema, schema, strict=True):
+            if not is_same_type(column.dataType, wanted.dataType):
+                raise lake.InvalidRequestError(
+                    f"column {column.name!r} has type {wanted.dataType.simpleString()} in the "
+                    f"given schema, but the read returns {column.dataType.simpleString()}: leave "
+                    "the schema out, and convert the column after the read"
+                )
         return asked
 
     def _fitting(self, schema: StructType) -> lake.Table:

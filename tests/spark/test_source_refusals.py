@@ -1,5 +1,8 @@
 """``format("lake")`` refuses wrong requests early, and Spark shows the reason."""
 
+from datetime import datetime
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -8,12 +11,33 @@ import lakeformat as lake
 from spark_jobs.frames.tables import Warehouse
 from spark_jobs.source.lake_source import source_in
 
+SWAPPED = pa.struct([("b", pa.int32()), ("a", pa.int32())])
+
 
 @pytest.fixture
 def orders(catalog):
     columns = [("id", "BIGINT"), ("note", "STRING")]
     table = catalog.create_table("shop.orders", columns, primary_key=["id"])
     table.write(pa.table({"id": [1], "note": ["a"]}))
+    return table
+
+
+@pytest.fixture
+def nested(catalog):
+    columns = [
+        ("id", "BIGINT"),
+        ("note", "STRING"),
+        ("at", "TIMESTAMP"),
+        ("price", "DECIMAL(9, 2)"),
+        ("r", "ROW<a INT, b INT>"),
+        ("l", "ARRAY<ROW<a INT, b INT>>"),
+        ("m", "MAP<STRING, INT>"),
+    ]
+    table = catalog.create_table("shop.nested", columns)
+    pair = {"a": 1, "b": 2}
+    row = {"id": 1, "note": "a", "at": datetime(2024, 1, 1, 12), "price": Decimal("1.25")}
+    rows = [{**row, "r": pair, "l": [pair], "m": [("a", 1)]}]
+    table.write(pa.Table.from_pylist(rows, schema=table.scan().to_arrow().schema))
     return table
 
 
@@ -49,6 +73,44 @@ def test_a_column_that_is_named_twice_is_refused(source):
     """Spark's own message of two columns of one name is about buffers that were not consumed."""
     with pytest.raises(lake.InvalidRequestError, match="'columns' names 'note' twice"):
         source(columns="note, id,note").schema()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("r", SWAPPED, r"has type struct<b:int,a:int> in .* returns struct<a:int,b:int>: leave"),
+        ("l", pa.list_(SWAPPED), "has type array<struct<b:int,a:int>> in the given schema"),
+        ("m", pa.map_(pa.string(), pa.int64()), "has type map<string,bigint> in the given schema"),
+        ("at", pa.timestamp("us", tz="UTC"), r"has type timestamp in .* returns timestamp_ntz"),
+        ("price", pa.decimal128(9, 1), r"has type decimal\(9,1\) in .* returns decimal\(9,2\)"),
+        ("id", pa.int32(), "has type int in the given schema, but the read returns bigint"),
+    ],
+)
+def test_a_given_schema_with_another_type_is_refused(source, nested, name, given, said):
+    """Spark would take the bytes of the values for values of the given types."""
+    schema = from_arrow_schema(pa.schema([(name, given)]))
+    opened = source(path="shop.nested", columns=name, rowkind="false")
+    with pytest.raises(lake.InvalidRequestError, match=f"column '{name}' {said}"):
+        opened.reader(schema)
+    stream = opened.streamReader(schema)
+    with pytest.raises(lake.InvalidRequestError, match=f"column '{name}' {said}"):
+        stream.initialOffset()
+
+
+def test_a_given_schema_may_differ_in_nullability_collation_and_comments(lake_spark, nested):
+    given = (
+        "id bigint not null comment 'number', note string collate utf8_lcase, at timestamp_ntz, "
+        "price decimal(9,2), r struct<a:int not null,b:int comment 'b'>, "
+        "l array<struct<a:int,b:int>>, m map<string,int>"
+    )
+    rows = lake_spark.read.format("lake").schema(given).load("shop.nested")
+    [found] = rows.where("note = 'A'").collect()
+    assert (found.at, found.price, found.r, found.l) == (
+        datetime(2024, 1, 1, 12),
+        Decimal("1.25"),
+        (1, 2),
+        [(1, 2)],
+    )
 
 
 @pytest.mark.parametrize(
