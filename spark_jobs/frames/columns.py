@@ -96,7 +96,9 @@ def holds_what_spark_reads(data_type: DataType) -> bool:
         case MapType(key=key, value=value):
             return holds_what_spark_reads(key) and holds_what_spark_reads(value)
         case RowType(fields=fields):
-            return all(holds_what_spark_reads(field.type) for field in fields)
+            # Spark does not read fields whose names differ only by case.
+            is_clear = len({field.name.lower() for field in fields}) == len(fields)
+            return is_clear and all(holds_what_spark_reads(field.type) for field in fields)
     return False
 
 

@@ -277,6 +277,24 @@ def test_a_dropped_column_may_have_a_name_that_differs_only_by_case(spark, catal
     assert read_table(spark, table, native=native).toArrow().to_pylist() == [{"a": "x"}]
 
 
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("ROW<a INT, A INT>", {"a": 1, "A": 2}),
+        ("ARRAY<ROW<a INT, A INT>>", [{"a": 1, "A": 2}]),
+        ("MAP<INT, ROW<a INT, A INT>>", [(1, {"a": 1, "A": 2})]),
+    ],
+)
+def test_fields_of_a_row_may_have_names_that_differ_only_by_case(spark, catalog, kind, value):
+    """Tasks read them, and Spark reads the other columns of the same file."""
+    table = catalog.create_table("shop.cases", [("id", "INT"), ("r", kind)])
+    schema = table.scan().to_arrow().schema
+    table.write(pa.Table.from_pylist([{"id": 1, "r": value}], schema=schema))
+    read = read_table(spark, table)
+    assert in_order(read.toArrow()) == in_order(table.scan().to_arrow())
+    assert native_files(read_table(spark, table, columns=["id"])) == 1
+
+
 @pytest.mark.parametrize("native", [None, False])
 def test_columns_of_several_files_are_joined(spark, catalog, native):
     """Spark reads the file that needs no merge, and tasks read the rest."""
