@@ -10,7 +10,11 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+
 import lakeformat as lake
+from lakeformat.files.parquet.int96_arrays import leaf_columns
 from lakeformat.paimon.read.plain_files import PlainFile
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.tables.arguments import Partitions, WindowEnd
@@ -190,7 +194,12 @@ def _native_frame(
     by_name = {field.name: field for field in scan.table_schema.fields}
     fields: list[DataField] = [*scan.fields, *(by_name[name] for name in sorted(looked_at))]
     # The files hold the partition columns, so the names of directories are not needed.
-    reader = spark.read.schema(spark_schema(fields)).option("recursiveFileLookup", True)
+    schema = spark_schema(fields)
+    reader = spark.read.schema(schema).option("recursiveFileLookup", True)
+    if any(pa.types.is_floating(kind) for _, kind in leaf_columns(to_arrow_schema(schema))):
+        # Otherwise Spark skips row groups with -0.0 if a condition asks for 0.0, and the reverse.
+        for lookup in ("dictionary", "bloom"):
+            reader = reader.option(f"parquet.filter.{lookup}.enabled", False)
     if any(file.may_hold_nan for file in files):
         # Otherwise Spark skips row groups by bounds that ignore NaN, which is greater than any
         # bound.

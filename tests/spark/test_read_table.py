@@ -5,6 +5,7 @@ from datetime import date, datetime
 from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
@@ -108,6 +109,35 @@ def test_a_condition_on_the_frame_finds_nan_which_no_bounds_count(spark, orders,
     read = read_table(spark, orders).where(asked)
 
     assert sorted(row.id for row in read.collect()) == [*range(0, 100, 10)]
+    assert native_files(read) == 2
+
+
+def test_zeros_of_either_sign_are_found(spark, catalog):
+    """Dictionary filters of Parquet compare the bits of numbers."""
+    columns = [("id", "BIGINT"), ("ratio", "DOUBLE"), ("r", "ROW<part FLOAT>")]
+    table = catalog.create_table("shop.plain", columns)
+    schema = table.scan().to_arrow().schema
+    for number, zero in ((1, -0.0), (2, 0.0)):
+        row = {"id": number, "ratio": zero, "r": {"part": zero}}
+        table.write(pa.Table.from_pylist([row, row], schema=schema))  # twice, for a dictionary
+    read = read_table(spark, table)
+    for asked in ("ratio = 0.0", "ratio >= 0.0", "ratio IN (-0.0D, 5.0)", "r.part = 0.0"):
+        assert sorted(row.id for row in read.where(asked).collect()) == [1, 1, 2, 2], asked
+    assert native_files(read) == 2
+
+
+def test_zeros_of_either_sign_are_found_by_bloom_filters(spark, warehouse, tmp_path):
+    files = tmp_path / "files"
+    files.mkdir()
+    for number, zero in ((1, -0.0), (2, 0.0)):
+        rows = pa.table({"id": [number], "ratio": [zero]})
+        how = {"use_dictionary": False, "bloom_filter_options": {"ratio": True}}
+        pq.write_table(rows, files / f"{number}.parquet", **how)
+    catalog = lake.open_catalog(warehouse, options={"external-roots": str(files)})
+    catalog.create_database("shop")
+    lake.migrate_directory(catalog, str(files), "shop.plain")
+    read = read_table(spark, catalog.table("shop.plain"))
+    assert sorted(row.id for row in read.where("ratio = 0.0").collect()) == [1, 2]
     assert native_files(read) == 2
 
 
