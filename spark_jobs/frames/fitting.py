@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import YearMonthIntervalType
 
 from lakeformat import TableSchema
 from lakeformat.errors import InvalidRequestError
@@ -30,7 +31,8 @@ def require_fitting(columns: StructType, schema: TableSchema, kinds: str | None)
     try:
         given = to_arrow_schema(columns)
     except PySparkException:
-        return  # Spark raises its own error for types without Python values
+        _require_no_months(columns)
+        return  # tasks check the columns: Spark can pass some types, such as CHAR, all the same
     none = pa.RecordBatch.from_arrays([pa.array([], each.type) for each in given], schema=given)
     rows, _ = RowKinds(schema, kinds).split(none)
     InputColumns(schema.fields)(rows)
@@ -40,4 +42,13 @@ def require_fitting(columns: StructType, schema: TableSchema, kinds: str | None)
             raise InvalidRequestError(
                 f"column {field.name!r} is NOT NULL, but the rows do not have it: add it. Their "
                 f"columns are {', '.join(rows.schema.names)}"
+            )
+
+
+def _require_no_months(columns: StructType) -> None:
+    for field in columns:
+        if isinstance(field.dataType, YearMonthIntervalType):
+            raise InvalidRequestError(
+                f"column {field.name!r} has type {field.dataType.simpleString()}, which Spark does "
+                "not pass to Python: drop the column, or cast it to string. Nothing was written"
             )

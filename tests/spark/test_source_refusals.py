@@ -6,6 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructField, StructType, YearMonthIntervalType
 
 import lakeformat as lake
 from spark_jobs.frames.tables import Warehouse
@@ -65,6 +66,15 @@ def test_columns_that_do_not_fit_are_refused_before_any_row_is_made(source, way,
     """There may be no rows, and computing them may take hours."""
     given = from_arrow_schema(pa.table(columns).schema)
 
+    with pytest.raises(lake.InvalidRequestError, match=said):
+        getattr(source(), way)(given, False)
+
+
+@pytest.mark.parametrize("way", ["writer", "streamWriter"])
+def test_an_interval_of_months_is_refused_before_any_row_is_made(source, way):
+    """Spark's own failure is a traceback of a task."""
+    given = StructType([StructField("note", YearMonthIntervalType())])
+    said = r"'note' has type interval year to month, .*cast it to string\. Nothing was written"
     with pytest.raises(lake.InvalidRequestError, match=said):
         getattr(source(), way)(given, False)
 
