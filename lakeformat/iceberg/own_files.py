@@ -2,23 +2,98 @@
 """The directory ``_lake`` of a table: files of this library that no other engine reads.
 
 Java's removal of orphan files ignores names that begin with ``_``. Each branch has its own files.
+Records are in ``<kind>/<uuid>``, where ``<uuid>`` is the UUID of the table: two tables can have one
+directory, after a rename or a drop. Earlier releases wrote them in ``<kind>``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import Storage
 from lakeformat.tables.position import MAIN_BRANCH
 
-__all__ = ["own_directory"]
+__all__ = ["OwnRecords", "own_directory", "own_records"]
 
 _DIRECTORY = "_lake"
 
 
+@dataclass(frozen=True, slots=True)
+class OwnRecords:
+    """The place of the records of one kind, for one branch of a table."""
+
+    loaded: LoadedMetadata
+    old_directory: str
+    """The directory of earlier releases; its files can belong to another table."""
+    stores: tuple[TableHandle, ...]
+    """All stores of the table."""
+
+    @property
+    def storage(self) -> Storage:
+        """The storage of the records."""
+        return self.loaded.places.storage
+
+    @property
+    def directory(self) -> str:
+        """The directory of the records; of a table without a UUID, it is ``old_directory``."""
+        uuid = self.loaded.metadata.table_uuid
+        return f"{self.old_directory}/{quote(uuid, safe='')}" if uuid else self.old_directory
+
+    @property
+    def has_old_place(self) -> bool:
+        """True if records of earlier releases are in another directory than new ones."""
+        return self.directory != self.old_directory
+
+    @property
+    def has_all_snapshots(self) -> bool:
+        """True if the table still has each snapshot since its creation, so that none has expired.
+
+        A record that names no snapshot of such a table belongs to another table.
+        """
+        return all(_has_all_snapshots(each.load().metadata) for each in self.stores)
+
+    def may_name(self, snapshot_ids: Collection[int]) -> bool:
+        """Return True if a record of this table can name these snapshots, which may have expired.
+
+        Return True if there are no ids.
+        """
+        found = {
+            each.snapshot_id for store in self.stores for each in store.load().metadata.snapshots
+        }
+        return not snapshot_ids or not found.isdisjoint(snapshot_ids) or not self.has_all_snapshots
+
+
+def own_records(handle: TableHandle, kind: str, *other_stores: TableHandle) -> OwnRecords:
+    """Return the place of this library's records of a kind, such as ``stream``, for the branch.
+
+    ``other_stores`` are the stores of a Mixed table whose snapshots the records can name, too.
+    """
+    loaded = handle.load()
+    directory = _directory(loaded, handle.branch, kind)
+    return OwnRecords(loaded, directory, (handle, *other_stores))
+
+
 def own_directory(handle: TableHandle, name: str) -> tuple[Storage, str]:
-    """Return the storage and the path of this library's own directory ``name`` for the branch."""
-    places, branch = handle.load().places, handle.branch
+    """Return the storage and the path of the directory ``name`` that all tables of a location
+    share.
+    """
+    loaded = handle.load()
+    return loaded.places.storage, _directory(loaded, handle.branch, name)
+
+
+def _directory(loaded: LoadedMetadata, branch: str, name: str) -> str:
     inside = "" if branch == MAIN_BRANCH else f"/branch/branch-{quote(branch, safe='')}"
-    return places.storage, f"{places.root}/{_DIRECTORY}{inside}/{name}"
+    return f"{loaded.places.root}/{_DIRECTORY}{inside}/{name}"
+
+
+def _has_all_snapshots(metadata: TableMetadata) -> bool:
+    ids = {None, *(each.snapshot_id for each in metadata.snapshots)}
+    numbers = sorted(each.sequence_number for each in metadata.snapshots)
+    return numbers == [*range(1, metadata.last_sequence_number + 1)] and all(
+        each.parent_id in ids for each in metadata.snapshots
+    )

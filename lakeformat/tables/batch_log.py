@@ -34,6 +34,7 @@ from lakeformat.tables.json_file import Member, decode_json_file, read_members, 
 
 __all__ = ["StreamTable", "stream_batch"]
 
+_PREFIX = "stream-"
 _REMEDY = "delete the file: the library then looks for the batch only in the snapshots"
 _MEMBERS = (
     Member("identifier", "identifier", int, required=True),
@@ -74,6 +75,10 @@ class StreamTable:
     """
     forget: Callable[[str], None]
     """Deletes the consumer with this name."""
+    old_directory: Callable[[], str | None] = lambda: None
+    """Returns the directory of the files of earlier releases, which may belong to another table;
+    None if they are not needed.
+    """
 
 
 @contextmanager
@@ -113,7 +118,9 @@ class _LoggedBatch:
         Return None if the batch is already published. Raise ``InvalidRequestError`` if the batch is
         older than the newest batch and its commit is not found.
         """
-        note, commit = self._read(), self.commit
+        note, commit = self._read(self._path), self.commit
+        if note is None and (old := self.table.old_directory()) is not None:
+            note = self._old_note(f"{old}/{_PREFIX}{self.name}")
         if note is not None and note.identifier > commit.identifier:
             if self.table.find_commit(commit) is None:
                 raise self._out_of_order(note)
@@ -164,21 +171,47 @@ class _LoggedBatch:
 
     @property
     def _path(self) -> str:
-        return f"{self.table.directory}/stream-{self.name}"
+        return f"{self.table.directory}/{_PREFIX}{self.name}"
 
-    def _read(self) -> _Note | None:
+    def _read(self, path: str) -> _Note | None:
         storage = self.table.storage
         try:
-            content = storage.read(self._path)
+            content = storage.read(path)
         except NotFoundError:
             return None
         if not content:  # a crash left the file empty
             return None
-        return decode_json_file(content, storage.uri(self._path), _Note.from_json, _REMEDY)
+        return decode_json_file(content, storage.uri(path), _Note.from_json, _REMEDY)
+
+    def _old_note(self, path: str) -> _Note | None:
+        """Return the note of an earlier release; None if it does not matter for the batch.
+
+        Raise ``InvalidRequestError`` if the note has the batch as published, but its commit is not
+        found: the note may belong to another table.
+        """
+        note, commit = self._read(path), self.commit
+        if note is None or note.identifier < commit.identifier:
+            return None
+        is_newer = note.identifier > commit.identifier
+        if is_newer or note.first_try_millis is None:
+            if self.table.find_commit(commit) is None:
+                raise self._undecidable(note, self.table.storage.uri(path))
+            return note if is_newer else None
+        return note
 
     def _write(self, note: _Note) -> None:
         members = write_members(_MEMBERS, note)
         self.table.storage.overwrite(self._path, json.dumps(members).encode())
+
+    def _undecidable(self, note: _Note, old: str) -> InvalidRequestError:
+        return InvalidRequestError(
+            f"{self.commit} may already be published in {self.table.uri}, so nothing was "
+            f"published: an earlier release of this library recorded in {old} that the stream has "
+            f"published commit {note.identifier}. Either that file belongs to another table that "
+            "has or had this directory, or the snapshot of the commit has expired. If the table "
+            f"has the rows of the commit, move the file to {self.table.storage.uri(self._path)}; "
+            "otherwise delete it. Then run the stream again"
+        )
 
     def _out_of_order(self, note: _Note) -> InvalidRequestError:
         return InvalidRequestError(

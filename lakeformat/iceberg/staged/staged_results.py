@@ -9,10 +9,9 @@ same directory are not found.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import quote
 
 from lakeformat.iceberg.commit.handle import TableHandle
-from lakeformat.iceberg.own_files import own_directory
+from lakeformat.iceberg.own_files import own_records
 from lakeformat.iceberg.write.message import IcebergCommitMessage
 from lakeformat.tables.staged.files import StagedFiles
 
@@ -21,12 +20,14 @@ __all__ = ["staged_results"]
 
 def staged_results(handle: TableHandle) -> StagedFiles[IcebergCommitMessage]:
     """Return the staged results of a branch."""
-    storage, directory = own_directory(handle, "staged")
-    loaded = handle.load()
-    if uuid := loaded.metadata.table_uuid:
-        directory = f"{directory}/{quote(uuid, safe='')}"
-    root = loaded.places.root
-    return StagedFiles(storage, directory, IcebergCommitMessage.from_bytes, _sizes, root)
+    found = own_records(handle, "staged")
+    return StagedFiles(
+        found.storage,
+        found.directory,
+        IcebergCommitMessage.from_bytes,
+        _sizes,
+        found.loaded.places.root,
+    )
 
 
 def _sizes(message: IcebergCommitMessage) -> Iterator[tuple[int, int]]:

@@ -8,7 +8,7 @@ from functools import partial
 
 from lakeformat.iceberg.branch_history import history_of
 from lakeformat.iceberg.commit.handle import TableHandle
-from lakeformat.iceberg.own_files import own_directory
+from lakeformat.iceberg.own_files import OwnRecords, own_directory, own_records
 from lakeformat.iceberg.table.consumers import TableConsumers
 from lakeformat.tables.batch_log import StreamTable
 from lakeformat.tables.commit_id import CommitId
@@ -18,22 +18,31 @@ __all__ = ["stream_table"]
 
 
 def stream_table(
-    handle: TableHandle, find_commit: Callable[[CommitId], object | None]
+    handle: TableHandle,
+    find_commit: Callable[[CommitId], object | None],
+    *other_stores: TableHandle,
 ) -> StreamTable:
     """Return the storage, the directory and the functions that the log of a stream's batches needs.
 
     ``find_commit`` returns the earlier commit of an identity; None if there is none.
+    ``other_stores`` are other stores of a Mixed table, which can have the commit.
     """
-    storage, directory = own_directory(handle, "stream")
+    notes = own_records(handle, "stream", *other_stores)
     return StreamTable(
         handle.uri,
-        storage,
-        directory,
+        notes.storage,
+        notes.directory,
         handle.environment,
         find_commit,
         partial(_keep, handle),
         ConsumerFiles(*own_directory(handle, "consumer")).delete,
+        partial(_old_directory, notes),
     )
+
+
+def _old_directory(notes: OwnRecords) -> str | None:
+    # Without expired snapshots, the snapshots show which batches are published.
+    return notes.old_directory if notes.has_old_place and not notes.has_all_snapshots else None
 
 
 def _keep(handle: TableHandle, name: str) -> str | None:

@@ -329,7 +329,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         from lakeformat.mixed.write.write_changes import change_handle
         from lakeformat.tables.batch_log import stream_batch
 
-        return stream_batch(stream_table(change_handle(self._pair), self.find_commit), commit)
+        change = change_handle(self._pair)
+        return stream_batch(stream_table(change, self.find_commit, self._pair.base), commit)
 
     def find_run(self, user: str) -> RunRecord | None:
         """Return the record of the last success of a run, by its commit user; None without a

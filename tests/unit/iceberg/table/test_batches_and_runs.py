@@ -42,7 +42,7 @@ def test_each_batch_is_published_once(storage, version):
     table = IcebergTable(made_table(storage, version))
     assert [write(table, number) for number in (0, 0, 1, 1, 0)] == [True, False, True, False, False]
     assert ids_of(table._handle) == [0, 1]
-    assert stored_files(storage, DIRECTORY) == {f"{DIRECTORY}/stream/stream-spark-a%2Fb"}
+    assert stored_files(storage, DIRECTORY) == {f"{DIRECTORY}/stream/4f2b/stream-spark-a%2Fb"}
 
 
 def dies_after_the_commit(table: IcebergTable, number: int) -> None:

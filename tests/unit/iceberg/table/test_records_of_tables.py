@@ -1,0 +1,122 @@
+"""Two tables that have, or had, one directory have their own records."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.errors import InvalidRequestError
+
+FORMATS = pytest.mark.parametrize("format", ["iceberg", "mixed"])
+LEAVES = pytest.mark.parametrize("leave", ["drop", "purge", "rename"])
+
+
+def catalog(root: Path) -> Any:
+    made = lake.open_catalog(
+        str(root), format="iceberg", metastore="sql", uri=f"sqlite:///{root}/catalog.db"
+    )
+    made.create_database("db", exist_ok=True)
+    return made
+
+
+def create(root: Path, format: str) -> Any:
+    keys = {"format": "mixed", "primary_key": ["k"]} if format == "mixed" else {}
+    return catalog(root).create_table("db.t", [("k", "BIGINT"), ("v", "BIGINT")], **keys)
+
+
+def leave_and_create(root: Path, leave: str, format: str) -> Any:
+    """Drop or rename the table, then create another one with the same name and directory."""
+    if leave == "rename":
+        catalog(root).rename_table("db.t", "db.u")
+    else:
+        catalog(root).drop_table("db.t", purge=leave == "purge")
+    return create(root, format)
+
+
+def write(table: Any, *keys: int, commit: lake.CommitId | None = None) -> None:
+    table.write(pa.table({"k": keys, "v": keys}), commit=commit)
+
+
+def write_batch(table: Any, number: int, key: int) -> bool:
+    """Write the batch, unless it is published; return False then."""
+    with table.stream_batch(lake.CommitId("feed", number)) as commit:
+        if commit is not None:
+            write(table, key, commit=commit)
+        return commit is not None
+
+
+def keys_of(table: Any) -> list[int]:
+    return sorted(row["k"] for row in table.scan().to_arrow().to_pylist())
+
+
+def as_of_earlier_releases(root: Path) -> None:
+    """Move all records to the places of earlier releases, outside of the UUIDs' directories."""
+    for kind in ("stream", "consumer", "run"):
+        for path in [*root.rglob(f"{kind}-*")]:
+            if path.is_file() and path.parent.parent.name == kind:
+                shutil.move(path, path.parent.parent / path.name)
+
+
+def expire(table: Any) -> None:
+    """Expire all snapshots but the newest one."""
+    table.expire_snapshots(older_than="1 ms", retain_min=1)
+
+
+@FORMATS
+@LEAVES
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_stream_into_a_new_table_writes_each_batch(tmp_path, format, leave, is_old):
+    table = create(tmp_path, format)
+    assert [write_batch(table, number, number) for number in (0, 1)] == [True, True]
+    if is_old:
+        as_of_earlier_releases(tmp_path)
+    table = leave_and_create(tmp_path, leave, format)
+    assert [write_batch(table, number, number + 7) for number in (0, 1, 1)] == [True, True, False]
+    assert keys_of(table) == [7, 8]
+    if leave == "rename":
+        renamed = catalog(tmp_path).table("db.u")
+        assert [write_batch(renamed, number, number) for number in (1, 2)] == [False, True]
+        assert keys_of(renamed) == [0, 1, 2]
+
+
+@FORMATS
+def test_a_batch_that_an_earlier_release_published_is_skipped(tmp_path, format):
+    table = create(tmp_path, format)
+    write_batch(table, 5, 1)
+    as_of_earlier_releases(tmp_path)
+    assert not write_batch(table, 5, 2)
+    assert write_batch(table, 6, 3)
+    assert keys_of(table) == [1, 3]
+
+
+def test_a_batch_of_an_earlier_release_that_may_have_expired_is_refused(tmp_path):
+    table = create(tmp_path, "iceberg")
+    write_batch(table, 5, 1)
+    as_of_earlier_releases(tmp_path)
+    write(table, 2)
+    expire(table)
+    for number in (4, 5):
+        with pytest.raises(
+            InvalidRequestError, match=r"may already be published .*, so nothing was published"
+        ):
+            write_batch(table, number, 3)
+    [old] = tmp_path.rglob("stream-feed")
+    shutil.move(old, old.parent / table._loaded().metadata.table_uuid)
+    assert not write_batch(table, 5, 3)
+    assert write_batch(table, 6, 4)
+    assert keys_of(table) == [1, 2, 4]
+
+
+def test_a_batch_that_an_earlier_release_has_begun_is_found(tmp_path):
+    table = create(tmp_path, "iceberg")
+    started = table.stream_batch(lake.CommitId("feed", 5))
+    write(table, 1, commit=started.__enter__())  # the process never leaves the block
+    as_of_earlier_releases(tmp_path)
+    assert not write_batch(table, 5, 2)
+    assert keys_of(table) == [1]
+    assert table.consumers.list() == []
