@@ -18,7 +18,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import Storage
 from lakeformat.tables.position import MAIN_BRANCH
 
-__all__ = ["OwnRecords", "own_directory", "own_records"]
+__all__ = ["OwnRecords", "branch_directory", "own_directory", "own_records"]
 
 _DIRECTORY = "_lake"
 
@@ -86,9 +86,19 @@ def own_directory(handle: TableHandle, name: str) -> tuple[Storage, str]:
     return loaded.places.storage, _directory(loaded, handle.branch, name)
 
 
+def branch_directory(handle: TableHandle, branch: str) -> tuple[Storage, str]:
+    """Return the storage and the path of the directory of a branch other than main."""
+    places = handle.load().places
+    return places.storage, f"{places.root}/{_DIRECTORY}/{_inside(branch)}"
+
+
 def _directory(loaded: LoadedMetadata, branch: str, name: str) -> str:
-    inside = "" if branch == MAIN_BRANCH else f"/branch/branch-{quote(branch, safe='')}"
-    return f"{loaded.places.root}/{_DIRECTORY}{inside}/{name}"
+    inside = "" if branch == MAIN_BRANCH else f"{_inside(branch)}/"
+    return f"{loaded.places.root}/{_DIRECTORY}/{inside}{name}"
+
+
+def _inside(branch: str) -> str:
+    return f"branch/branch-{quote(branch, safe='')}"
 
 
 def _has_all_snapshots(metadata: TableMetadata) -> bool:

@@ -19,7 +19,9 @@ from lakeformat.iceberg.expire.exclusive_files import ExclusiveFiles, find_exclu
 from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
 from lakeformat.iceberg.expire.select import Needed, Selection, require_gc, select
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.snapshot import BRANCH
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.references.branch_records import forget_branch
 from lakeformat.iceberg.retention import retention_of
 from lakeformat.tables.deleter import Deleter, OnRemoval
 from lakeformat.tables.past_time import PastTime, past_millis
@@ -102,6 +104,8 @@ def expire_snapshots(
     else:
         published = commit_metadata(handle, change).loaded.metadata
     chosen = selections[-1]
+    if published is not None:
+        _forget_branches(handle, chosen)
     removals: list[Removal] = []
     listener = removals.append if dry_run and on_progress is None else on_progress
     deleter = Deleter(
@@ -115,6 +119,13 @@ def expire_snapshots(
     report = _report(handle, chosen, deleter, files, dry_run=dry_run)
     _log.info("expiry of %s: %s", handle.uri, report.reason)
     return replace(report, removals=tuple(removals))
+
+
+def _forget_branches(handle: TableHandle, chosen: Selection) -> None:
+    before = chosen.loaded.metadata.references
+    for name in chosen.references:
+        if before[name].type == BRANCH:
+            forget_branch(handle, name)
 
 
 def _find(chosen: Selection, published: TableMetadata | None) -> ExclusiveFiles:

@@ -15,6 +15,11 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import BRANCH, Reference
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import set_reference
+from lakeformat.iceberg.references.branch_records import (
+    delete_left_records,
+    forget_branch,
+    renamed_records,
+)
 from lakeformat.iceberg.references.change import (
     Plan,
     Retention,
@@ -101,16 +106,23 @@ class TableBranches:
         origin = Origin(self._handle.branch, snapshot, tag)
         kept = Retention(retain, min_snapshots_to_keep, max_snapshot_age)
         plan = create_reference(self._handle, BRANCH, name, origin, kept, exist_ok=exist_ok)
+        if not dry_run:
+            delete_left_records(self._handle, name)
         return self._changed(plan, dry_run=dry_run)
 
     def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> BranchReport:
-        """Rename a branch.
+        """Rename a branch, with its consumers, its staged results, and its records of streams and
+        runs.
 
         Raise ``NotFoundError`` if ``name`` does not exist, ``AlreadyExistsError`` if ``new_name``
         exists, and ``InvalidRequestError`` for main.
         """
         plan = rename_reference(self._handle, BRANCH, name, new_name)
-        return self._changed(plan, dry_run=dry_run)
+        checked = self._changed(plan, dry_run=True)  # refuses a name before it moves records
+        if dry_run:
+            return checked
+        with renamed_records(self._handle, name, new_name):
+            return self._changed(plan, dry_run=False)
 
     def delete(
         self,
@@ -122,10 +134,14 @@ class TableBranches:
         """Delete a branch; raise ``NotFoundError`` if it does not exist, and
         ``InvalidRequestError`` for main.
 
-        The next expiry removes the snapshots and files that only this branch needed.
-        ``on_progress`` is never called, because no file is deleted.
+        Its consumers, its staged results, and its records of streams and runs are deleted. The next
+        expiry removes the snapshots and files that only this branch needed.
+        ``on_progress`` is never called, because no file of rows is deleted.
         """
-        return delete_references(self._handle, BRANCH, [name], missing_ok=False, dry_run=dry_run)
+        report = delete_references(self._handle, BRANCH, [name], missing_ok=False, dry_run=dry_run)
+        if not dry_run:
+            forget_branch(self._handle, name)
+        return report
 
     def fast_forward(self, name: str, *, dry_run: bool = False) -> FastForwardReport:
         """Move main to the newest snapshot of a branch.

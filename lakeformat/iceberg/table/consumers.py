@@ -7,8 +7,9 @@ read yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.branch_history import BranchHistory, history_of
@@ -66,6 +67,10 @@ class TableConsumers(PositionConsumers):
 
     def _require_kept(self, consumer_id: str, place: Position) -> None:
         _existing(self._history(), consumer_id, place)
+
+    def _parsed(self, members: Mapping[str, Any]) -> Position:
+        # The branch may have been renamed since the position was stored.
+        return replace(super()._parsed(members), branch=self._handle.branch)
 
     def _history(self) -> BranchHistory:
         metadata = self._handle.load().metadata

@@ -1,0 +1,159 @@
+"""A branch that is renamed keeps its consumers, streams, runs and staged results; a deleted one
+leaves none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.environment import SYSTEM, Environment
+from lakeformat.errors import AlreadyExistsError, UnavailableError
+from lakeformat.iceberg.references import table_branches
+from lakeformat.iceberg.table import IcebergTable
+from lakeformat.storage import MemoryStorage
+from tests.unit.iceberg.path_table import ROOT, handle_on
+from tests.unit.iceberg.write.made_tables import ids_of, made_table
+
+DAY = 24 * 3600 * 1000
+RUN = lake.RunRecord(user="dag/run", identifier=1, snapshot_id=7, mark=0)
+
+
+@pytest.fixture
+def storage() -> MemoryStorage:
+    """A table whose branch ``dev`` has two commits, and a record of each kind."""
+    storage = MemoryStorage("branches")
+    made_table(storage)
+    main = opened(storage)
+    main.write(rows(1))
+    main.branches.create("dev")
+    add_records(storage)
+    return storage
+
+
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": pa.array(ids, pa.int64())})
+
+
+def opened(storage, branch: str = "main", **world) -> IcebergTable:
+    return IcebergTable(replace(handle_on(storage, Environment(**world)), branch=branch))
+
+
+def add_records(storage) -> None:
+    dev = opened(storage, "dev")
+    dev.consumers.set("copy", after=dev.position())
+    write_batch(dev, 7, 2)
+    dev.record_run(RUN)
+    writer = dev.new_writer()
+    writer.write(rows(3))
+    dev.staged.add(writer.prepare(), commit=lake.CommitId("job", 0))
+
+
+def write_batch(table: IcebergTable, number: int, row: int) -> bool:
+    with table.stream_batch(lake.CommitId("feed", number)) as commit:
+        if commit is not None:
+            table.write(rows(row), commit=commit)
+        return commit is not None
+
+
+def records(storage) -> list[str]:
+    return [each for each in storage.files() if "/_lake/branch/" in each]
+
+
+def as_of_earlier_releases(storage) -> None:
+    """Move the records to the places of earlier releases, outside of the UUID's directory."""
+    for each in records(storage):
+        if "/4f2b/" in each and "/staged/" not in each:
+            storage.overwrite(each.replace("/4f2b/", "/"), storage.read(each))
+            storage.delete(each)
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_renamed_branch_keeps_its_records(storage, is_old):
+    if is_old:
+        as_of_earlier_releases(storage)
+    opened(storage).branches.rename("dev", "new")
+    assert {each.split("/")[4] for each in records(storage)} == {"branch-new"}
+    new = opened(storage, "new")
+    assert new.stream(consumer="copy").poll().to_arrow()["id"].to_pylist() == [2]
+    assert not write_batch(new, 7, 9)
+    assert new.find_run("dag/run") == RUN
+    [staged] = new.staged.list()
+    new.staged.publish([new.staged.address(staged.name)])
+    assert ids_of(new._handle) == [1, 2, 3]
+
+
+def test_a_rename_that_crashes_can_be_repeated(storage, monkeypatch):
+    def crash(*_args: object, **_named: object) -> None:
+        raise UnavailableError("crash")
+
+    before = records(storage)
+    with monkeypatch.context() as patched:
+        publish = table_branches.publish
+        patched.setattr(
+            table_branches,
+            "publish",
+            lambda *args, dry_run: publish(*args, dry_run=True) if dry_run else crash(),
+        )
+        with pytest.raises(UnavailableError):
+            opened(storage).branches.rename("dev", "new")
+    assert {*before} < {*records(storage)}
+    opened(storage).branches.create("new")  # it does not get the copies
+    assert records(storage) == before
+    opened(storage).branches.delete("new")
+    opened(storage).branches.rename("dev", "new")
+    assert len(records(storage)) == len(before)
+
+
+def test_a_refused_rename_keeps_the_records_of_both_branches(storage):
+    opened(storage).branches.create("other")
+    before = records(storage)
+    for old, new in (("dev", "other"), ("other", "dev")):
+        with pytest.raises(AlreadyExistsError):
+            opened(storage).branches.rename(old, new)
+        opened(storage).branches.rename("dev", "free", dry_run=True)
+    assert records(storage) == before
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_deleted_branch_leaves_no_records(storage, is_old):
+    if is_old:
+        as_of_earlier_releases(storage)
+    opened(storage).branches.delete("dev", dry_run=True)
+    assert records(storage)
+    opened(storage).branches.delete("dev")
+    assert records(storage) == []
+
+
+def test_a_branch_that_an_expiry_deletes_leaves_no_records(storage):
+    main = opened(storage)
+    main.branches.create("short", retain="1 d")
+    short = opened(storage, "short")
+    short.consumers.set("copy", after=short.position())
+    dev = records(storage)
+    later = opened(storage, now_millis=lambda: SYSTEM.now_millis() + 30 * DAY)
+    later.write(rows(5))
+    assert later.expire_snapshots(retain_min=1, older_than="1 d").references == ("short",)
+    assert {*records(storage)} < {*dev}
+    assert {each.split("/")[4] for each in records(storage)} == {"branch-dev"}
+
+
+def test_a_new_branch_has_no_records_of_a_deleted_one(storage):
+    left = {each: storage.read(each) for each in records(storage)}
+    opened(storage).branches.delete("dev")
+    for path, content in left.items():  # another program has deleted the branch
+        storage.overwrite(path, content)
+    main = opened(storage)
+    main.branches.create("dev", dry_run=True)
+    assert records(storage)
+    main.branches.create("dev")
+    dev = opened(storage, "dev")
+    assert write_batch(dev, 7, 2)
+    assert dev.consumers.list() == []
+    assert dev.find_run("dag/run") is None
+    assert dev.staged.list() == []
+    main.branches.create("dev", exist_ok=True)
+    assert records(storage) == [f"{ROOT}/_lake/branch/branch-dev/stream/4f2b/stream-feed"]
