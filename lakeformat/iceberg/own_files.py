@@ -8,7 +8,7 @@ directory, after a rename or a drop. Earlier releases wrote them in ``<kind>``.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -18,7 +18,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import Storage
 from lakeformat.tables.position import MAIN_BRANCH
 
-__all__ = ["OwnRecords", "branch_directory", "own_directory", "own_records"]
+__all__ = ["OwnRecords", "branch_directory", "every_directory", "own_directory", "own_records"]
 
 _DIRECTORY = "_lake"
 
@@ -84,6 +84,18 @@ def own_directory(handle: TableHandle, name: str) -> tuple[Storage, str]:
     """
     loaded = handle.load()
     return loaded.places.storage, _directory(loaded, handle.branch, name)
+
+
+def every_directory(loaded: LoadedMetadata, kind: str) -> Iterator[str]:
+    """Yield each directory that can have records of a kind: those of all tables in the directory,
+    and of all their branches.
+    """
+    storage, root = loaded.places.storage, f"{loaded.places.root}/{_DIRECTORY}"
+    branches = storage.list(f"{root}/branch")
+    for parent in (root, *(each.path for each in branches if each.is_directory)):
+        yield f"{parent}/{kind}"
+        inside = storage.list(f"{parent}/{kind}")
+        yield from (each.path for each in inside if each.is_directory)
 
 
 def branch_directory(handle: TableHandle, branch: str) -> tuple[Storage, str]:

@@ -4,24 +4,24 @@
 Files of earlier metadata files in the log are needed, too, because another program may make such a
 metadata file current again. Files of a staged result are needed until it is published or discarded,
 even if they are old. Another table may also have metadata files in the directory, for example after
-a rename if the old name was used again. The files that its metadata files refer to are needed, too.
+a rename if the old name was used again. The files that its metadata files and its staged results
+refer to are needed, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.metadata_file import HINT, METADATA, read_metadata_file
-from lakeformat.iceberg.metadata.snapshot import BRANCH, Snapshot
+from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.reachable_files import live_files, manifests_of, statistics_sizes
-from lakeformat.iceberg.staged.staged_results import staged_results
+from lakeformat.iceberg.staged.staged_results import all_staged_results
 from lakeformat.storage import Storage
 from lakeformat.storage.location import location_of
-from lakeformat.tables.position import MAIN_BRANCH
 from lakeformat.types.count_text import counted
 
 __all__ = ["References"]
@@ -128,10 +128,7 @@ class References:
                     )
 
     def _add_staged(self) -> None:
-        references = self.current.metadata.references.values()
-        branches = {MAIN_BRANCH, *(each.name for each in references if each.type == BRANCH)}
-        for branch in sorted(branches):
-            results = staged_results(replace(self.handle, branch=branch))
+        for results in all_staged_results(self.handle):
             for name in results.names():
                 if (address := results.address(name)) in self._staged:
                     continue

@@ -11,22 +11,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakeformat.iceberg.commit.handle import TableHandle
-from lakeformat.iceberg.own_files import own_records
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.own_files import every_directory, own_records
 from lakeformat.iceberg.write.message import IcebergCommitMessage
 from lakeformat.tables.staged.files import StagedFiles
 
-__all__ = ["staged_results"]
+__all__ = ["all_staged_results", "staged_results"]
 
 
 def staged_results(handle: TableHandle) -> StagedFiles[IcebergCommitMessage]:
     """Return the staged results of a branch."""
     found = own_records(handle, "staged")
+    return _files(found.loaded, found.directory)
+
+
+def all_staged_results(handle: TableHandle) -> Iterator[StagedFiles[IcebergCommitMessage]]:
+    """Yield the staged results of all branches, also those of other tables in the directory."""
+    loaded = handle.load()
+    return (_files(loaded, each) for each in every_directory(loaded, "staged"))
+
+
+def _files(loaded: LoadedMetadata, directory: str) -> StagedFiles[IcebergCommitMessage]:
+    places = loaded.places
     return StagedFiles(
-        found.storage,
-        found.directory,
-        IcebergCommitMessage.from_bytes,
-        _sizes,
-        found.loaded.places.root,
+        places.storage, directory, IcebergCommitMessage.from_bytes, _sizes, places.root
     )
 
 

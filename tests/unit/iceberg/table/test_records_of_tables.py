@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -120,3 +121,28 @@ def test_a_batch_that_an_earlier_release_has_begun_is_found(tmp_path):
     assert not write_batch(table, 5, 2)
     assert keys_of(table) == [1]
     assert table.consumers.list() == []
+
+
+def staged(table: Any, key: int) -> str:
+    writer = table.new_writer()
+    writer.write(pa.table({"k": [key], "v": [key]}))
+    return table.staged.address(table.staged.add(writer.prepare()).name)
+
+
+def test_a_removal_of_orphans_keeps_the_staged_rows_of_a_renamed_table(tmp_path):
+    table = create(tmp_path, "iceberg")
+    write(table, 1)
+    table.branches.create("audit")
+    audit = catalog(tmp_path).table("db.t$branch_audit")
+    addresses = [staged(table, 2), staged(audit, 3)]
+    again = leave_and_create(tmp_path, "rename", "iceberg")
+    write(again, 9)
+    for path in tmp_path.rglob("*.parquet"):
+        os.utime(path, (1_000_000, 1_000_000))
+    assert again.remove_orphans(dry_run=False).removed_files == 0
+    for name, address, keys in zip(
+        ("db.u", "db.u$branch_audit"), addresses, ([1, 2], [1, 3]), strict=True
+    ):
+        renamed = catalog(tmp_path).table(name)
+        renamed.staged.publish([address])
+        assert keys_of(renamed) == keys
