@@ -79,6 +79,8 @@ class StreamTable:
     """Returns the directory of the files of earlier releases, which may belong to another table;
     None if they are not needed.
     """
+    forget_old: Callable[[str], None] = lambda _: None
+    """Deletes the consumer with this name that an earlier release created."""
 
 
 @contextmanager
@@ -111,6 +113,8 @@ class _LoggedBatch:
     commit: CommitId
     name: str
     is_first_try: bool = False
+    has_note: bool = True
+    """False if the stream has no note in ``StreamTable.directory`` yet."""
 
     def begun(self) -> CommitId | None:
         """Record that the batch begins, and return the identity to commit it with.
@@ -119,6 +123,7 @@ class _LoggedBatch:
         older than the newest batch and its commit is not found.
         """
         note, commit = self._read(self._path), self.commit
+        self.has_note = note is not None
         if note is None and (old := self.table.old_directory()) is not None:
             note = self._old_note(f"{old}/{_PREFIX}{self.name}")
         if note is not None and note.identifier > commit.identifier:
@@ -127,7 +132,7 @@ class _LoggedBatch:
             return None
         if note is not None and note.identifier == commit.identifier:
             if note.first_try_millis is None:
-                self.table.forget(self.name)  # an interrupted attempt may have left the consumer
+                self._forget()  # an interrupted attempt may have left the consumer
                 return None
             commit = replace(
                 commit,
@@ -146,7 +151,7 @@ class _LoggedBatch:
 
     def done(self) -> None:
         self._write(_Note(self.commit.identifier))
-        self.table.forget(self.name)
+        self._forget()
 
     def forget_unless_published(self, noted: CommitId) -> None:
         """Delete the record and the consumer of a failed first attempt if the batch is not
@@ -166,8 +171,15 @@ class _LoggedBatch:
         # The consumer also keeps the newest snapshot: while that exists, older snapshots may
         # expire.
         identity = self.table.keep(self.name)
+        if not self.has_note:
+            self.table.forget_old(self.name)
         self._write(_Note(self.commit.identifier, now, identity))
         return replace(self.commit, first_try_millis=now, first_try_head=identity)
+
+    def _forget(self) -> None:
+        self.table.forget(self.name)
+        if not self.has_note:
+            self.table.forget_old(self.name)
 
     @property
     def _path(self) -> str:

@@ -23,7 +23,7 @@ from lakeformat.errors import (
 )
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.expire.exclusive_files import ExclusiveFiles
-from lakeformat.iceberg.own_files import own_directory
+from lakeformat.iceberg.own_files import own_records
 from lakeformat.mixed.adopt.detach import (
     DetachReport,
     mark_change_store,
@@ -115,9 +115,11 @@ def detach_base(
         )
     require_no_rename(loaded.metadata, str(name))
     if not dry_run:
-        consumers = ConsumerFiles(*own_directory(base, "consumer"))
-        for consumer_id in consumers.ids():
-            consumers.delete(consumer_id)
+        records = own_records(base, "consumer")
+        for directory in (records.directory, records.old_directory):
+            consumers = ConsumerFiles(records.storage, directory)
+            for consumer_id in consumers.ids():
+                consumers.delete(consumer_id)
         release_base(base, loaded, str(name))
     return DetachReport(
         table=str(name),

@@ -8,11 +8,11 @@ from functools import partial
 
 from lakeformat.iceberg.branch_history import history_of
 from lakeformat.iceberg.commit.handle import TableHandle
-from lakeformat.iceberg.own_files import OwnRecords, own_directory, own_records
+from lakeformat.iceberg.own_files import OwnRecords, own_records
 from lakeformat.iceberg.table.consumers import TableConsumers
+from lakeformat.iceberg.table.own_consumers import own_consumers
 from lakeformat.tables.batch_log import StreamTable
 from lakeformat.tables.commit_id import CommitId
-from lakeformat.tables.consumers.files import ConsumerFiles
 
 __all__ = ["stream_table"]
 
@@ -27,7 +27,7 @@ def stream_table(
     ``find_commit`` returns the earlier commit of an identity; None if there is none.
     ``other_stores`` are other stores of a Mixed table, which can have the commit.
     """
-    notes = own_records(handle, "stream", *other_stores)
+    notes, consumers = own_records(handle, "stream", *other_stores), own_consumers(handle)
     return StreamTable(
         handle.uri,
         notes.storage,
@@ -35,8 +35,9 @@ def stream_table(
         handle.environment,
         find_commit,
         partial(_keep, handle),
-        ConsumerFiles(*own_directory(handle, "consumer")).delete,
+        consumers.delete_new,
         partial(_old_directory, notes),
+        consumers.delete_old,
     )
 
 

@@ -15,7 +15,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.branch_history import BranchHistory, history_of
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.snapshot import BRANCH
-from lakeformat.iceberg.own_files import own_directory
+from lakeformat.iceberg.table.own_consumers import own_consumers
 from lakeformat.tables.consumers.files import ConsumerFiles
 from lakeformat.tables.consumers.position_consumers import (
     ConsumersOfTable,
@@ -77,7 +77,7 @@ class TableConsumers(PositionConsumers):
         return history_of(metadata, self._handle.branch, self._handle.uri)
 
     def _files(self) -> ConsumerFiles:
-        return ConsumerFiles(*own_directory(self._handle, "consumer"))
+        return own_consumers(self._handle)
 
 
 def consumers_of_branches(handle: TableHandle) -> ConsumersOfTable:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The consumers of a Mixed table: ``_lake/consumer/consumer-<id>`` below the base store."""
+"""The consumers of a Mixed table: ``_lake/consumer/<uuid>/consumer-<id>`` below the base store."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.iceberg.own_files import own_directory
 from lakeformat.iceberg.table.consumers import consumers_of_branches
+from lakeformat.iceberg.table.own_consumers import own_consumers
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.mixed.table.mixed_history import MixedHistory, mixed_history
 from lakeformat.mixed.write.write_changes import change_handle
@@ -84,7 +84,7 @@ class MixedConsumers(PositionConsumers):
         return mixed_history(self._pair.load())
 
     def _files(self) -> ConsumerFiles:
-        return ConsumerFiles(*own_directory(self._pair.base, "consumer"))
+        return own_consumers(self._pair.base, change_handle(self._pair))
 
     def _parsed(self, members: Mapping[str, Any]) -> Position:
         found = super()._parsed(members)

@@ -7,20 +7,20 @@ read again before it is reported as damaged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lakeformat.environment import Environment
 from lakeformat.errors import CorruptTableError, NotFoundError
-from lakeformat.storage import Storage
+from lakeformat.storage import FileInfo, Storage
 from lakeformat.tables.consumers.report import ConsumerReport
 from lakeformat.tables.file_name_part import check_file_name_part, suffixed
 from lakeformat.tables.json_file import decode_json_file
 from lakeformat.tables.name_pattern import name_pattern
 from lakeformat.types.sentence import sentence
 
-__all__ = ["ConsumerFiles"]
+__all__ = ["ConsumerFiles", "consumers_in"]
 
 TRIES = 10
 PAUSE_SECONDS = 0.2
@@ -40,10 +40,7 @@ class ConsumerFiles:
         """Yield the id of each consumer, and the time of its last progress in epoch
         milliseconds.
         """
-        for info in self.storage.list(self.directory):
-            name = suffixed(info.name, _PREFIX)
-            if name is not None and not info.is_directory:
-                yield name, info.modified_millis
+        return consumers_in(self.storage.list(self.directory))
 
     def ids(self) -> list[str]:
         """Return the ids of all consumers, sorted."""
@@ -61,10 +58,9 @@ class ConsumerFiles:
         ``build`` makes the result from the members of the file. A file that is damaged in each of
         ``TRIES`` reads raises ``CorruptTableError``, whose message has ``remedy``.
         """
-        path = self._path(consumer_id)
         for remaining in reversed(range(TRIES)):
             try:
-                content = self.storage.read(path)
+                path, content = self.find(consumer_id)
             except NotFoundError:
                 return None
             try:
@@ -77,6 +73,13 @@ class ConsumerFiles:
                     ) from None
             environment.sleep_seconds(PAUSE_SECONDS)
         raise AssertionError("the last try returns or raises")
+
+    def find(self, consumer_id: str) -> tuple[str, bytes]:
+        """Return the path and the content of a consumer's file; raise ``NotFoundError`` if it is
+        missing.
+        """
+        path = self._path(consumer_id)
+        return path, self.storage.read(path)
 
     def write(self, consumer_id: str, content: bytes) -> None:
         """Write the progress of a consumer."""
@@ -139,3 +142,11 @@ class ConsumerFiles:
     def _path(self, consumer_id: str) -> str:
         check_file_name_part("consumer id", consumer_id)
         return f"{self.directory}/{_PREFIX}{consumer_id}"
+
+
+def consumers_in(files: Iterable[FileInfo]) -> Iterator[tuple[str, int]]:
+    """Yield the id of each consumer in a listing of files, and the time of its last progress."""
+    for info in files:
+        name = suffixed(info.name, _PREFIX)
+        if name is not None and not info.is_directory:
+            yield name, info.modified_millis

@@ -149,7 +149,7 @@ def test_an_invalid_property_is_an_obstacle(storage):
 
 def test_a_consumer_that_stopped_is_an_obstacle_until_it_is_deleted(storage):
     small(storage, commits=3).consumers.set("mirror", next_snapshot=2)
-    [file] = storage.list(f"{ROOT}/_lake/consumer")
+    [file] = storage.list(f"{ROOT}/_lake/consumer/4f2b")
     later = replace(LATER, now_millis=lambda: file.modified_millis + 3 * DAY)
     table = IcebergTable(handle_on(storage, later))
     planned = table.maintain(dry_run=True, expire_consumers="2 d")

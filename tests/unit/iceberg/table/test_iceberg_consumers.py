@@ -22,7 +22,8 @@ def test_a_consumer_is_a_file_that_java_does_not_take_for_an_orphan(made):
     table = made.open()
     second = table.snapshots()[1].position
     table.consumers.set("job", after=second)
-    file = made.root / "_lake" / "consumer" / "consumer-job"
+    uuid = table._loaded().metadata.table_uuid
+    file = made.root / "_lake" / "consumer" / uuid / "consumer-job"
     assert json.loads(file.read_text()) == {"position": str(second)}
 
 
@@ -77,7 +78,8 @@ def test_consumers_are_chosen_by_their_names_and_their_age(made):
     assert (dry.removed, dry.kept, dry.dry_run) == (("job-1",), ("job-2", "page"), True)
     assert consumers.clear(including="job-.*").removed == ("job-1", "job-2")
     assert consumers.expire(older_than="1 d").removed == ()
-    os.utime(made.root / "_lake" / "consumer" / "consumer-page", (0, 0))
+    [page] = made.root.rglob("_lake/consumer/*/consumer-page")
+    os.utime(page, (0, 0))
     assert consumers.expire(older_than="1 d").removed == ("page",)
 
 
@@ -151,7 +153,7 @@ def test_a_damaged_file_is_named_and_can_be_replaced(made, monkeypatch):
     monkeypatch.setattr("lakeformat.tables.consumers.files.PAUSE_SECONDS", 0)
     consumers = made.open().consumers
     consumers.set("job", next_snapshot=1)
-    file = made.root / "_lake" / "consumer" / "consumer-job"
+    [file] = made.root.rglob("_lake/consumer/*/consumer-job")
     for content in ("", "{}", '{"position": 1.5}'):
         file.write_text(content)
         with pytest.raises(lake.CorruptTableError, match=r"consumer-job.*delete the file, or set"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, NotFoundError
+from tests.counting import CountingStorage
 
 FORMATS = pytest.mark.parametrize("format", ["iceberg", "mixed"])
 LEAVES = pytest.mark.parametrize("leave", ["drop", "purge", "rename"])
@@ -121,6 +123,88 @@ def test_a_batch_that_an_earlier_release_has_begun_is_found(tmp_path):
     assert not write_batch(table, 5, 2)
     assert keys_of(table) == [1]
     assert table.consumers.list() == []
+
+
+def streamed(table: Any, consumer: str) -> list[int]:
+    """The keys that the next batch of the consumer's stream has."""
+    stream = table.stream(consumer=consumer)
+    found = stream.poll()
+    keys = [] if found is None else found.to_arrow()["k"].to_pylist()
+    stream.acknowledge()
+    return sorted(keys)
+
+
+@FORMATS
+@LEAVES
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_new_table_has_no_consumer_of_the_one_before(tmp_path, format, leave, is_old):
+    table = create(tmp_path, format)
+    write(table, 1)
+    table.consumers.set("mirror", after=table.position())
+    if is_old:
+        as_of_earlier_releases(tmp_path)
+    write(table, 2)
+    table = leave_and_create(tmp_path, leave, format)
+    write(table, 7)
+    assert table.consumers.list() == []
+    assert table.consumers.expire(older_than="1 ms").removed == ()
+    assert streamed(table, "mirror") == [7]
+    table.consumers.reset("mirror")
+    assert table.consumers.list() == []
+    if leave == "rename":
+        renamed = catalog(tmp_path).table("db.u")
+        assert streamed(renamed, "mirror") == [2]
+
+
+@FORMATS
+def test_a_consumer_of_an_earlier_release_reads_on(tmp_path, format):
+    table = create(tmp_path, format)
+    write(table, 1)
+    table.consumers.set("mirror", after=table.position())
+    table.consumers.set("idle", after=table.position())
+    as_of_earlier_releases(tmp_path)
+    write(table, 2)
+    assert [each.id for each in table.consumers.list()] == ["idle", "mirror"]
+    assert streamed(table, "mirror") == [2]
+    write(table, 3)
+    assert [(each.id, each.behind) for each in table.consumers.list()] == [
+        ("idle", 2),
+        ("mirror", 1),
+    ]
+    assert streamed(table, "mirror") == [3]
+    for name in ("idle", "mirror"):
+        table.consumers.reset(name)
+    assert table.consumers.list() == []
+    assert [*tmp_path.rglob("consumer-*")] == []
+
+
+def test_a_consumer_of_an_earlier_release_whose_snapshot_has_expired_is_named(tmp_path):
+    table = create(tmp_path, "iceberg")
+    write(table, 1)
+    table.consumers.set("mirror", after=table.position())
+    as_of_earlier_releases(tmp_path)
+    [old] = tmp_path.rglob("consumer-mirror")
+    content = old.read_text()
+    old.unlink()
+    for key in (2, 3):
+        write(table, key)
+    expire(table)
+    old.write_text(content)
+    with pytest.raises(NotFoundError, match="expired"):
+        streamed(table, "mirror")
+    assert [each.is_stale for each in table.consumers.list()] == [True]
+    table.consumers.reset("mirror")
+    assert streamed(table, "mirror") == [1, 2, 3]
+
+
+def test_a_consumer_in_its_place_is_read_with_one_call(tmp_path):
+    table = create(tmp_path, "iceberg")
+    write(table, 1)
+    table.consumers.set("mirror", after=table.position())
+    files = table.consumers._files()
+    storage = CountingStorage(files.storage)
+    replace(files, storage=storage).find("mirror")
+    assert [name for name, _ in storage.calls] == ["read"]
 
 
 def staged(table: Any, key: int) -> str:
