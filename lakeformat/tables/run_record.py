@@ -7,6 +7,7 @@ A repetition of the run reads the record, even after the snapshot of the success
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -82,10 +83,25 @@ class RunRecords:
 
     storage: Storage
     directory: str
+    old_directory: str | None = None
+    """The directory of the records of earlier releases, if it is another one."""
+    may_name: Callable[[Collection[int]], bool] = lambda _: True
+    """Returns True if a record of the table can have one of these snapshot ids."""
 
     def read(self, user: str) -> RunRecord | None:
-        """Return the record of a run; None if its file is missing, or left empty by a crash."""
-        path = self._path(user)
+        """Return the record of a run; None if its file is missing, or left empty by a crash.
+
+        A record of an earlier release counts if there is no newer one. It is ignored if its
+        snapshot is of another table.
+        """
+        found = self._read(self._path(user))
+        if found is None and self.old_directory is not None:
+            found = self._read(f"{self.old_directory}/{_name(user)}")
+            ids = [] if found is None or found.snapshot_id is None else [found.snapshot_id]
+            return found if self.may_name(ids) else None
+        return found
+
+    def _read(self, path: str) -> RunRecord | None:
         try:
             content = self.storage.read(path)
         except NotFoundError:
@@ -108,4 +124,8 @@ class RunRecords:
                 self.storage.delete(info.path)
 
     def _path(self, user: str) -> str:
-        return f"{self.directory}/{_PREFIX}{quote(user, safe='')}"
+        return f"{self.directory}/{_name(user)}"
+
+
+def _name(user: str) -> str:
+    return f"{_PREFIX}{quote(user, safe='')}"

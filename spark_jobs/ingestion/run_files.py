@@ -97,7 +97,7 @@ class RunFiles:
         those of map indexes. Default: the user of ``commit``.
         """
         runs: RunRecords = table.runs
-        self._storage, self._directory = runs.storage, runs.directory
+        self._storage, self._directory = runs.storage, runs.old_directory or runs.directory
         self._find_commit = table.find_commit
         self._commit = commit
         self._run = commit.user if run is None else run

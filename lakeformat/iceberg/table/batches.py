@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets a stream write each batch exactly once; the log of its batches is in ``_lake``."""
+"""Lets a stream write each batch exactly once, and records runs; both records are in ``_lake``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from lakeformat.iceberg.table.consumers import TableConsumers
 from lakeformat.iceberg.table.own_consumers import own_consumers
 from lakeformat.tables.batch_log import StreamTable
 from lakeformat.tables.commit_id import CommitId
+from lakeformat.tables.run_record import RunRecords
 
-__all__ = ["stream_table"]
+__all__ = ["run_records", "stream_table"]
 
 
 def stream_table(
@@ -39,6 +40,15 @@ def stream_table(
         partial(_old_directory, notes),
         consumers.delete_old,
     )
+
+
+def run_records(handle: TableHandle, *other_stores: TableHandle) -> RunRecords:
+    """Return the records of runs; ``other_stores`` are other stores of a Mixed table, whose
+    snapshots a record can name.
+    """
+    runs = own_records(handle, "run", *other_stores)
+    old = runs.old_directory if runs.has_old_place else None
+    return RunRecords(runs.storage, runs.directory, old, runs.may_name)
 
 
 def _old_directory(notes: OwnRecords) -> str | None:

@@ -207,10 +207,9 @@ class TableWrites(TableHistory):
     @property
     def runs(self) -> RunRecords:
         """The records of runs in the table's directory."""
-        from lakeformat.iceberg.own_files import own_directory
-        from lakeformat.tables.run_record import RunRecords
+        from lakeformat.iceberg.table.batches import run_records
 
-        return RunRecords(*own_directory(self._handle, "run"))
+        return run_records(self._handle)
 
     def truncate(self, *, commit: CommitId | None = None) -> WriteReport:
         """Delete all rows of the branch; earlier snapshots keep them until they expire."""

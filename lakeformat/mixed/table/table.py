@@ -345,11 +345,10 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
     @property
     def runs(self) -> RunRecords:
         """The records of runs in the directory of the change store."""
-        from lakeformat.iceberg.own_files import own_directory
+        from lakeformat.iceberg.table.batches import run_records
         from lakeformat.mixed.write.write_changes import change_handle
-        from lakeformat.tables.run_record import RunRecords
 
-        return RunRecords(*own_directory(change_handle(self._pair), "run"))
+        return run_records(change_handle(self._pair), self._pair.base)
 
     def _check(self, request: CheckRequest) -> CheckReport:
         from lakeformat.mixed.read.checked_rows import check_rows

@@ -236,7 +236,8 @@ def test_the_log_names_the_numbers_of_added_rows_and_files(land, incoming, log):
 
 
 def files_of(runs):
-    return [each for each in runs.storage.list(runs.directory) if "files-" in each.name]
+    directory = runs.old_directory or runs.directory
+    return [each for each in runs.storage.list(directory) if "files-" in each.name]
 
 
 def test_records_of_many_runs_are_merged(land, incoming, monkeypatch):
@@ -281,7 +282,7 @@ def test_marks_that_a_killed_merge_has_left_are_deleted_by_the_next_one(
     land(day(0))
     records = land.table().runs
     prefix, _, _ = files_of(records)[0].name.rpartition("-")
-    left = f"{records.directory}/{prefix}-left.done"
+    left = f"{records.old_directory or records.directory}/{prefix}-left.done"
     records.storage.create(left, b"{}")
     monkeypatch.setattr(run_files, "_MERGED_FROM", 4)
     for number in (1, 2):

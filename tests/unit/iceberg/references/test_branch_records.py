@@ -19,7 +19,7 @@ from tests.unit.iceberg.path_table import ROOT, handle_on
 from tests.unit.iceberg.write.made_tables import ids_of, made_table
 
 DAY = 24 * 3600 * 1000
-RUN = lake.RunRecord(user="dag/run", identifier=1, snapshot_id=7, mark=0)
+RUN = lake.RunRecord(user="dag/run", identifier=1, mark=0)
 
 
 @pytest.fixture

@@ -207,6 +207,41 @@ def test_a_consumer_in_its_place_is_read_with_one_call(tmp_path):
     assert [name for name, _ in storage.calls] == ["read"]
 
 
+def record_run(table: Any, key: int) -> lake.RunRecord:
+    """Write a row, and record this as the success of a run."""
+    write(table, key, commit=lake.CommitId("nightly", 0))
+    record = lake.RunRecord(user="nightly", identifier=0, snapshot_id=table.latest_snapshot().id)
+    table.record_run(record)
+    return record
+
+
+@FORMATS
+@LEAVES
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_new_table_has_no_run_of_the_one_before(tmp_path, format, leave, is_old):
+    table = create(tmp_path, format)
+    before = record_run(table, 1)
+    if is_old:
+        as_of_earlier_releases(tmp_path)
+        write(table, 2)
+        assert table.find_run("nightly") == before
+    table = leave_and_create(tmp_path, leave, format)
+    assert table.find_run("nightly") is None
+    record = record_run(table, 3)
+    assert table.find_run("nightly") == record
+    if leave == "rename":
+        assert catalog(tmp_path).table("db.u").find_run("nightly") == before
+
+
+def test_a_run_of_an_earlier_release_is_found_although_its_snapshot_has_expired(tmp_path):
+    table = create(tmp_path, "iceberg")
+    record = record_run(table, 1)
+    as_of_earlier_releases(tmp_path)
+    write(table, 2)
+    expire(table)
+    assert table.find_run("nightly") == record
+
+
 def staged(table: Any, key: int) -> str:
     writer = table.new_writer()
     writer.write(pa.table({"k": [key], "v": [key]}))
