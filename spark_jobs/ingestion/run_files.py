@@ -16,13 +16,13 @@ import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
-from lakeformat.tables.json_file import Member, decode_json_file, read_members, write_members
 from lakeformat.tables.kept_files import kept_if_published
+from spark_jobs.ingestion.record_files import ALL, DONE, Record, RecordFiles, published
 from spark_jobs.ingestion.source_files import FileState, change_of
 
 if TYPE_CHECKING:
@@ -33,57 +33,13 @@ __all__ = ["RunFiles"]
 
 _log = logging.getLogger(__name__)
 
-_DONE, _ALL = ".done", ".all"
 _MERGED_FROM = 100
 """The number of records and marks of a task above which its published records are merged."""
 _READINGS = 5
 _SHOWN = 3
 """The largest number of file names in a message."""
-_REMEDY = "delete the file: the files that it names are then ingested again"
-_MEMBERS = (
-    Member("user", "user", str, required=True),
-    Member("identifier", "identifier", int, required=True),
-    Member("firstTryMillis", "first_try_millis", int),
-    Member("firstTryHead", "first_try_head", str),
-)
-_RUN = Member("run", "run", str)
-
-
-@dataclass(frozen=True, slots=True)
-class _Record:
-    """The source files of one commit, each with its state."""
-
-    commit: lake.CommitId
-    run: str
-    """The name of the run. The commits of a task's map indexes have different users and the same
-    run.
-    """
-    files: Mapping[str, FileState]
-    kept: Mapping[str, FileState] = field(default_factory=dict)
-    """The files of earlier commits of the same user whose rows this commit has not replaced."""
-
-    @classmethod
-    def from_json(cls, members: Mapping[str, Any]) -> _Record:
-        files, kept = (
-            {path: (int(size), mark) for path, (size, mark) in found.items()}
-            for found in (members["files"], members.get("kept", {}))
-        )
-        commit = lake.CommitId(**read_members(_MEMBERS, members))
-        return cls(commit, read_members([_RUN], members).get(_RUN.name, commit.user), files, kept)
-
-    def to_json(self) -> dict[str, Any]:
-        run = {} if self.run == self.commit.user else {_RUN.key: self.run}
-        kept = {"kept": dict(self.kept)} if self.kept else {}
-        return {**write_members(_MEMBERS, self.commit), **run, "files": dict(self.files), **kept}
-
-    @property
-    def ingested(self) -> dict[str, FileState]:
-        """The files with rows in the table, each in its newest state."""
-        return {**self.kept, **self.files}
-
-    @property
-    def identity(self) -> tuple[str, int]:
-        return self.commit.user, self.commit.identifier
+_NO_SNAPSHOT = 0
+"""An id that no snapshot has, so a table has lost it only if any snapshot has expired."""
 
 
 class RunFiles:
@@ -97,13 +53,16 @@ class RunFiles:
         those of map indexes. Default: the user of ``commit``.
         """
         runs: RunRecords = table.runs
-        self._storage, self._directory = runs.storage, runs.old_directory or runs.directory
+        self._runs = runs
         self._find_commit = table.find_commit
         self._commit = commit
         self._run = commit.user if run is None else run
         digest = hashlib.blake2b(task.encode(), digest_size=16).hexdigest()
-        self._prefix = f"files-{digest}-"
-        self._start = f"{self._directory}/{self._prefix}"
+        files = partial(RecordFiles, prefix=f"files-{digest}-")
+        self._files: RecordFiles = files(runs.storage, runs.directory)
+        old = runs.old_directory
+        self._old: RecordFiles | None = None if old is None else files(runs.storage, old)
+        self._old_ids: set[str] = set()
         self._unmarked: list[str] = []
         self._kept: Mapping[str, FileState] = {}
         """The files of earlier commits of this run whose rows this commit keeps."""
@@ -182,9 +141,9 @@ class RunFiles:
 
         The record is deleted if the call fails before its commit.
         """
-        self._storage.make_directory(self._directory)
+        self._runs.storage.make_directory(self._runs.directory)
         id = SYSTEM.new_id()
-        self._create(id, _Record(self._commit, self._run, files, self._kept).to_json())
+        self._create(id, Record(self._commit, self._run, files, self._kept).to_json())
         with kept_if_published(lambda: self._delete([id])):
             result = commit()
         if result.replayed:
@@ -200,7 +159,7 @@ class RunFiles:
         Without the mark, a later run could not find the commit once its snapshot has expired.
         """
         for id in self._unmarked:
-            self._create(id + _DONE, {})
+            self._create(id + DONE, {})
 
     def mark_published(self) -> None:
         """Mark the record of the earlier attempt of this run that has published the commit. Raise
@@ -212,21 +171,22 @@ class RunFiles:
         if any(record.identity == identity for record in done):
             self._delete(own)
         elif own:
-            self._mark(_only_one(own, self._storage.uri(self._start)))
+            self._mark(_only_one(own, self._uri))
 
     def _mark(self, id: str) -> None:
         """Mark the record ``id`` of this run's commit as published. Delete the records of other
         attempts of the same commit, and merge the marked records if there are many.
         """
-        self._create(id + _DONE, {})
+        self._create(id + DONE, {})
         pending = self._read()[1]
         own = self._commit.user, self._commit.identifier
         self._delete(name for name, record in pending.items() if record.identity == own)
-        if len(names := self._names()) > _MERGED_FROM:
+        names = self._names()
+        if len(names) > _MERGED_FROM or self._old_names(names):
             with suppress(lake.NotFoundError):  # another run has merged them
                 self._merge(names)
 
-    def _newest_of_each_commit(self, found: Collection[str]) -> Iterable[_Record]:
+    def _newest_of_each_commit(self, found: Collection[str]) -> Iterable[Record]:
         """Return the record of the last published commit of each commit user.
 
         The commit of a killed run is looked up only if it has a file of ``found`` that no other run
@@ -240,70 +200,97 @@ class RunFiles:
         for attempts in self._attempts(of_others).values():
             files = {path for each in attempts.values() for path in each.files}
             if not open_files.isdisjoint(files) and self._is_published(attempts):
-                id = _only_one(attempts, self._storage.uri(self._start))
+                id = _only_one(attempts, self._uri)
                 self._unmarked.append(id)
                 done.append(attempts[id])
         return _newest(done)
 
-    def _is_published(self, attempts: Mapping[str, _Record]) -> bool:
+    def _is_published(self, attempts: Mapping[str, Record]) -> bool:
         [commit, *_] = [record.commit for record in attempts.values()]
         try:
             return self._find_commit(commit) is not None
         except lake.CommitUndecidableError:
-            uris = " and ".join(self._storage.uri(self._start + id) for id in sorted(attempts))
+            uris = " and ".join(map(self._uri, sorted(attempts)))
             left = "the record" if len(attempts) == 1 else "the records"
             raise lake.CommitUndecidableError(
                 "another run of this task was killed or still runs, and its commit cannot be "
                 "found, because snapshots have expired since. First make sure that the run has "
                 f"ended. It left {left} {uris}. A record lists source files. If the table has the "
                 "rows of these files, create a file beside the record, with the content {} and "
-                f"the name of the record followed by {_DONE!r}; otherwise delete the record. Then "
+                f"the name of the record followed by {DONE!r}; otherwise delete the record. Then "
                 "clear this task"
             ) from None
 
-    def _attempts(
-        self, pending: Mapping[str, _Record]
-    ) -> dict[tuple[str, int], dict[str, _Record]]:
-        found: dict[tuple[str, int], dict[str, _Record]] = {}
+    def _attempts(self, pending: Mapping[str, Record]) -> dict[tuple[str, int], dict[str, Record]]:
+        found: dict[tuple[str, int], dict[str, Record]] = {}
         for id, record in pending.items():
             found.setdefault(record.identity, {})[id] = record
         return found
 
-    def _read(self) -> tuple[list[_Record], dict[str, _Record]]:
+    def _read(self) -> tuple[list[Record], dict[str, Record]]:
         """Return the records that are marked as published, and all other records by record id.
         Raise ``CommitConflictError`` if other runs keep changing them.
         """
         for _ in range(_READINGS):
             with suppress(lake.NotFoundError):  # another run has merged the records
                 names = self._names()
-                done = [record for name in _done(names) for record in self._records(name)]
-                rest = names - _done(names)
-                pending = {
-                    name: self._records(name)[0] for name in rest if not name.endswith(_DONE)
-                }
-                return done, pending
+                done, pending = self._files.read_all(names, names)
+                old_done, old_pending = self._read_old(names, done)
+                return done + old_done, old_pending | pending
         raise lake.CommitConflictError(
-            f"other runs changed the records in {self._storage.uri(self._directory)} while they "
+            f"other runs changed the records {self._files.uri('')}* while they "
             "were read: run the job again"
         )
+
+    def _old_names(self, names: set[str]) -> set[str]:
+        """Return the names of records and marks of earlier releases, which are in another
+        directory. The first merge moves them, so return none if ``names`` has a merged record.
+        """
+        return set() if self._old is None or _merged(names) else self._old.names()
+
+    def _read_old(
+        self, names: set[str], done: Sequence[Record]
+    ) -> tuple[list[Record], dict[str, Record]]:
+        """Return the records of earlier releases as ``_read`` does. ``done`` are newer records."""
+        if self._old is None or not (old := self._old_names(names)):
+            return [], {}
+        found, pending = self._old.read_all(old, old | names)
+        if not self._runs.may_name([_NO_SNAPSHOT]):
+            found = [each for each in found if self._is_of_this_table(each)]
+        identities = {each.identity for each in (*found, *done)}
+        left = {id: each for id, each in pending.items() if each.identity not in identities}
+        self._old_ids = {*left}
+        return found, left
+
+    def _is_of_this_table(self, record: Record) -> bool:
+        """Return False if a table without expired snapshots does not have the commit of a record,
+        which then belongs to another table that has or had the same directory.
+        """
+        try:
+            return self._find_commit(record.commit) is not None
+        except (lake.InvalidRequestError, lake.CommitUndecidableError):
+            return True  # the table has a later commit of the same user, for example
 
     def _merge(self, names: set[str]) -> None:
         """Replace the records of published commits by one file with the newest record of each
         commit user.
         """
-        done = _done(names)
-        newest = _newest([record for name in done for record in self._records(name)])
-        merged = {"runs": [record.to_json() for record in newest]}
-        self._create(SYSTEM.new_id() + _ALL, merged)
+        done = published(names)
+        records = [record for name in done for record in self._files.read(name)]
+        old_records, old_pending = self._read_old(names, records)
+        for id, record in old_pending.items():
+            self._create(id, record.to_json())
+        merged = {"runs": [each.to_json() for each in _newest(records + old_records)]}
+        self._create(SYSTEM.new_id() + ALL, merged)
         self._delete(done)
-        self._delete(name + _DONE for name in done)
+        self._delete(name + DONE for name in done)
         self._delete_left_marks(names)
 
     def _delete_left_marks(self, names: set[str]) -> None:
         """Delete marks whose records were deleted by a merge that was killed."""
-        marked = {name.removesuffix(_DONE) for name in names if name.endswith(_DONE)}
-        left = (id for id in marked - names if not self._storage.exists(self._start + id))
-        self._delete(id + _DONE for id in left)
+        marked = {name.removesuffix(DONE) for name in names if name.endswith(DONE)}
+        left = (id for id in marked - names if not self._files.exists(id))
+        self._delete(id + DONE for id in left)
 
     def _names(self) -> set[str]:
         """Return the names of all records and marks.
@@ -319,40 +306,28 @@ class RunFiles:
         return names
 
     def _listed(self) -> set[str]:
-        names = (info.name for info in self._storage.list(self._directory))
-        return {name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix)}
+        return self._files.names()
 
-    def _records(self, name: str) -> list[_Record]:
-        path = f"{self._start}{name}"
-        content = self._storage.read(path)
-        return decode_json_file(content, self._storage.uri(path), _records_of, _REMEDY)
+    def _uri(self, id: str) -> str:
+        is_old = self._old is not None and id in self._old_ids
+        return (self._old if is_old and self._old else self._files).uri(id)
 
     def _create(self, name: str, content: Mapping[str, Any]) -> None:
-        path = f"{self._start}{name}"
-        self._storage.create(path, json.dumps(content).encode())
+        self._files.create(name, content)
 
     def _delete(self, names: Iterable[str]) -> None:
-        for name in names:
-            self._storage.delete(f"{self._start}{name}")
-
-
-def _records_of(members: Mapping[str, Any]) -> list[_Record]:
-    return [_Record.from_json(each) for each in members.get("runs", [members])]
-
-
-def _done(names: set[str]) -> set[str]:
-    return {name for name in names if name.endswith(_ALL) or name + _DONE in names}
+        self._files.delete(names)
 
 
 def _merged(names: set[str]) -> set[str]:
-    return {name for name in names if name.endswith(_ALL)}
+    return {name for name in names if name.endswith(ALL)}
 
 
 def _shown(paths: Sequence[str]) -> str:
     return ", ".join(paths[:_SHOWN]) + (" ..." if len(paths) > _SHOWN else "")
 
 
-def _newest(records: Iterable[_Record]) -> list[_Record]:
+def _newest(records: Iterable[Record]) -> list[Record]:
     """Return the record of the last commit of each commit user.
 
     A cleared run commits again as the same user. It replaces the rows of its earlier commit, or the
@@ -362,17 +337,17 @@ def _newest(records: Iterable[_Record]) -> list[_Record]:
     return [*{record.commit.user: record for record in ordered}.values()]
 
 
-def _only_one(attempts: Mapping[str, _Record], start: str) -> str:
+def _only_one(attempts: Mapping[str, Record], uri: Callable[[str], str]) -> str:
     """Return the id of one of ``attempts``, if all of them name the same files. ``attempts`` are
     the records of one published commit, by id.
 
     Raise ``CommitUndecidableError`` if they name different files: then it is unknown which attempt
-    has published its rows. ``start`` is the URI of a record without its id, for this error.
+    has published its rows. ``uri`` returns the URI of a record, for this error.
     """
     if len({json.dumps(record.to_json()["files"]) for record in attempts.values()}) > 1:
         raise lake.CommitUndecidableError(
             "several attempts of a run were killed, and one of them published its rows. Their "
-            f"records {' and '.join(start + id for id in sorted(attempts))} name different files. "
+            f"records {' and '.join(map(uri, sorted(attempts)))} name different files. "
             "Delete the record of each attempt whose rows are not in the table. Then clear this "
             "task"
         )

@@ -12,6 +12,7 @@ from airflow.sdk import BaseOperator
 
 import lakeformat as lake
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
+from lakeformat.iceberg.own_files import OwnRecords
 from spark_jobs.ingestion import run_files
 from spark_jobs.ingestion.run_files import RunFiles
 from tests.airflow.contexts import StateStore, cleared, task_context
@@ -55,6 +56,9 @@ def land(request, tmp_path, monkeypatch):
 
     execute.table = lambda: lake.open_catalog(extra["warehouse"], format=request.param).table(
         "shop.orders"
+    )
+    execute.drop = lambda: lake.open_catalog(extra["warehouse"], format=request.param).drop_table(
+        "shop.orders", purge=True
     )
     execute.ids = lambda: sorted(execute.table().scan().to_arrow()["id"].to_pylist())
     return execute
@@ -185,6 +189,9 @@ def adding(request, tmp_path, monkeypatch):
         task = {"task_id": "land", "table": "shop.orders", "source": source}
         return LakeIngestOperator(**task, **more).execute(context)
 
+    execute.drop = lambda: lake.open_catalog(extra["warehouse"], format=request.param).drop_table(
+        "shop.orders", purge=True
+    )
     execute.ids = lambda: sorted(
         catalog.table("shop.orders").scan().to_arrow().select(["k", "id"]).to_pylist(), key=str
     )
@@ -236,8 +243,7 @@ def test_the_log_names_the_numbers_of_added_rows_and_files(land, incoming, log):
 
 
 def files_of(runs):
-    directory = runs.old_directory or runs.directory
-    return [each for each in runs.storage.list(directory) if "files-" in each.name]
+    return [each for each in runs.storage.list(runs.directory) if "files-" in each.name]
 
 
 def test_records_of_many_runs_are_merged(land, incoming, monkeypatch):
@@ -282,7 +288,7 @@ def test_marks_that_a_killed_merge_has_left_are_deleted_by_the_next_one(
     land(day(0))
     records = land.table().runs
     prefix, _, _ = files_of(records)[0].name.rpartition("-")
-    left = f"{records.old_directory or records.directory}/{prefix}-left.done"
+    left = f"{records.directory}/{prefix}-left.done"
     records.storage.create(left, b"{}")
     monkeypatch.setattr(run_files, "_MERGED_FROM", 4)
     for number in (1, 2):
@@ -467,3 +473,72 @@ def test_a_killed_run_whose_snapshots_have_expired_stops_only_runs_with_its_file
     file.unlink()
     land(with_state(5))
     assert land.ids() == [0, 5, 100, 101]
+
+
+def as_of_earlier_releases(table):
+    """Move the records to the place of earlier releases, outside of the UUID's directory."""
+    runs = table.runs
+    for each in runs.storage.list(runs.directory):
+        runs.storage.overwrite(f"{runs.old_directory}/{each.name}", runs.storage.read(each.path))
+        runs.storage.delete(each.path)
+
+
+@pytest.mark.parametrize("land", ["iceberg"], indirect=True)
+@pytest.mark.parametrize("is_expired", [False, True])
+def test_files_that_an_earlier_release_has_ingested_are_skipped(
+    land, incoming, monkeypatch, is_expired
+):
+    if is_expired:
+        monkeypatch.setattr(OwnRecords, "has_all_snapshots", False)
+    for number in (1, 2):
+        incoming(f"{number}.csv", number)
+        land(day(number))
+    as_of_earlier_releases(land.table())
+    assert land(day(3))["skipped"]
+    incoming("3.csv", 3)
+    land(day(4))
+    runs = land.table().runs
+    for each in runs.storage.list(runs.old_directory):
+        if not each.is_directory:
+            runs.storage.delete(each.path)  # the records were moved
+    assert land(day(5))["skipped"]
+    assert land.ids() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("land", ["iceberg"], indirect=True)
+@pytest.mark.parametrize("is_old", [False, True])
+def test_files_are_ingested_into_a_new_table_with_the_directory_of_another(land, incoming, is_old):
+    incoming("1.csv", 1)
+    land(day(1))
+    table = land.table()
+    if is_old:
+        as_of_earlier_releases(table)
+    runs = table.runs
+    files = {each: runs.storage.read(each) for each in _files_below(runs)}
+    land.drop()
+    for path, content in files.items():  # as a drop in a SQL catalog leaves them
+        runs.storage.overwrite(path, content)
+    incoming("2.csv", 2)
+    land(day(2))
+    assert land.ids() == [1, 2]
+    assert land(day(3))["skipped"]
+
+
+def _files_below(runs):
+    old = runs.storage.list(runs.old_directory)
+    inside = [*old, *runs.storage.list(runs.directory)]
+    return [each.path for each in inside if not each.is_directory]
+
+
+@pytest.mark.parametrize("land", ["iceberg"], indirect=True)
+def test_a_killed_run_of_an_earlier_release_is_found(land, incoming, monkeypatch):
+    incoming("1.csv", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(run_files.RunFiles, "_mark", die)
+        with pytest.raises(Killed):
+            land(day(1))
+    as_of_earlier_releases(land.table())
+    incoming("2.csv", 2)
+    land(day(2))
+    assert land.ids() == [1, 2]
+    assert land(day(3))["skipped"]
