@@ -72,6 +72,13 @@ class HiveMetastore(ClientNamedFilesMetastore):
 
         self._ask(f"rename table '{old}'", rename)
 
+    @property
+    def _client(self) -> HiveCatalog:
+        """A new client for each request: a thread closes the connection of a shared client while
+        another thread uses it.
+        """
+        return self._connect()
+
     def _connect(self) -> HiveCatalog:
         return HiveClient("lake", **{**self._options.client, "uri": self._options.uri})
 

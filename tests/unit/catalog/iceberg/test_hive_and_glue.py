@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import socket
+from threading import Barrier
 
 import pyarrow as pa
 import pytest
 from hive_metastore.ttypes import LockState, MetaException
 
 import lakeformat as lake
+from lakeformat.catalog.heads import Heads
+from lakeformat.catalog.iceberg.hive_client import HiveClient
 from lakeformat.catalog.names import parse_nested_name
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
@@ -240,6 +243,35 @@ def test_hive_renames_a_table(hive, tmp_path):
     catalog = hive.open(tmp_path)
     assert ids_of(catalog.rename_table("shop.Orders", "shop.Old")) == [1, 2]
     assert catalog.list_tables("shop") == ["old"]
+
+
+class Connection:
+    """A connection for one thread, as PyIceberg opens and closes it."""
+
+    def __init__(self, hive):
+        self._hive, self._is_open = hive, False
+
+    def __enter__(self):
+        assert not self._is_open, "two threads use one connection"
+        self._is_open = True
+        return self._hive
+
+    def __exit__(self, *_):
+        self._is_open = False
+
+
+def test_hive_lists_two_databases_at_the_same_time(hive, tmp_path, monkeypatch):
+    monkeypatch.setattr(HiveClient, "_create_hive_client", staticmethod(lambda _: Connection(hive)))
+    hive.register("hr", "staff", make_small_table(tmp_path / "hr/staff"))
+    both, list_tables = Barrier(2), hive.get_all_tables
+
+    def meet(db_name):
+        both.wait(timeout=20)
+        return list_tables(db_name)
+
+    monkeypatch.setattr(hive, "get_all_tables", meet)
+    found = Heads(hive.open(tmp_path)).look(["hr.staff", "shop.orders"])
+    assert (list(found.heads), found.failed) == (["hr.staff", "shop.orders"], {})
 
 
 def test_a_writer_without_the_lock_changes_nothing(hive, tmp_path):
