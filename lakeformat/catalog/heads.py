@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakeformat.catalog.base import Catalog
-from lakeformat.catalog.names import parse_name
 from lakeformat.errors import LakeError, NotFoundError
 from lakeformat.tables.table import Table
 from lakeformat.tables.table_snapshot import TableSnapshot
@@ -63,7 +62,7 @@ class Heads:
 
         If a database cannot be listed, all of its tables have that error.
         """
-        parsed = {name: parse_name(name) for name in sorted(names)}
+        parsed = {name: self._catalog._stored_name(name) for name in sorted(names)}
         likely = _ask({each.database for each in parsed.values()}, self._catalog._likely_tables)
         found, listed = Look(), []
         for name, each in parsed.items():

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from lakeformat.catalog.leftovers import has_leftovers
-from lakeformat.catalog.names import TableName, check_name, refuse_system_database
+from lakeformat.catalog.names import TableName, check_name, parse_name, refuse_system_database
 from lakeformat.catalog.options import CatalogOptions
 from lakeformat.catalog.outside import location_in, refuse_places_of_tables
 from lakeformat.catalog.table_format import explain_missing
@@ -166,6 +166,10 @@ class CatalogPlaces(ABC):
                 other = TableName(database, table)
                 if other != name:
                     yield str(other), storage, self._files_of(other)
+
+    def _stored_name(self, name: str) -> TableName:
+        """Parse ``database.table``, and return it as the catalog stores and lists it."""
+        return parse_name(name)
 
     @abstractmethod
     def _is_case_sensitive(self) -> bool: ...

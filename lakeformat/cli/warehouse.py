@@ -360,9 +360,9 @@ def is_listed(catalog: lake.Catalog | IcebergCatalog, name: str) -> bool:
 
     If a listed table cannot be opened, its branch or one of its files is missing.
     """
-    database, _, table = name.partition("$")[0].rpartition(".")
     try:
-        return table in catalog.list_tables(database)
+        stored = catalog._stored_name(name)
+        return stored.table in catalog.list_tables(stored.database)
     except NotFoundError:
         return False
 

@@ -78,7 +78,7 @@ class IcebergCatalog(IcebergDatabases):
         on the table asks the catalog for the current metadata file. A missing table raises
         ``NotFoundError``.
         """
-        parsed = self._metastore.stored_name(parse_nested_name(name))
+        parsed = self._stored_name(name)
         try:
             found = self._open_any(parsed)
         except NotFoundError:

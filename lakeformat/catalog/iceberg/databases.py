@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lakeformat.catalog.iceberg.metastore import Metastore
-from lakeformat.catalog.names import TableName
+from lakeformat.catalog.names import TableName, parse_nested_name
 from lakeformat.catalog.texts import require_texts
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import (
@@ -135,6 +135,10 @@ class IcebergDatabases(ABC):
 
         Raises the same errors as ``drop_table``.
         """
+
+    def _stored_name(self, name: str) -> TableName:
+        """Parse ``database.table``, and return it as the metastore stores and lists it."""
+        return self._metastore.stored_name(parse_nested_name(name))
 
     def _require_database(self, name: str) -> None:
         _check_database_name(name)

@@ -157,3 +157,12 @@ def test_tables_of_an_iceberg_catalog_are_looked_at(tmp_path):
     catalog.table("shop.orders").write(pa.table({"id": [3]}))
     newest = catalog.table("shop.orders").latest_snapshot()
     assert heads.look(["shop.orders"]).heads["shop.orders"].snapshot.id == newest.id
+
+
+def test_a_table_of_a_nested_database_is_looked_at(tmp_path):
+    uri = f"sqlite:///{tmp_path}/c.db"
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg", metastore="sql", uri=uri)
+    catalog.create_database("shop.eu")
+    write(catalog.create_table("shop.eu.orders", ROWS))
+    found = Heads(catalog).look(["shop.eu.orders", "shop.eu.none"])
+    assert list(found.heads) == ["shop.eu.orders"]

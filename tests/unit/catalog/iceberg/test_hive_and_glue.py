@@ -13,6 +13,7 @@ import lakeformat as lake
 from lakeformat.catalog.heads import Heads
 from lakeformat.catalog.iceberg.hive_client import HiveClient
 from lakeformat.catalog.names import parse_nested_name
+from lakeformat.cli.warehouse import is_listed
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.updates import remove_properties, set_properties
@@ -212,6 +213,18 @@ def test_a_name_with_capitals_is_one_with_lower_case(service, tmp_path, kind):
     assert ids_of(catalog.table("New.Orders")) == ids_of(catalog.table("new.orders")) == [1, 2]
     catalog.drop_table("New.Orders", purge=True, missing_ok=True)
     assert service.tables.keys() == {("shop", "orders")}
+
+
+def test_a_table_is_watched_by_a_name_with_capitals(service, tmp_path):
+    found = Heads(service.open(tmp_path)).look(["Shop.Orders", "shop.none"])
+    assert {name: head.snapshot.id for name, head in found.heads.items()} == {"Shop.Orders": 7}
+    assert found.failed == {}
+
+
+def test_a_table_is_listed_by_a_name_with_capitals(service, tmp_path):
+    catalog = service.open(tmp_path)
+    assert is_listed(catalog, "Shop.Orders")
+    assert not is_listed(catalog, "Shop.Items")
 
 
 def test_a_pair_that_names_its_change_store_with_capitals_is_one_table(service, tmp_path):
