@@ -94,7 +94,7 @@ def _rename_change_store(rename: _Rename) -> None:
     properties = rename.base(old).load().metadata.properties
     name = change_store_name(properties, str(old)) or ""
     change = metastore.beside(old, name, change_store_database(properties))
-    is_there = name in metastore.tables(change.database)
+    is_there = change.table in metastore.tables(change.database)
     if not is_there and rename.is_recorded(with_identifier=False):
         return
     StorePair(rename.base(old), metastore.pointer(change)).load()  # raises if it is no pair

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from threading import Barrier
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -285,6 +286,25 @@ def test_hive_lists_two_databases_at_the_same_time(hive, tmp_path, monkeypatch):
     monkeypatch.setattr(hive, "get_all_tables", meet)
     found = Heads(hive.open(tmp_path)).look(["hr.staff", "shop.orders"])
     assert (list(found.heads), found.failed) == (["hr.staff", "shop.orders"], {})
+
+
+def test_a_rename_of_a_pair_with_capitals_is_completed(hive, tmp_path, monkeypatch):
+    """An earlier version created it, and the process died before the first rename."""
+    catalog = hive.open(tmp_path)
+    hive.databases["shop"].locationUri = f"file://{tmp_path}/shop.db"
+    columns = [("id", "BIGINT NOT NULL")]
+    catalog.create_table("shop.pair", columns, format="mixed", primary_key=["id"])
+    catalog.table("shop.pair").write(pa.table({"id": pa.array([1], pa.int64())}))
+    as_before = {"mixed-format.change.identifier": "shop.Pair_change_"}
+    handle = catalog._handle(parse_nested_name("shop.pair"))
+    commit_metadata(handle, lambda its: set_properties(its.metadata, as_before))
+    with monkeypatch.context() as dying:
+        dying.setattr(type(catalog._metastore), "rename_table", Mock(side_effect=SystemExit))
+        with pytest.raises(SystemExit):
+            catalog.rename_table("shop.pair", "shop.bills")
+    assert ids_of(catalog.rename_table("shop.pair", "shop.bills")) == [1]
+    assert catalog.list_tables("shop") == ["bills", "orders"]
+    assert ("shop", "bills_change_") in hive.tables
 
 
 def test_a_writer_without_the_lock_changes_nothing(hive, tmp_path):
