@@ -20,6 +20,7 @@ from lakeformat.errors import (
     AlreadyExistsError,
     CommitConflictError,
     CommitOutcomeUnknownError,
+    InvalidRequestError,
     LakeError,
     UnavailableError,
 )
@@ -108,7 +109,12 @@ class NamedFilesMetastore(Metastore):
                 "table was created there: choose another name"
             )
         given = metadata.properties
-        refuse_data_in_tables(places, given, given.get(METADATA_PATH))
+        try:
+            refuse_data_in_tables(places, given, given.get(METADATA_PATH))
+        except InvalidRequestError:
+            if name.table in self.tables(name.database):
+                return False
+            raise
         address, written = write_catalog_file(places, metadata, None, self._environment)
         return _keep_if(places, address, lambda: self.name_first(name, address, written.metadata))
 

@@ -131,7 +131,12 @@ class PathMetastore(Metastore):
         metadata = describe(location_at(self._storage, root))
         places = places_of(self._storage, root, metadata.location, self._external_roots)
         given = metadata.properties
-        refuse_data_in_tables(places, given, given.get(METADATA_PATH))
+        try:
+            refuse_data_in_tables(places, given, given.get(METADATA_PATH))
+        except InvalidRequestError:
+            if name.table in self.tables(name.database):
+                return False
+            raise
         try:
             create_at_path(self._storage, root, metadata)
         except AlreadyExistsError:

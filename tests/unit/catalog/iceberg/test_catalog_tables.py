@@ -316,6 +316,11 @@ def test_data_files_are_not_placed_in_the_directory_of_another_table(tmp_path, k
         catalog.alter_table("shop.items", lake.set_option(name, place))
         catalog.table("shop.items").write(pa.table({"id": [1]}))
     assert catalog.table("shop.items").scan().to_arrow().num_rows == 2
+    given = {name: f"{other.location}/data"}  # as an earlier version allowed
+    found = catalog.create_table("shop.items", COLUMNS, options=given, exist_ok=True)
+    assert found.scan().to_arrow().num_rows == 2
+    with pytest.raises(lake.AlreadyExistsError, match=r"'shop\.items' exists"):
+        catalog.create_table("shop.items", COLUMNS, options=given)
 
 
 def test_a_creation_that_loses_leaves_no_file(tmp_path, monkeypatch):
