@@ -125,8 +125,10 @@ def _look(heads: Heads, names: set[str], fresh: set[str], seen: dict[str, str | 
     not changed.
 
     Update ``seen``, which has the identity of the last reported snapshot by table. A table that
-    cannot be read is left out of the result.
+    cannot be read is left out of the result, unless its whole database is missing.
     """
+    from lakeformat import NotFoundError
+
     found = heads.look(names)
     unread: dict[LakeError, list[str]] = {}
     for name, error in found.failed.items():
@@ -142,7 +144,8 @@ def _look(heads: Heads, names: set[str], fresh: set[str], seen: dict[str, str | 
         identity = None if head.snapshot is None else head.snapshot.identity
         if name in fresh or name not in seen or seen[name] != identity:
             reported[name], seen[name] = head, identity
-    absent = names - {*found.heads} - {*found.failed}
+    missing = {name for name, why in found.failed.items() if isinstance(why, NotFoundError)}
+    absent = (names - {*found.heads} - {*found.failed}) | missing
     for name in absent:
         seen.pop(name, None)
     return Tick(reported, frozenset(absent))

@@ -43,7 +43,8 @@ class Look:
     heads: dict[str, Head] = field(default_factory=dict)
     failed: dict[str, LakeError] = field(default_factory=dict)
     """The error of each table that could not be read; all other tables that exist are in
-    ``heads``.
+    ``heads``. ``NotFoundError`` means that the table does not exist: the catalog, such as the file
+    of a SQL database, is missing.
     """
 
 
@@ -69,6 +70,8 @@ class Heads:
             tables = likely[each.database]
             if isinstance(tables, LakeError):
                 found.failed[name] = tables
+                if isinstance(tables, NotFoundError):
+                    self._known.pop(name, None)
             elif each.table in tables:
                 listed.append(name)
             else:

@@ -28,7 +28,7 @@ from airflow_provider_lake.triggers.cursor import WatchedCommits, advance
 from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
 from airflow_provider_lake.triggers.table import LakeConditionTrigger, LakeSnapshotTrigger
 from airflow_provider_lake.triggers.watch import Tick, _look
-from lakeformat import UnavailableError
+from lakeformat import UnavailableError, open_catalog
 from lakeformat.catalog.heads import Heads
 from lakeformat.tables.position import Position
 from tests.airflow.versions import since
@@ -211,6 +211,14 @@ def test_a_watcher_that_joins_during_an_outage_gets_its_event(orders, monkeypatc
 
     assert [*_look(heads, {"shop.orders"}, set(), seen).heads] == ["shop.orders"]
     assert not _look(heads, {"shop.orders"}, set(), seen).heads
+
+
+def test_a_table_of_a_database_that_is_not_created_yet_is_absent(tmp_path, caplog):
+    uri = f"sqlite:///{tmp_path}/c.db"
+    heads = Heads(open_catalog(str(tmp_path), metastore="jdbc", uri=uri))
+    found = _look(heads, {"shop.orders"}, {"shop.orders"}, {})
+    assert found == Tick(absent=frozenset({"shop.orders"}))
+    assert "this file does not exist. Correct the path in the uri" in caplog.text
 
 
 class StateStore:
