@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from airflow.sdk.log import mask_secret
 
@@ -95,17 +94,11 @@ def read_connection(connection: Connection) -> LakeConnection:
 def _mask(value: str) -> None:
     """Hide ``value`` in logs. If it is a URL, also hide its password, which an error may show
     alone.
-
-    Drivers split a password with an unescaped ``:`` or ``@`` differently, and then report a part of
-    it as the host. So each part of such a password is hidden, too.
     """
-    mask_secret(value)
-    login = re.search(r"//(.+)@", value)
-    password = login[1].partition(":")[2] if login is not None else ""
-    for part in (password, *re.split("[:@]", password)):
-        if part:
-            mask_secret(part)
-            mask_secret(unquote(part))
+    from lakeformat.storage.shown import secrets_in
+
+    for secret in (value, *secrets_in(value)):
+        mask_secret(secret)
 
 
 def _fields(connection: Connection, name: str) -> dict[str, Any]:

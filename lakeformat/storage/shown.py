@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
-__all__ = ["carries_secret", "holds_key_material", "without_credentials"]
+__all__ = ["carries_secret", "holds_key_material", "secrets_in", "without_credentials"]
 
 _CREDENTIALS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:/*)[^@]*:.*@", re.DOTALL)
 _SIGNED = re.compile(
@@ -28,6 +29,20 @@ def without_credentials(address: str) -> str:
 def carries_secret(address: str) -> bool:
     """Return True if the address contains a secret."""
     return without_credentials(address) != address
+
+
+def secrets_in(address: str) -> list[str]:
+    """Return the secrets in an address, which the error of a driver may show alone: its password,
+    and the values of parameters such as a signature.
+
+    Drivers split a password with an unescaped ``:`` or ``@`` differently, and then report a part of
+    it as the host. So each part of such a password is returned, too.
+    """
+    login = re.search(r"//(.+)@", address)
+    password = login[1].partition(":")[2] if login is not None else ""
+    values = [found[0].partition("=")[2] for found in _SIGNED.finditer(address)]
+    parts = (password, *re.split("[:@]", password), *values)
+    return [text for part in parts if part for text in (part, unquote(part))]
 
 
 def holds_key_material(path: str) -> bool:

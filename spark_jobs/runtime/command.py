@@ -172,11 +172,15 @@ def _without(secrets: Mapping[str, Mapping[str, str]], text: str) -> str:
     """Return ``text`` with ``***`` in place of credentials in the options from the environment, as
     the error of a store or a driver may name one.
     """
+    from lakeformat.storage.shown import secrets_in
     from lakeformat.tables.credential_options import shown_option
 
     for key, value in (each for options in secrets.values() for each in options.items()):
-        if len(value) >= _SHORTEST_HIDDEN:
-            text = text.replace(value, shown_option(key, value))
+        hidden = {value: shown_option(key, value)}
+        hidden |= {secret: "***" for secret in secrets_in(value) if secret != value}
+        for secret, instead in hidden.items():
+            if len(secret) >= _SHORTEST_HIDDEN:
+                text = text.replace(secret, instead)
     return text
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.storage import open_storage
-from lakeformat.storage.shown import without_credentials
+from lakeformat.storage.shown import secrets_in, without_credentials
 
 COLUMNS = [("id", "BIGINT")]
 _numbers = itertools.count()
@@ -78,6 +78,21 @@ def test_one_place_spelled_in_two_ways_is_one_place(tmp_path):
 )
 def test_what_looks_like_a_password_is_not_shown(address, shown):
     assert without_credentials(address) == (shown or address)
+
+
+@pytest.mark.parametrize(
+    ("address", "secrets"),
+    [
+        ("postgresql://me:hush@db/lake", {"hush"}),
+        ("mysql://me:a%40b@db", {"a%40b", "a@b"}),
+        ("mysql://me:one@two@db", {"one@two", "one", "two"}),
+        ("jdbc:mysql://db/lake?user=me&password=hush&ssl=true", {"hush"}),
+        ("abfss://box@account.dfs.core.windows.net/wh", set()),
+        ("/data/a@b", set()),
+    ],
+)
+def test_the_secrets_in_an_address_are_known(address, secrets):
+    assert {*secrets_in(address)} == secrets
 
 
 @pytest.mark.parametrize(

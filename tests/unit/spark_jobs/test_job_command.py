@@ -216,7 +216,7 @@ def test_the_text_of_an_error_hides_credentials_of_the_environment(
     monkeypatch.setenv("SOURCE", json.dumps({"user": "me", "password": "hush-me"}))
 
     def fail(_):
-        raise error(f"eu refuses hush-hush, hush-me and {options['uri']}")
+        raise error(f"eu refuses hush-hush, hush-me, hush-too and {options['uri']}")
 
     place = tmp_path / "result.json"
     asked = request(jdbc_url="postgresql://db", jdbc_table="orders")
@@ -225,7 +225,7 @@ def test_the_text_of_an_error_hides_credentials_of_the_environment(
     assert command.run_command(find_job("ingest"), fail, words) == 1
 
     said, left = capsys.readouterr().err, json.loads(place.read_text())["message"]
-    assert left == "eu refuses ***, *** and postgresql://…@db/lake"
+    assert left == "eu refuses ***, ***, *** and postgresql://…@db/lake"
     assert left in said
     assert "hush" not in said
 
