@@ -227,7 +227,8 @@ class IcebergCatalog(IcebergDatabases):
         """Remove a table that has no snapshot, and return True.
 
         Any other table is kept, and False is returned. A catalog of directories also keeps a table
-        with files other than metadata. A missing table raises ``NotFoundError``.
+        with files other than metadata. If another program writes only to the base store of a Mixed
+        table meanwhile, the change store can be removed. A missing table raises ``NotFoundError``.
         """
         parsed = self._plain_name(name)
         stores = stores_to_drop(self._metastore, parsed)
@@ -372,8 +373,7 @@ class IcebergCatalog(IcebergDatabases):
     def location_of(self, name: str) -> str:
         """Return the URI of ``database.table``.
 
-        For a missing table, return ``<location>/<database>/<table>``, with the catalog's
-        ``location``.
+        For a missing table, return ``<catalog.location>/<database>/<table>``.
         """
         parsed = self._plain_name(name)
         try:
