@@ -47,6 +47,8 @@ _MICROS_DIGITS = 6
 _EXACT_DIGITS = {T.FLOAT: 6, T.DOUBLE: 15}
 """The number of decimal digits that each type holds exactly."""
 _LONGER = {(T.CHAR, T.VARCHAR), (T.BINARY, T.VARBINARY)}
+_PADDED = {T.CHAR, T.BINARY}
+"""A longer type pads the values: a shorter value can then be greater than or equal to another."""
 
 
 def can_cast(stored: DataType, wanted: DataType, *, explicit: bool = True) -> bool:
@@ -110,6 +112,8 @@ def keeps_distinct(stored: DataType, wanted: DataType) -> bool:
     if target is T.DECIMAL:
         keeps_scale = source is not T.DECIMAL or wanted.scale >= stored.scale
         return keeps_scale and _fits_decimal(stored, wanted)
+    if source is target and target in _PADDED:
+        return stored.parameters == wanted.parameters
     if source is target or (source, target) in _LONGER or {source, target} == TIMESTAMPS:
         pairs = zip(stored.parameters, wanted.parameters, strict=True)
         return all(isinstance(new, int) and int(old) <= new for old, new in pairs)

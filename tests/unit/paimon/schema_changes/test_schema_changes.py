@@ -229,7 +229,13 @@ def compared(option: str, kind: str, **others: str) -> TableSchema:
 
 @pytest.mark.parametrize("option", COMPARED)
 @pytest.mark.parametrize(
-    ("old", "new"), [("INT", "TINYINT"), ("DECIMAL(9, 2)", "INT"), ("TIMESTAMP(3)", "TIME(3)")]
+    ("old", "new"),
+    [
+        ("INT", "TINYINT"),
+        ("DECIMAL(9, 2)", "INT"),
+        ("TIMESTAMP(3)", "TIME(3)"),
+        ("CHAR(2)", "CHAR(3)"),
+    ],
 )
 def test_a_column_whose_values_are_compared_keeps_their_order(option, old, new):
     schema = compared(option, old)
