@@ -13,6 +13,7 @@ from lakeformat.paimon.commit.new_files import NewFileCheck
 from lakeformat.paimon.commit.written_files import delete_written, written_paths
 from lakeformat.paimon.deletion.candidates import Candidates
 from lakeformat.paimon.deletion.parallel import in_parallel
+from lakeformat.paimon.deletion.places import FilePlaces
 from lakeformat.paimon.deletion.protection import find_protection
 from lakeformat.paimon.deletion.retried_reads import look_again
 from lakeformat.paimon.expiry_race import again_if_overtaken
@@ -70,13 +71,17 @@ def where_needed(handle: TableHandle, messages: Sequence[CommitMessage]) -> str 
     numbers = changelog_ids(storage, layout)
     if layout.branch == MAIN_BRANCH and not numbers and not branches(storage, layout):
         return None
+    places = FilePlaces(handle)
+    indexes = {places.index_key(one) for each in messages for one in each.written_index_files()}
 
     def needed() -> set[str]:
         candidates = Candidates(handle)
         candidates.add(columns_of([*_written(messages)]), FileClass.DATA, "not committed")
         read = partial(read_changelog_if_present, storage, layout)
         kept = filter(None, in_parallel(handle, read, numbers))
-        return find_protection(handle, oldest=None, changelogs=kept).spare(candidates)
+        protection = find_protection(handle, oldest=None, changelogs=kept)
+        found = protection.spare(candidates)
+        return found | (indexes & protection.index_files()) if indexes else found
 
     found = sorted(look_again(handle, needed))
     if not found:

@@ -103,6 +103,14 @@ class Protection:
                 found.statistics.add(snapshot.statistics)
         return found
 
+    def index_files(self) -> set[str]:
+        """Return the keys of the index files of tags, other branches and ``older`` snapshots."""
+        snapshots = {each.index_manifest: each for each in (*self._wholes(), *self.additions)}
+        snapshots.pop(None, None)
+        read = partial(metadata_of, self.handle, lists=())
+        found = in_parallel(self.handle, read, [*snapshots.values()])
+        return set(chain.from_iterable(each.index_files for each in found))
+
     def spare(self, candidates: Candidates) -> set[str]:
         """Remove from the candidates the files that are still needed; return the keys of these
         files.

@@ -466,6 +466,33 @@ def test_files_that_a_branch_needs_cannot_be_given_up(tmp_path, kept_by, by):
     assert [*tmp_path.rglob(file.file_name)]
 
 
+@pytest.mark.parametrize("kept_by", ["snapshot", "later snapshot", "tag"])
+def test_index_files_that_a_branch_needs_cannot_be_given_up(tmp_path, kept_by):
+    """After a compaction and an expiry, the branch has the index file, but not the data file."""
+    catalog = lake.open_catalog(tmp_path / "wh")
+    catalog.create_database("shop")
+    orders = catalog.create_table("shop.kv", [("id", "BIGINT")], primary_key=["id"])
+    orders.write(ROWS)
+    orders.branches.create("dev", snapshot=1)
+    dev = catalog.table("shop.kv$branch_dev")
+    messages = prepared(dev, pa.table({"id": [70]}))
+    [index] = messages[0].new_index_files
+    dev.commit(messages)
+    dev.compact(strategy="full")
+    if kept_by == "tag":
+        dev.tags.create("monthly")
+        dev.truncate()
+    dev.expire_snapshots(retain_max=1, retain_min=1)
+    if kept_by == "later snapshot":
+        dev.write(pa.table({"id": [71]}))
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"cannot be aborted: another branch"
+    ) as told:
+        orders.abort(messages)
+    assert f"has the file {index.file_name}: its rows are published" in str(told.value)
+    assert [*tmp_path.rglob(index.file_name)]
+
+
 def test_giving_up_takes_all_that_was_written_wherever_it_lies(orders, tmp_path):
     """Index files beside data files, and data files outside of the table."""
     [message] = prepared(orders)
