@@ -30,7 +30,7 @@ from lakeformat.paimon.metadata.manifest_entry import FileKind, ManifestEntry
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.tables.removal import FileClass
 
-__all__ = ["abort_messages", "where_needed"]
+__all__ = ["FilesElsewhere", "abort_messages"]
 
 _log = logging.getLogger(__name__)
 _PUBLISHED = (
@@ -54,7 +54,7 @@ def abort_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> li
         )
         for _ in written_paths(handle, messages):
             pass  # refuses messages of a table with other partition columns
-        if needed := where_needed(handle, messages):
+        if needed := FilesElsewhere(handle, messages).reason(messages):
             raise InvalidRequestError(f"{needed}: {_PUBLISHED}")
     except InvalidRequestError as reason:
         raise InvalidRequestError(f"these messages cannot be aborted: {reason}") from None
@@ -62,32 +62,55 @@ def abort_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> li
     return delete_written(handle, messages)
 
 
-def where_needed(handle: TableHandle, messages: Sequence[CommitMessage]) -> str | None:
-    """Return the reason why files of messages that this branch does not have must be kept.
+class FilesElsewhere:
+    """The files of messages that another branch, a tag or a changelog needs.
 
-    They are kept for another branch, a tag or a changelog; None if none of these needs a file.
+    All of these are read only once, when the object is created.
+    """
+
+    def __init__(self, handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
+        self._handle = handle
+        self._needed = _needed(handle, messages)
+
+    def reason(self, messages: Sequence[CommitMessage]) -> str | None:
+        """Return the reason why files of some of the messages must be kept; None without one."""
+        found = self._needed and sorted(self._needed & _keys(self._handle, messages))
+        if not found:
+            return None
+        name = found[0].rpartition("/")[2]
+        return f"another branch, a tag or a changelog of {self._handle.uri} has the file {name}"
+
+
+def _needed(handle: TableHandle, messages: Sequence[CommitMessage]) -> set[str]:
+    """Return the keys of files that another branch, a tag or a changelog needs.
+
+    Of the data files, these are only those of ``messages``.
     """
     storage, layout = handle.storage, handle.layout
+    files = [*_written(messages)]
+    has_indexes = any(True for each in messages for _ in each.written_index_files())
+    if not files and not has_indexes:
+        return set()
     numbers = changelog_ids(storage, layout)
     if layout.branch == MAIN_BRANCH and not numbers and not branches(storage, layout):
-        return None
-    places = FilePlaces(handle)
-    indexes = {places.index_key(one) for each in messages for one in each.written_index_files()}
+        return set()
 
     def needed() -> set[str]:
         candidates = Candidates(handle)
-        candidates.add(columns_of([*_written(messages)]), FileClass.DATA, "not committed")
+        candidates.add(columns_of(files), FileClass.DATA, "not committed")
         read = partial(read_changelog_if_present, storage, layout)
         kept = filter(None, in_parallel(handle, read, numbers))
         protection = find_protection(handle, oldest=None, changelogs=kept)
         found = protection.spare(candidates)
-        return found | (indexes & protection.index_files()) if indexes else found
+        return found | protection.index_files() if has_indexes else found
 
-    found = sorted(look_again(handle, needed))
-    if not found:
-        return None
-    name = found[0].rpartition("/")[2]
-    return f"another branch, a tag or a changelog of {handle.uri} has the file {name}"
+    return look_again(handle, needed)
+
+
+def _keys(handle: TableHandle, messages: Sequence[CommitMessage]) -> set[str]:
+    places = FilePlaces(handle)
+    indexes = {places.index_key(one) for each in messages for one in each.written_index_files()}
+    return indexes.union(*places.keys(columns_of([*_written(messages)])))
 
 
 def _written(messages: Sequence[CommitMessage]) -> Iterator[ManifestEntry]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from lakeformat.errors import InvalidRequestError
@@ -11,7 +11,7 @@ from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.earlier_result import find_commit
 from lakeformat.paimon.commit.new_files import NewFileCheck
 from lakeformat.paimon.commit.written_files import delete_written, written_paths
-from lakeformat.paimon.deletion.abort import where_needed
+from lakeformat.paimon.deletion.abort import FilesElsewhere
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage, check_messages
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
@@ -82,8 +82,10 @@ class TableStaged(AnyTableStaged[CommitMessage, CommitReport]):
             return str(reason).rpartition(": ")[0]
         return None
 
-    def _where_needed(self, messages: Sequence[CommitMessage]) -> str | None:
-        return self._where_published(messages) or where_needed(self._handle, messages)
+    def _find_elsewhere(
+        self, messages: Sequence[CommitMessage]
+    ) -> Callable[[Sequence[CommitMessage]], str | None]:
+        return FilesElsewhere(self._handle, messages).reason
 
     def _find_commit(self, commit: CommitId) -> CommitReport | None:
         return find_commit(self._handle, commit)

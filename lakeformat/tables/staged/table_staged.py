@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from lakeformat.environment import Environment
@@ -140,7 +140,10 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
             assert older_than is not None
             millis = past_millis("older_than", older_than, self._environment.now_millis())
             named = [result for result in self.list() if result.created_millis < millis]
-        return [self._discard(result, dry_run=dry_run) for result in named]
+        for result in named:
+            self._require_own(result.messages)
+        elsewhere = self._find_elsewhere([each for one in named for each in one.messages])
+        return [self._discard(result, elsewhere, dry_run=dry_run) for result in named]
 
     @abstractmethod
     def _checked(self, messages: Iterable[MessageT]) -> Sequence[MessageT]:
@@ -159,12 +162,15 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         They count as published if a snapshot has their files.
         """
 
-    def _where_needed(self, messages: Sequence[MessageT]) -> str | None:
-        """Return the reason why a discard must keep the files of the messages; None without one.
+    def _find_elsewhere(
+        self, messages: Sequence[MessageT]
+    ) -> Callable[[Sequence[MessageT]], str | None]:
+        """Return a function that returns the reason why a discard must keep files of messages.
 
-        Unlike ``_where_published``, this includes snapshots of every branch.
+        It is called with some of ``messages``, and returns None without a reason. Unlike
+        ``_where_published``, it finds what other branches, tags and changelogs need.
         """
-        return self._where_published(messages)
+        return lambda _: None
 
     @abstractmethod
     def _find_commit(self, commit: CommitId) -> ReportT | None:
@@ -220,13 +226,18 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
             "these staged results"
         )
 
-    def _discard(self, result: StagedResult[MessageT], *, dry_run: bool) -> DiscardReport:
+    def _discard(
+        self,
+        result: StagedResult[MessageT],
+        elsewhere: Callable[[Sequence[MessageT]], str | None],
+        *,
+        dry_run: bool,
+    ) -> DiscardReport:
         """Delete a staged result with its data files, and return a report.
 
-        The data files are kept if a snapshot has them. Everything is kept with ``dry_run``, and if
-        a publication has claimed the result.
+        The data files are kept if a snapshot has them, or if ``elsewhere`` returns a reason.
+        Everything is kept with ``dry_run``, and if a publication has claimed the result.
         """
-        self._require_own(result.messages)
         mark = None if dry_run else self._files.begin_discard(result.name, self._environment)
         left: Sequence[str] = ()
         user = self._files.claimant(result.name, self._environment.now_millis())
@@ -238,7 +249,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
                 f"user {user!r} is publishing this result, or was interrupted while publishing it: "
                 "publish it again, or wait a day and discard it"
             )
-        elif needed := self._where_needed(result.messages):
+        elif needed := self._where_published(result.messages) or elsewhere(result.messages):
             outcome, reason = "published", needed
         else:
             outcome, reason = "discarded", "not published"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
+from dataclasses import replace
 from random import Random
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.storage import MemoryStorage
+from tests.counting import CountingStorage
 
 DAY = 86_400_000
 _numbers = itertools.count()
@@ -259,6 +261,32 @@ def test_a_result_that_no_branch_has_is_discarded_beside_branches(warehouse, ord
     [report] = orders.staged.discard([staged(orders, 3)], dry_run=False)
     assert (report.outcome, warehouse.data_files()) == ("discarded", before)
     assert ids(dev) == [1, 2]
+
+
+def test_another_branch_is_read_once_for_all_results_of_a_discard(warehouse, orders):
+    orders.write(pa.table({"id": [1]}))
+    orders.branches.create("dev", snapshot=1)
+    counting = CountingStorage(warehouse.storage)
+    counted = FileSystemCatalog(counting, "wh").table("shop.orders")
+    addresses = [staged(orders, number) for number in range(2, 5)]
+    counting.calls.clear()
+    reports = counted.staged.discard(addresses, dry_run=False)
+    assert [report.outcome for report in reports] == ["discarded"] * 3
+    reads = [path for call, path in counting.calls if "/branch-dev/" in path and call == "read"]
+    assert len(reads) == len(set(reads)) > 0
+
+
+def test_a_file_outside_of_the_table_stops_a_discard_before_any_deletion(warehouse, orders):
+    """The files of the sound result, which comes first, are kept, too."""
+    good = staged(orders, 2)
+    [message] = prepared(orders, 3)
+    file = replace(message.new_files[0], external_path="file:/elsewhere/bucket-0/f.parquet")
+    bad = orders.staged.add([replace(message, new_files=(file,))])
+    before = warehouse.data_files()
+    with pytest.raises(lake.LakeError, match=r"elsewhere"):
+        orders.staged.discard([good, orders.staged.address(bad.name)], dry_run=False)
+    assert warehouse.data_files() == before
+    assert len(orders.staged.list()) == 2
 
 
 def test_a_publication_on_a_branch_does_not_count_for_main(warehouse, orders):
