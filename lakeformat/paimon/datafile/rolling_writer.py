@@ -138,7 +138,14 @@ class RollingWriter:
         self._held, self._held_rows, self._held_bytes = [], 0, 0
         if self._open is None:
             self._open = self._start_file()
-        self._open.write(rows)
+        try:
+            self._open.write(rows)
+        except (TypeError, ValueError):
+            # only for a message
+            from lakeformat.paimon.datafile.stored_nulls import refuse_stored_nulls
+
+            refuse_stored_nulls(rows, self._content.fields)
+            raise
         if self._open.size >= self._options.target_file_size_bytes:
             self._roll()
 

@@ -226,3 +226,49 @@ def test_what_is_due_after_the_last_round_is_said(monkeypatch):
 def files_of(keyed: KeyedRows, snapshot: lake.Snapshot) -> list[ManifestEntry]:
     handle: TableHandle = keyed.table._handle
     return plan_files(handle, snapshot)
+
+
+NULLS = {
+    "v": ("BIGINT", pa.int64(), None, 1),
+    "v.x": ("ROW<x INT>", pa.struct([("x", pa.int32())]), {"x": None}, {"x": 1}),
+    "v.element": ("ARRAY<INT>", pa.list_(pa.int32()), [None], [1]),
+    "v.value": ("MAP<INT, INT>", pa.map_(pa.int32(), pa.int32()), [(1, None)], [(1, 1)]),
+}
+
+
+def with_forbidden_null(path: str, keys: tuple[str, ...] = (), **options: str):
+    """A catalog and its table, of which the row with id 1 has a null that is not allowed now."""
+    catalog = FileSystemCatalog(MemoryStorage("nulls"), "wh")
+    catalog.create_database("shop")
+    kind, arrow, null, value = NULLS[path]
+    columns = [("id", "BIGINT"), ("v", kind)]
+    options = {"alter-column-null-to-not-null.disabled": "false", **options}
+    table = catalog.create_table("shop.t", columns, primary_key=keys, options=options)
+    for ids, content in (([1, 2], null), ([3, 4], value)):
+        table.write(pa.table({"id": ids, "v": pa.array([content, value], arrow)}))
+    changed = lake.update_column_nullability(tuple(path.split(".")), nullable=False)
+    return catalog, catalog.alter_table("shop.t", changed)
+
+
+@pytest.mark.parametrize("path", ["v", "v.x", "v.element", "v.value"])
+@pytest.mark.parametrize("kind", ["parquet", "avro"])
+def test_a_null_that_the_column_no_longer_allows_is_explained(path, kind):
+    _, table = with_forbidden_null(path, ("id",), **{"bucket": "1", "file.format": kind})
+    with pytest.raises(
+        lake.InvalidRequestError,
+        match=rf"column '{path}' is NOT NULL, but a stored row has a null .* nullable again with",
+    ):
+        table.compact(strategy="full")
+    assert table.latest_snapshot().id == 2
+
+
+def test_a_delete_explains_a_null_and_its_advice_helps():
+    catalog, table = with_forbidden_null("v")
+    with pytest.raises(lake.InvalidRequestError, match=r"column 'v' is NOT NULL, but a stored row"):
+        table.delete("id = 2")
+    assert table.scan().count() == 4
+    table = catalog.alter_table("shop.t", lake.update_column_nullability("v", nullable=True))
+    table.update("v IS NULL", {"v": 7})
+    table = catalog.alter_table("shop.t", lake.update_column_nullability("v", nullable=False))
+    table.delete("id = 2")
+    assert sorted(table.scan().to_arrow()["v"].to_pylist()) == [1, 1, 7]
