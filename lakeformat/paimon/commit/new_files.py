@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from lakeformat.paimon.commit.deltas import delta_of, newest_first
 from lakeformat.paimon.expiry_race import explaining_expiry
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.index_manifest import read_index_manifest
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.tag import read_tags
@@ -34,7 +36,7 @@ class NewFileCheck:
 
     A file can only be committed after its writer started. If the snapshot at that time is unknown,
     or the history since then has expired, all existing snapshots, the live files and the tags are
-    searched.
+    searched, and so are their index files.
     """
 
     handle: TableHandle
@@ -66,13 +68,16 @@ class NewFileCheck:
         since, is_known = self._checked, True
         if since is None or since > head.id - is_replaced:
             since, is_known = 0, False
+        kept: list[Snapshot] = []
         for found in newest_first(self.handle, head, since):
+            kept += [found] if found is not None else []
             if (changed := self._changed_by(found)) is None:
                 is_known = False
                 break
             self._refuse_if_there(*changed)
         if not is_known:
             self._check_live(head)
+            self._check_index_files(kept)
         self._checked, self._head = head.id, head
 
     def _changed_by(self, found: Snapshot | None) -> tuple[ManifestColumns, str] | None:
@@ -95,11 +100,33 @@ class NewFileCheck:
             live = in_partitions(self.handle, touched).at(tag.snapshot)
             self._refuse_if_there(live, f"tag {tag.name!r}")
 
+    def _check_index_files(self, kept: Sequence[Snapshot]) -> None:
+        """Raise InvalidRequestError if a snapshot or tag has an index file of the messages.
+
+        A compaction replaces data files, but not index files.
+        """
+        names = {one.file_name for each in self.messages for one in each.written_index_files()}
+        if not names:
+            return
+        storage, layout = self.handle.storage, self.handle.layout
+        tagged = (tag.snapshot for tag in read_tags(storage, layout))
+        newest = {each.index_manifest: each for each in (*tagged, *reversed(kept))}
+        for manifest, snapshot in newest.items():
+            if manifest is None:
+                continue
+            with suppress(SnapshotExpiredError), explaining_expiry(self.handle, snapshot):
+                for entry in read_index_manifest(storage, layout, manifest):
+                    if entry.file_name in names:
+                        raise self._refusal(named(snapshot), entry.file_name)
+
+    def _refusal(self, where: str, name: str | None) -> InvalidRequestError:
+        return InvalidRequestError(
+            f"{where} of {self.handle.uri} already has the file {name}: {self.advice}"
+        )
+
     def _refuse_if_there(self, columns: ManifestColumns, where: str) -> None:
         there = pc.is_in(columns.file_name.to_arrow(), self._names)
         mask = there.to_numpy(zero_copy_only=False)
         if mask.any():
             [name] = columns.filter(mask).file_name.texts()[:1]
-            raise InvalidRequestError(
-                f"{where} of {self.handle.uri} already has the file {name}: {self.advice}"
-            )
+            raise self._refusal(where, name)

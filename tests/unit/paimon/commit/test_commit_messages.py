@@ -493,6 +493,32 @@ def test_index_files_that_a_branch_needs_cannot_be_given_up(tmp_path, kept_by):
     assert [*tmp_path.rglob(index.file_name)]
 
 
+@pytest.mark.parametrize("kept_by", ["head", "earlier snapshot", "tag"])
+def test_index_files_that_the_table_has_cannot_be_given_up(tmp_path, kept_by):
+    """Their commit has expired, and a compaction has replaced the data files."""
+    catalog = lake.open_catalog(tmp_path / "wh")
+    catalog.create_database("shop")
+    columns = [("day", "INT"), ("id", "BIGINT")]
+    orders = catalog.create_table(
+        "shop.kv", columns, primary_key=["day", "id"], partition_by=["day"]
+    )
+    orders.write(pa.table({"day": [1], "id": [69]}))
+    messages = prepared(orders, pa.table({"day": [1], "id": [70]}))
+    [index] = messages[0].new_index_files
+    orders.commit(messages)
+    orders.compact(strategy="full")
+    if kept_by == "tag":
+        orders.tags.create("monthly")
+    orders.write(pa.table({"day": [2], "id": [71]}))
+    if kept_by != "head":
+        orders.write(pa.table({"day": [1], "id": [72]}))  # replaces the index file
+    orders.expire_snapshots(retain_max=2 if kept_by == "earlier snapshot" else 1, retain_min=1)
+    with pytest.raises(lake.InvalidRequestError, match=r"cannot be aborted: snapshot \d+") as told:
+        orders.abort(messages)
+    assert f"has the file {index.file_name}: its rows are published" in str(told.value)
+    assert [*tmp_path.rglob(index.file_name)]
+
+
 def test_giving_up_takes_all_that_was_written_wherever_it_lies(orders, tmp_path):
     """Index files beside data files, and data files outside of the table."""
     [message] = prepared(orders)
