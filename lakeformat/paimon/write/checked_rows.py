@@ -65,7 +65,8 @@ def checked_rows(
     opener: Opener | None = None,
     mapping: ColumnMapping = BY_NAME,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the file ``path``, in the table's columns.
+    """Yield the rows of the file ``path``, in the table's columns. A column that the file lacks is
+    left out: the writer adds it, with its default.
 
     A refused row raises InvalidRequestError, which names the file and the row, counted from 1.
     """
@@ -76,5 +77,7 @@ def checked_rows(
         checked, row = CheckedRows(schema, kinds, first_row=1), 1
         columns = mapping.readable(columns)
         for batch in read_rows(path, source_format, columns, dialect, opener=opener):
-            yield checked.add(mapping.applied(batch, row))
+            given = mapping.applied(batch, row)
+            rows, names = checked.add(given), {*given.schema.names}
+            yield rows.select([name for name in rows.schema.names if name in names])
             row += batch.num_rows

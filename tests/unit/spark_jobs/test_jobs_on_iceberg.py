@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from importlib import import_module
 from pathlib import Path
@@ -142,6 +143,22 @@ def test_old_staged_rows_are_discarded_with_the_orphans(tmp_path):
     result = run("remove_orphans", request_of("remove_orphans", tmp_path, **request))
     assert [each["outcome"] for each in result["report"]["staged"]] == ["discarded"]
     assert table.staged.list() == []
+
+
+@pytest.mark.parametrize("type_text", ["STRING", "STRING NOT NULL"])
+def test_a_column_that_a_csv_file_lacks_gets_its_write_default(tmp_path, type_text):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    columns = [("id", "INT"), ("note", "STRING"), ("state", type_text)]
+    catalog.create_table("shop.orders", columns, format_version=3)
+    (path,) = (tmp_path / "shop/orders/metadata").glob("*.json")
+    metadata = json.loads(path.read_text())
+    metadata["schemas"][0]["fields"][2]["write-default"] = "new"
+    path.write_text(json.dumps(metadata))
+    (tmp_path / "in.csv").write_text("id,note\n1,a\n")
+    run("ingest", request_of("ingest", tmp_path, source=str(tmp_path / "in.csv"), create=False))
+    table = lake.open_catalog(str(tmp_path), format="iceberg").table("shop.orders")
+    assert table.scan().to_arrow().to_pylist() == [{"id": 1, "note": "a", "state": "new"}]
 
 
 def test_an_ingestion_that_the_format_lacks_is_refused_by_name(warehouse):
