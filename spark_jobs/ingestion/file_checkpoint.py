@@ -4,7 +4,8 @@
 Each batch has a file with the names and states of its source files (``0.json``, ``1.json``, …),
 which is written before the batch starts. After its commit it gets a mark (``0.done``). An
 interrupted batch that is resumed gets another mark (``0.again``). The recorded states of its source
-files are then ignored, because the files may have changed before they were ingested.
+files are then ignored, because the files may have changed before they were ingested. The mark
+``0.done`` of such a batch has the states in which the files were ingested.
 
 The commit identity of a batch is the name of the checkpoint and the number of the batch, and the
 table records the newest batch (``Table.stream_batch``). So a batch that was committed but not
@@ -22,7 +23,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
@@ -48,11 +49,27 @@ class Batch:
     number: int
     files: tuple[str, ...]
     states: Mapping[str, FileState] = field(default_factory=dict)
-    """The state in which each file was found, by path; empty for a resumed batch."""
+    """The state in which each file was found, by path."""
+    recorded: Mapping[str, FileState | None] = field(default_factory=dict)
+    """For a resumed batch, the states which the process that began it has recorded; else empty."""
+    resumed_before: bool = False
+    """True if another process has resumed the batch, perhaps with other states of the files."""
     began_millis: int | None = None
     """The start of the batch in epoch milliseconds, which only checkpoints of earlier releases
     have; else None.
     """
+
+    def ingested(self, *, replayed: bool) -> dict[str, FileState | None]:
+        """Return the states in which the files were ingested; None if a state is unknown.
+
+        ``replayed`` is True if an earlier process has published the batch.
+        """
+        if not replayed or not self.recorded:
+            return {path: self.states.get(path) for path in self.files}
+        if not self.resumed_before:
+            return dict(self.recorded)
+        same = ((path, self.states.get(path)) for path in self.files)
+        return {path: now if now == self.recorded[path] else None for path, now in same}
 
 
 @dataclass(slots=True)
@@ -110,15 +127,15 @@ class Checkpoint:
         self.taken.update(states)
         return batch
 
-    def resume(self) -> Batch | None:
-        """Mark the last batch as resumed and return it, if it is not marked as committed.
+    def resume(self, states: Mapping[str, FileState]) -> Batch:
+        """Mark the last batch, which is not marked as committed, as resumed, and return it.
 
-        Return None if it is marked as committed, or if there is no batch.
+        ``states`` has the present states of its files.
         """
-        if self.begun is not None:
-            self.storage.create(f"{self.path}/{self.begun.number}.again", b"")
-            self.taken.update(dict.fromkeys(self.begun.files))
-        return self.begun
+        assert self.begun is not None
+        is_first = self.storage.create(f"{self.path}/{self.begun.number}.again", b"")
+        self.taken.update(dict.fromkeys(self.begun.files))
+        return replace(self.begun, states=states, resumed_before=not is_first)
 
     def commit(self, batch: Batch) -> lake.CommitId:
         """Return the commit identity of a batch."""
@@ -142,15 +159,19 @@ class Checkpoint:
             f"delete the file {_TABLE!r} in it"
         )
 
-    def mark(self, batch: Batch, identity: str | None) -> None:
+    def mark(self, batch: Batch, identity: str | None, replayed: bool) -> None:
         """Mark a batch as committed, so that a later process does not look for its commit again.
 
         ``identity`` is the identity of the table; None if the table was dropped meanwhile.
+        ``replayed`` is True if an earlier process has published the batch.
         """
         if not self.identity and identity:
             self._create(_TABLE, {"identity": identity})
             self.identity = identity
-        self.storage.create(f"{self.path}/{batch.number}.done", b"")
+        found = batch.ingested(replayed=replayed)
+        self.taken.update(found)
+        content = json.dumps(_content_of(found)).encode() if batch.recorded else b""
+        self.storage.create(f"{self.path}/{batch.number}.done", content)
         self.begun = None
         if (batch.number + 1) % BATCHES_APART == 0:
             self._create(f"{_UPTO}{batch.number}.json", self._all_files())
@@ -167,11 +188,21 @@ class Checkpoint:
         while f"{self.number + 1}.json" in names:
             self.number += 1
             content = self._content(f"{self.number}.json")
-            states = _states(content) if f"{self.number}.again" not in names else {}
-            self.taken.update(dict.fromkeys(content["files"]) | states)
+            states, is_done = _states(content), f"{self.number}.done" in names
             began = content.get("began_millis")
-            batch = Batch(self.number, tuple(content["files"]), began_millis=began)
-            self.begun = None if f"{self.number}.done" in names else batch
+            batch = Batch(self.number, tuple(states), recorded=states, began_millis=began)
+            self.begun = None if is_done else batch
+            if f"{self.number}.again" in names:
+                states = dict.fromkeys(states)
+                states |= self._resumed(f"{self.number}.done") if is_done else {}
+            self.taken.update(states)
+
+    def _resumed(self, name: str) -> dict[str, FileState | None]:
+        """Return the states in the mark of a resumed batch. A mark of an earlier release has
+        none.
+        """
+        content = self._content(name)
+        return _states(content) if content else {}
 
     def _clean(self) -> None:
         """Delete the records of all batches that the newest ``upto`` file includes, and older
@@ -188,15 +219,15 @@ class Checkpoint:
                 self.storage.delete(f"{self.path}/{name}")
 
     def _all_files(self) -> dict[str, Any]:
-        known = {path: state for path, state in sorted(self.taken.items()) if state is not None}
-        return {"files": sorted(self.taken), "states": known}
+        return _content_of(dict(sorted(self.taken.items())))
 
     def _names(self) -> set[str]:
         return {info.name for info in self.storage.list(self.path)}
 
     def _content(self, name: str) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = json.loads(self.storage.read(f"{self.path}/{name}"))
+            content = self.storage.read(f"{self.path}/{name}")
+            found: dict[str, Any] = json.loads(content) if content else {}
         except lake.NotFoundError:
             raise lake.CommitConflictError(
                 f"another process uses the checkpoint {self.storage.uri(self.path)}: {name} was "
@@ -206,6 +237,11 @@ class Checkpoint:
 
     def _create(self, name: str, content: dict[str, Any]) -> bool:
         return self.storage.create(f"{self.path}/{name}", json.dumps(content).encode())
+
+
+def _content_of(states: Mapping[str, FileState | None]) -> dict[str, Any]:
+    known = {path: state for path, state in states.items() if state is not None}
+    return {"files": [*states], "states": known}
 
 
 def _states(content: Mapping[str, Any]) -> dict[str, FileState | None]:

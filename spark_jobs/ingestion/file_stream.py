@@ -48,7 +48,7 @@ def ingest_stream(wanted: IngestRequest, ingest: _Ingest, identity: _Identity) -
                 f"{gone.filename}, which is missing: restore it, or put a file without rows in its "
                 "place, and run the job again"
             ) from None
-        checkpoint.mark(batch, None if checkpoint.identity else identity())
+        checkpoint.mark(batch, None if checkpoint.identity else identity(), done[-1].replayed)
         files += len(batch.files)
         report_progress(files, files, "files", batch=batch.number)
     snapshots = [number for each in done for number in each.snapshot_ids]
@@ -88,8 +88,8 @@ def _batches(checkpoint: Checkpoint, wanted: IngestRequest, identity: _Identity)
     """
     for _ in rounds(wanted.poll):
         checkpoint.require_table(wanted.table, identity())
-        if (begun := checkpoint.resume()) is not None:
-            yield begun
+        if checkpoint.begun is not None:
+            yield checkpoint.resume(_states_of(wanted))
         while new := _new_files(wanted, checkpoint.taken):
             yield checkpoint.next(dict(islice(new.items(), wanted.files_per_batch)))
 
@@ -97,16 +97,20 @@ def _batches(checkpoint: Checkpoint, wanted: IngestRequest, identity: _Identity)
 def _new_files(
     wanted: IngestRequest, taken: Mapping[str, FileState | None]
 ) -> dict[str, FileState]:
-    assert wanted.source is not None
-    try:
-        found = find_states(wanted.source, wanted.catalog_options)
-    except lake.NotFoundError:
-        return {}  # no file has arrived yet
+    found = _states_of(wanted)
     for path, state in found.items():
         before = taken.get(path)
         if before is not None and before != state:
             raise _changed(path, before, state, wanted)
     return {path: state for path, state in found.items() if path not in taken}
+
+
+def _states_of(wanted: IngestRequest) -> dict[str, FileState]:
+    assert wanted.source is not None
+    try:
+        return find_states(wanted.source, wanted.catalog_options)
+    except lake.NotFoundError:
+        return {}  # no file has arrived yet
 
 
 def _changed(

@@ -279,6 +279,66 @@ def test_a_file_that_was_corrected_before_it_was_ingested_is_not_refused(wanted,
     assert ids(wanted) == [1]
 
 
+def test_a_file_that_changes_after_its_batch_was_published_but_not_marked_is_refused(
+    wanted, drop, change, monkeypatch
+):
+    drop(1)
+    dies_after_its_commit(wanted, monkeypatch)
+    change(1, '{"id": 2, "note": "xyz"}')
+
+    for _ in range(2):
+        with pytest.raises(
+            lake.InvalidRequestError, match=r"1\.jsonl has changed .*23 to 25 bytes"
+        ):
+            ingest.run(wanted)
+    assert ids(wanted) == [1]
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_file_of_a_resumed_batch_is_refused_if_it_changes_later(
+    wanted, drop, change, monkeypatch, merged
+):
+    if merged:
+        monkeypatch.setattr(file_checkpoint, "BATCHES_APART", 1)
+    drop(1)
+    change(1, "no JSON at all")
+    with pytest.raises(lake.InvalidRequestError, match=r"is not a JSON object"):
+        ingest.run(wanted)
+    change(1, '{"id": 1, "note": "x"}')
+    ingest.run(wanted)
+    change(1, '{"id": 2, "note": "xyz"}')
+
+    with pytest.raises(lake.InvalidRequestError, match=r"1\.jsonl has changed .*23 to 25 bytes"):
+        ingest.run(wanted)
+
+
+def test_a_file_is_not_refused_if_it_is_unknown_which_of_its_states_was_published(
+    wanted, drop, change, monkeypatch
+):
+    drop(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(ingest, "_ingest_rows", die)
+        with pytest.raises(Killed):
+            ingest.run(wanted)
+    change(1, '{"id": 2, "note": "xyz"}')
+    dies_after_its_commit(wanted, monkeypatch)
+
+    for _ in range(2):
+        ingest.run(wanted)
+    assert ids(wanted) == [2]
+
+
+def test_a_batch_that_an_earlier_release_has_resumed_is_not_compared(
+    wanted, drop, change, tmp_path
+):
+    drop(1)
+    ingest.run(wanted)
+    (tmp_path / "checkpoint" / "0.again").touch()
+    change(1, '{"id": 9}')
+
+    assert ingest.run(wanted)["reason"] == "no new file"
+
+
 def test_files_of_a_checkpoint_without_states_are_not_compared(wanted, drop, change, tmp_path):
     drop(1)
     ingest.run(wanted)
