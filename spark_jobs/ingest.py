@@ -88,7 +88,7 @@ def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
             from spark_jobs.ingestion.dry_run import planned
 
             table = _existing_table(catalog, wanted)
-            return planned(table, wanted, _columns_of(wanted, started, table, None))
+            return planned(table, wanted, lambda paths: _columns_of(wanted, started, table, paths))
         if wanted.takes_new_files:
             return _ingest_new_files(catalog, wanted, started)
         if wanted.checkpoint is None:

@@ -14,6 +14,8 @@ from spark_jobs.job_requests.ingest import MessageFormat
 from spark_jobs.runtime.job import Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     import lakeformat as lake
     from spark_jobs.ingestion.row_sources import Columns
     from spark_jobs.job_requests.ingest import IngestRequest
@@ -30,16 +32,27 @@ _CHANGES = "would be applied to {table}"
 _UPSERT = "would replace rows with the same keys in {table}"
 
 
-def planned(table: lake.Table | None, wanted: IngestRequest, rows: Columns) -> Outcome:
+def planned(
+    table: lake.Table | None,
+    wanted: IngestRequest,
+    columns_of: Callable[[Sequence[str] | None], Columns],
+) -> Outcome:
     """Return the outcome of a dry run: the files to read, and the columns to create or change.
 
-    Nothing is changed, and values are not checked. ``table`` is None if it does not exist. Raise
+    Nothing is changed, and values are not checked. ``table`` is None if it does not exist.
+    ``columns_of`` returns the columns of the files to read, or of a SQL table for None. Raise
     ``InvalidRequestError`` if the table cannot take the columns.
     """
     files = _files(table, wanted)
     what = wanted.jdbc_table if wanted.source is None else counted(len(files), "file")
-    columns = column_texts(rows.new_columns()) if table is None else []
-    changes = [] if table is None else [str(each) for each in rows.changes_for(table)]
+    columns: list[str] = []
+    changes: list[str] = []
+    if files or wanted.source is None:
+        rows = columns_of(files or None)
+        if table is None:
+            columns = column_texts(rows.new_columns())
+        else:
+            changes = [str(each) for each in rows.changes_for(table)]
     how = f", which would be created with the columns {', '.join(columns)}" if columns else ""
     how = f"; the job would {', '.join(changes)}" if changes else how
     effect = _effect(table, wanted).format(table=wanted.table)

@@ -60,6 +60,53 @@ def test_a_dry_run_shows_the_changes_of_a_table(catalog, land):
     assert (orders.schema.arrow_schema().names, orders.latest_snapshot()) == (["id", "price"], None)
 
 
+@pytest.fixture
+def new_only(catalog, tmp_path):
+    """Ingest the files of ``tmp_path`` that no earlier run has ingested."""
+    catalog.create_table("shop.orders", [("id", "BIGINT"), ("price", "DOUBLE")])
+
+    def run(user: str, **more) -> dict:
+        return ingest.run(
+            {
+                "warehouse": tmp_path / "warehouse",
+                "table": "shop.orders",
+                "source": f"{tmp_path}/*.*",
+                "ingested_by": "task",
+                "commit_user": user,
+                "commit_identifier": 1,
+                "on_schema_change": "add",
+                **more,
+            }
+        )
+
+    return run
+
+
+def test_a_dry_run_reads_only_the_files_that_the_run_would_read(catalog, new_only, tmp_path):
+    (tmp_path / "1.csv").write_text("id,day\n1,2024-01-31\n")
+    new_only("a")
+    catalog.alter_table("shop.orders", lake.drop_column("day"))
+    (tmp_path / "2.json").write_text('{"id": 2, "note": "x"}\n')
+
+    result = new_only("b", dry_run=True)
+
+    assert result["report"]["files"] == [f"{tmp_path}/2.json"]
+    assert result["report"]["schema_changes"] == ["add column note STRING"]
+    new_only("b")
+    assert catalog.table("shop.orders").schema.column_names == ["id", "price", "note"]
+
+
+def test_a_dry_run_without_a_new_file_shows_no_change(catalog, new_only, tmp_path):
+    (tmp_path / "1.csv").write_text("id,day\n1,2024-01-31\n")
+    new_only("a")
+    catalog.alter_table("shop.orders", lake.drop_column("day"))
+
+    result = new_only("b", dry_run=True)
+
+    assert result["reason"] == "dry run: 0 files would be added to shop.orders"
+    assert (result["report"]["files"], result["report"]["schema_changes"]) == ([], [])
+
+
 def test_a_dry_run_refuses_what_the_run_would_refuse(catalog, land):
     with pytest.raises(lake.NotFoundError, match="With create=True the job creates the table"):
         land(dry_run=True)
