@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -13,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
+
+_log = logging.getLogger(__name__)
 
 __all__ = [
     "MessageChanges",
@@ -123,7 +126,9 @@ class SourceTable:
     wanted: str | None = None
     """The name of the source table; None if all messages must be of the same table."""
     seen: set[str] = field(default_factory=set)
-    """The source tables in the messages so far, if ``wanted`` is None."""
+    """The source tables in the messages so far. An empty name means messages without the name of
+    a table, which are noted only if there is a ``wanted`` table.
+    """
 
     def mask(self, names: pa.Array | None, path: str) -> pa.Array | None:
         """Return a boolean for each message, true if it is of the wanted table; None to read all
@@ -142,14 +147,35 @@ class SourceTable:
     def note(self, names: set[str], path: str) -> None:
         """Add ``names`` to the source tables in ``seen``.
 
-        Raise ``InvalidRequestError``, which names the file ``path``, if ``seen`` then has several.
+        If ``wanted`` is None and ``seen`` then has several tables, raise ``InvalidRequestError``,
+        which names the file ``path``.
         """
         self.seen |= names
-        if len(self.seen) > 1:
+        if self.wanted is None and len(self.seen) > 1:
             tables = ", ".join(sorted(self.seen)[:5])
             raise lake.InvalidRequestError(
                 f"the messages up to {path} belong to {len(self.seen)} tables ({tables}): choose "
                 "one with key 'messages_of'"
+            )
+
+    def warn(self) -> None:
+        """Log a warning if ``wanted`` is not among the tables in ``seen``, or if messages do not
+        name their table.
+        """
+        if self.wanted is None:
+            return
+        tables = sorted(self.seen - {""})
+        if tables and self.wanted not in self.seen:
+            _log.warning(
+                "no message is of the table %r (key 'messages_of'), so all were skipped. They are "
+                "of %s: write one of these names with all its parts",
+                self.wanted,
+                ", ".join(map(repr, tables[:5])) + (", …" if len(tables) > 5 else ""),
+            )
+        if "" in self.seen:
+            _log.warning(
+                "skipping messages that do not name their source table. If all messages are of "
+                "one table, leave out the key 'messages_of' to apply them"
             )
 
 

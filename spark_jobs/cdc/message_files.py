@@ -75,7 +75,8 @@ class MessageFiles:
         The files are read in the tasks of ``executor``; ``executor=None`` reads them in this
         process. Raise ``InvalidRequestError`` for messages that cannot be read, and, if ``only`` is
         None, for messages of several source tables. Raise ``UnsupportedError`` for a type that has
-        no equivalent.
+        no equivalent. Log a warning if no message is of the table ``only``, or if messages without
+        the name of a source table are skipped.
         """
         source = SourceTable(self.only)
         look = partial(MessageFiles.of_file, self)
@@ -88,15 +89,16 @@ class MessageFiles:
             with naming(path):
                 source.note(tables, path)
                 self.columns.merge(columns)
+        source.warn()
 
     def of_file(self, path: str) -> tuple[MessageColumns, set[str]]:
-        """Return the columns of the messages in one file, and the names of their source tables if
-        ``only`` is None. Raise ``InvalidRequestError`` for messages that cannot be read, and
-        ``UnsupportedError`` for a type that has no equivalent.
+        """Return the columns of the messages in one file, and the names of all source tables in it,
+        as in ``SourceTable.seen``. Raise ``InvalidRequestError`` for messages that cannot be read,
+        and ``UnsupportedError`` for a type that has no equivalent.
         """
         envelope, source = _FORMATS[self.format], SourceTable(self.only)
         columns = MessageColumns()
-        for block in self._blocks(path):
+        for block in self._blocks(path, source.seen):
             with naming(path):
                 messages = self._parsed(block, source, path)
                 changes = envelope.changes(messages, self._compared, source, path)
@@ -171,21 +173,29 @@ class MessageFiles:
     def _compared(self) -> list[str]:
         return [*dict.fromkeys([*self.keys, *self.within])]
 
-    def _blocks(self, path: str) -> Iterator[bytes]:
+    def _blocks(self, path: str, seen: set[str] | None = None) -> Iterator[bytes]:
         """Yield the messages of a file in blocks.
 
-        If ``only`` is set, messages that name a different source table are left out.
+        If ``only`` is set, messages that name a different source table are left out, and the names
+        of all source tables are added to ``seen``.
         """
         opener = opener_of(path, self.options)
         with plain_copy(path, "json", self.dialect, opener) as local:
             for block in blocks_of(local):
-                if meant := block if self.only is None else self._meant(block, self.only, path):
-                    yield meant
+                if self.only is not None:
+                    block = self._meant(block, self.only, path, seen)
+                if block:
+                    yield block
 
-    def _meant(self, block: bytes, only: str, path: str) -> bytes:
-        """Return the lines of ``block`` without messages that name a table other than ``only``."""
+    def _meant(self, block: bytes, only: str, path: str, seen: set[str] | None) -> bytes:
+        """Return the lines of ``block`` without messages that name a table other than ``only``. Add
+        the names of all tables to ``seen``.
+        """
         with naming(path):
             names = self._tables(block)
+        found = {""} if names is None else {*pc.fill_null(names.unique(), "").to_pylist()}
+        if seen is not None:
+            seen |= found
         if names is None:
             return block
         return lines_where(block, pc.is_in(pc.fill_null(names, ""), pa.array([only, ""])), path)

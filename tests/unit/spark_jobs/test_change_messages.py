@@ -498,6 +498,30 @@ def test_messages_of_several_tables_are_told_apart(catalog, stock, ingest):
     assert rows(catalog) == [("pear", 1)]
 
 
+def test_a_warning_names_the_tables_if_no_message_is_of_the_chosen_one(
+    catalog, stock, ingest, caplog
+):
+    message = debezium("c", after=item("pear", 1))
+    message["source"] = {"db": "shop", "schema": "public", "table": "stock"}
+    ingest("debezium", message, messages_of="public.stock")
+    assert "'public.stock' (key 'messages_of'), so all were skipped" in caplog.text
+    assert "They are of 'shop.public.stock': write" in caplog.text
+
+    caplog.clear()
+    ingest("debezium", message, messages_of="shop.public.stock")
+    assert (rows(catalog), caplog.text) == ([("pear", 1)], "")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_warning_reports_messages_without_a_table(catalog, stock, ingest, caplog, named):
+    nameless = {"type": "insert", "data": item("no", 2)}
+    others = [maxwell("insert", item("pear", 1))] if named else []
+    ingest("maxwell", *others, nameless, messages_of="shop.stock")
+    assert rows(catalog) == ([("pear", 1)] if named else [])
+    assert "skipping messages that do not name their source table" in caplog.text
+    assert "no message is of" not in caplog.text
+
+
 def test_messages_of_several_tables_are_told_apart_file_by_file_too(catalog, stock, tmp_path):
     for name in ("other", "stock"):
         message = debezium("c", after=item(name, 1), table=name)
