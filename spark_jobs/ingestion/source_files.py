@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
@@ -40,6 +41,7 @@ _NO_FILE = (
 )
 
 _NO_ADDRESS = f"no object has this address. {_NO_FILE}"
+_IGNORED = (".", "_")
 _COMPARED = 1000
 """The largest number of names in a directory that are compared with a wrong name, to find the
 nearest.
@@ -193,7 +195,8 @@ def find_source(
 
 def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[str]:
     """Return the files that match a path or glob, sorted; names that begin with ``.`` or ``_``,
-    such as ``_SUCCESS``, are ignored.
+    such as ``_SUCCESS``, are ignored. ``**`` does not match directories with such names, such as
+    Spark's ``_temporary``, except those of partitions, such as ``_day=1``.
 
     Raise ``NotFoundError`` if no file matches, and ``InvalidRequestError`` for a local directory.
     """
@@ -204,9 +207,24 @@ def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[s
         raise lake.InvalidRequestError(
             f"source {pattern!r} is a directory: write {pattern.rstrip('/')}/* for its files"
         )
-    names = [local] if os.path.exists(local) else glob.glob(local, recursive=True)
+    names = [local] if os.path.exists(local) else _matching(local)
     files = sorted(os.path.abspath(name) for name in names if os.path.isfile(name))
     return _data(files, pattern, _hint(local))
+
+
+def _matching(pattern: str) -> list[str]:
+    found = glob.glob(pattern, recursive=True)
+    parts = pattern.split("/")
+    if "**" not in parts:
+        return found
+    start = parts.index("**")
+    wanted = [part for part in parts[start:] if part.startswith(_IGNORED)]
+
+    def is_ignored(name: str) -> bool:
+        is_asked = any(fnmatchcase(name, part) for part in wanted)
+        return name.startswith(_IGNORED) and "=" not in name and not is_asked
+
+    return [path for path in found if not any(map(is_ignored, path.split("/")[start:-1]))]
 
 
 def find_states(pattern: str, options: Mapping[str, str] | None = None) -> dict[str, FileState]:
@@ -239,7 +257,7 @@ def change_of(before: FileState, now: FileState) -> str:
 
 
 def _data(files: Sequence[str], pattern: str, hint: str) -> list[str]:
-    paths = [path for path in files if not os.path.basename(path).startswith((".", "_"))]
+    paths = [path for path in files if not os.path.basename(path).startswith(_IGNORED)]
     if files and not paths:
         hint = (
             f"files whose names begin with '.' or '_', such as {os.path.basename(files[0])!r}, are "

@@ -42,6 +42,23 @@ def test_files_are_read_by_name_and_markers_are_no_data(folder):
     assert [path.rpartition("/")[2] for path in source.paths] == ["a.csv", "b.csv"]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("**/*.csv", ["_day=1/d.csv", "a.csv", "b.csv", "east/e.csv"]),
+        ("**/_temporary/**/*.csv", ["_temporary/0/t.csv"]),
+        ("*/0/*.csv", ["_temporary/0/t.csv"]),
+        ("_temporary/**/*.csv", ["_temporary/0/t.csv"]),
+    ],
+)
+def test_two_stars_do_not_match_directories_of_unfinished_files(folder, pattern, found):
+    for name in ("_temporary/0/t.csv", "_day=1/d.csv", "east/e.csv"):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text("id,note\n3,z\n")
+
+    assert find_source(f"{folder}/{pattern}", None).paths == tuple(f"{folder}/{x}" for x in found)
+
+
 @pytest.mark.parametrize("pattern", ["_a.csv", "_*"])
 def test_an_error_about_ignored_files_names_the_reason(folder, pattern):
     (folder / "_a.csv").touch()
