@@ -22,6 +22,7 @@ ingested so far.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,7 @@ __all__ = ["BATCHES_APART", "Batch", "Checkpoint"]
 BATCHES_APART = 100
 """The number of batches after which their records are merged into one file."""
 _UPTO, _TABLE = "upto-", "table.json"
+_RECORD = re.compile(r"(stream|table|(upto-)?\d+)\.json|\d+\.(again|done)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,13 @@ class Checkpoint:
         found = cls(storage, path, kept["name"])
         found._read()
         return found
+
+    def is_own(self, path: str, place: str) -> bool:
+        """Return True if a source file is a record of this checkpoint, which was opened as
+        ``place``.
+        """
+        folder, _, name = path.rpartition("/")
+        return folder in (self.path, place.rstrip("/")) and _RECORD.fullmatch(name) is not None
 
     def next(self, states: Mapping[str, FileState]) -> Batch:
         """Record the files of the next batch, and return the batch. Raise ``CommitConflictError``

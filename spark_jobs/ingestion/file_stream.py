@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -89,15 +89,13 @@ def _batches(checkpoint: Checkpoint, wanted: IngestRequest, identity: _Identity)
     for _ in rounds(wanted.poll):
         checkpoint.require_table(wanted.table, identity())
         if checkpoint.begun is not None:
-            yield checkpoint.resume(_states_of(wanted))
-        while new := _new_files(wanted, checkpoint.taken):
+            yield checkpoint.resume(_states_of(wanted, checkpoint))
+        while new := _new_files(wanted, checkpoint):
             yield checkpoint.next(dict(islice(new.items(), wanted.files_per_batch)))
 
 
-def _new_files(
-    wanted: IngestRequest, taken: Mapping[str, FileState | None]
-) -> dict[str, FileState]:
-    found = _states_of(wanted)
+def _new_files(wanted: IngestRequest, checkpoint: Checkpoint) -> dict[str, FileState]:
+    found, taken = _states_of(wanted, checkpoint), checkpoint.taken
     for path, state in found.items():
         before = taken.get(path)
         if before is not None and before != state:
@@ -105,12 +103,16 @@ def _new_files(
     return {path: state for path, state in found.items() if path not in taken}
 
 
-def _states_of(wanted: IngestRequest) -> dict[str, FileState]:
+def _states_of(wanted: IngestRequest, checkpoint: Checkpoint) -> dict[str, FileState]:
+    """Return the states of the source files, without the files of the checkpoint itself."""
     assert wanted.source is not None
+    assert wanted.checkpoint is not None
     try:
-        return find_states(wanted.source, wanted.catalog_options)
+        found = find_states(wanted.source, wanted.catalog_options)
     except lake.NotFoundError:
         return {}  # no file has arrived yet
+    place = wanted.checkpoint
+    return {path: state for path, state in found.items() if not checkpoint.is_own(path, place)}
 
 
 def _changed(

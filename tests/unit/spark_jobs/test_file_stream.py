@@ -352,6 +352,21 @@ def test_files_of_a_checkpoint_without_states_are_not_compared(wanted, drop, cha
     assert ids(wanted) == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("source", "place"), [("*.json", ""), ("**/*.json", "seen"), ("*/*.json", "seen/")]
+)
+def test_the_files_of_the_checkpoint_itself_are_not_ingested(wanted, tmp_path, source, place):
+    root = tmp_path / "incoming"
+    request = {**wanted, "source": f"{root}/{source}", "checkpoint": f"{root}/{place}"}
+    for number in (1, 2):
+        folder = root if source == "*.json" else root / "east"
+        folder.mkdir(exist_ok=True)
+        (folder / f"new-{number}.json").write_text(json.dumps({"id": number}) + "\n")
+        assert ingest.run(request)["report"]["files_taken"] == 1
+    assert ingest.run(request)["reason"] == "no new file"
+    assert ids(wanted) == [1, 2]
+
+
 def test_change_messages_widen_the_table_batch_by_batch(wanted, tmp_path):
     def message(number, **row):
         path = tmp_path / "incoming" / f"{number}.jsonl"
