@@ -61,12 +61,12 @@ class SourceFiles:
     mapping: ColumnMapping = BY_NAME
     """Names and types of columns that differ between the files and the table."""
 
-    def columns(self) -> pa.Schema:
+    def columns(self, there: Collection[str] = ()) -> pa.Schema:
         """Return each column that at least one file has, with its name in the table; casts are not
-        applied.
+        applied. ``there`` has the columns of the table, if it exists.
         """
         found = self._inferred(pa.schema([]))
-        names = self.mapping.names(found.names)
+        names = self.mapping.names(found.names, there)
         return pa.schema([each.with_name(name) for each, name in zip(found, names, strict=True)])
 
     def new_columns(self) -> pa.Schema | list[tuple[str, str]]:
@@ -88,7 +88,7 @@ class SourceFiles:
         if self.format == "parquet":
             return {
                 c.name: mapping.casts.get(c.name, type_of_column(c.name, c.type))
-                for c in self.columns()
+                for c in self.columns(schema.column_names)
             }
         known = mapping.readable(schema.arrow_schema())
         found = self._inferred(known) if self.dialect.header else pa.schema([])
@@ -123,7 +123,8 @@ class SourceFiles:
             )
             for path in self.paths
         )
-        return needed_types(map(mapping.applied, batches), fields)
+        applied = partial(mapping.applied, there=schema.column_names)
+        return needed_types(map(applied, batches), fields)
 
     def rows(
         self, schema: TableSchema, paths: Iterable[str], encoded: Collection[str] = ()
@@ -154,7 +155,7 @@ class SourceFiles:
         columns = schema.arrow_schema()
         for batch in read_rows(path, self.format, columns, opener=opener, encoded=encoded):
             with naming(path):
-                mapped = self.mapping.applied(batch, row)
+                mapped = self.mapping.applied(batch, row, schema.column_names)
             yield mapped
             row += batch.num_rows
 

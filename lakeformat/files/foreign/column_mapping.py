@@ -7,7 +7,7 @@ is too long. A value beyond the range of its new type raises ``InvalidRequestErr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -66,11 +66,12 @@ class ColumnMapping:
             found.append(pa.field(source, kind))
         return pa.schema(found)
 
-    def names(self, sources: Sequence[str]) -> list[str]:
+    def names(self, sources: Sequence[str], there: Collection[str] = ()) -> list[str]:
         """Return the name in the table of each column in ``sources``.
 
         Raise ``InvalidRequestError`` if a mapped column or a column to cast is missing, or if two
-        columns get the same name.
+        columns get the same name. A column to cast may be missing if it is in ``there``, the
+        columns of the table.
         """
         for name, source in self.sources.items():
             if source not in sources:
@@ -89,22 +90,25 @@ class ColumnMapping:
                     f"column, as in columns={{{name!r}: {source!r}, 'other': {name!r}}}"
                 )
         for name in self.casts:
-            if name not in names:
+            if name not in names and name not in there:
                 raise InvalidRequestError(
                     f"casts={{{name!r}: …}} needs a column {name!r}, which the rows do not have: "
                     f"name one of {', '.join(names)}{closest(name, names)}"
                 )
         return names
 
-    def applied(self, batch: pa.RecordBatch, first_row: int = 1) -> pa.RecordBatch:
+    def applied(
+        self, batch: pa.RecordBatch, first_row: int = 1, there: Collection[str] = ()
+    ) -> pa.RecordBatch:
         """Return ``batch`` with the column names of the table, and with the casts done.
 
         Raise ``InvalidRequestError``, with row and column, for a value that cannot be cast.
-        ``first_row`` is the number that the first row of the batch has in the file.
+        ``first_row`` is the number that the first row of the batch has in the file. ``there`` is as
+        in ``names``.
         """
         if not self.sources and not self.casts:
             return batch
-        names = self.names(batch.schema.names)
+        names = self.names(batch.schema.names, there)
         arrays = [
             _cast(values, name, self.casts[name], first_row) if name in self.casts else values
             for name, values in zip(names, batch.columns, strict=True)

@@ -77,7 +77,7 @@ def checked_rows(
         checked, row = CheckedRows(schema, kinds, first_row=1), 1
         columns = mapping.readable(columns)
         for batch in read_rows(path, source_format, columns, dialect, opener=opener):
-            given = mapping.applied(batch, row)
+            given = mapping.applied(batch, row, schema.column_names)
             rows, names = checked.add(given), {*given.schema.names}
             yield rows.select([name for name in rows.schema.names if name in names])
             row += batch.num_rows

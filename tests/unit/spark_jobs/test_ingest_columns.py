@@ -316,6 +316,12 @@ def test_a_mapping_that_cannot_be_right_is_refused(orders, catalog, land, tmp_pa
     assert rows_of(catalog) == []
 
 
+@pytest.mark.parametrize("change", ["fail", "add", "widen"])
+def test_a_cast_column_may_be_missing_in_a_file(orders, catalog, land, file_of, change):
+    land(file_of({"id": 1}), casts={"amount": "DECIMAL(10, 2)"}, on_schema_change=change)
+    assert rows_of(catalog) == [{"id": 1, "amount": None}]
+
+
 def test_a_column_that_differs_only_in_case_is_not_added(orders, catalog, land, tmp_path):
     (tmp_path / "a.csv").write_text("ID,amount\n1,2\n")
 
