@@ -1,20 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields that were optional in an earlier schema remain optional in published schemas.
+"""Fields that were optional or missing in an earlier schema are optional in published schemas.
 
-Snapshots and files of the earlier schema may have nulls in such a field, also if the table no
-longer allows them. Readers of Iceberg expect no nulls in a required field, so a search for nulls
-would not find these rows.
+Snapshots and files of the earlier schema may have nulls in such a field, or lack it, also if the
+table does not allow nulls now. Readers of Iceberg expect no nulls in a required field, so a search
+for nulls would not find these rows. They refuse files that lack a required field.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 
 from lakeformat.iceberg.schema import Schema, named_fields
 from lakeformat.iceberg.types import ListType, MapType, StructType, Type
 
-__all__ = ["optional_fields", "with_optional_fields"]
+__all__ = ["optional_as_before", "optional_fields", "with_optional_fields"]
+
+
+def optional_as_before(schemas: Iterable[Schema]) -> Iterator[Schema]:
+    """Yield schemas, oldest first, in which a field is required only if it was required in all
+    earlier ones.
+    """
+    required: set[int] | None = None
+    for schema in schemas:
+        ids = {field.id for _, field in named_fields(schema.struct)}
+        shown = schema if required is None else with_optional_fields(schema, ids - required)
+        required = ids - optional_fields(shown)
+        yield shown
 
 
 def optional_fields(schema: Schema) -> set[int]:

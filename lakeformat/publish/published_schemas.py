@@ -16,7 +16,11 @@ from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.publish.name_mapping import NAME_MAPPING, name_mapping
 from lakeformat.publish.narrowed_types import narrowed_columns
-from lakeformat.publish.optional_fields import optional_fields, with_optional_fields
+from lakeformat.publish.optional_fields import (
+    optional_as_before,
+    optional_fields,
+    with_optional_fields,
+)
 from lakeformat.publish.schemas import (
     iceberg_schema,
     last_column_id,
@@ -59,12 +63,9 @@ class PublishedSchemas:
         A field is required only if it was required in all earlier schemas. Raise
         ``UnsupportedError`` if the type of a column changed in a way that Iceberg does not allow.
         """
-        schemas: list[Schema] = []
-        optional: set[int] = set()
-        for number in range(self._handle.schema.id + 1):
-            found = known.get(number) or with_optional_fields(self.of(number)[1], optional)
-            optional |= optional_fields(found)
-            schemas.append(found)
+        numbers = range(self._handle.schema.id + 1)
+        found = (known.get(number) or self.of(number)[1] for number in numbers)
+        schemas = [*optional_as_before(found)]
         for older, newer in pairwise(schemas):
             require_promotions(older, newer)
         return schemas

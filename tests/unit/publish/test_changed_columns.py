@@ -189,6 +189,23 @@ def test_a_column_that_no_longer_allows_nulls_remains_optional_for_readers(reque
     assert seen(table) == content(table.scan().to_arrow())
 
 
+@pytest.mark.parametrize("path", [("c",), ("r", "c")], ids=["column", "nested"])
+@pytest.mark.parametrize("kind", ["INT", "ROW<x INT NOT NULL>"])
+def test_a_column_that_is_added_without_nulls_is_optional_for_readers(request, path, kind):
+    given = {"alter-column-null-to-not-null.disabled": "false"}
+    columns = [("id", "INT"), ("r", "ROW<x INT>")]
+    table = published_table(MemoryStorage(request.node.name), columns, options=given)
+    table.write(rows_of(id=pa.array([1], pa.int32()), r=[{"x": 1}]))
+    added = lake.add_column(path, kind), lake.update_column_nullability(path, nullable=False)
+    table = catalog_of(table).alter_table("shop.orders", *added)
+    new = 5 if kind == "INT" else {"x": 5}
+    row = (
+        {"id": 2, "r": {"x": 2}, "c": new} if len(path) == 1 else {"id": 2, "r": {"x": 2, "c": new}}
+    )
+    table.write(pa.Table.from_pylist([row], table.schema.arrow_schema()))
+    assert seen(table) == content(table.scan().to_arrow())
+
+
 CHANGED_BEFORE = [
     ("INT", "STRING", r"'v' changes from int to string in schema 1.*copy the rows to a new"),
     ("TIMESTAMP(9)", "TIMESTAMP(6)", r"'v' has the type TIMESTAMP\(9\) in schema 0.*copy the rows"),
