@@ -26,7 +26,7 @@ from lakeformat.publish.schemas import (
     last_column_id,
     require_promotions,
     require_readable_before,
-    without_dropped,
+    shown_before,
 )
 
 __all__ = ["PublishedSchemas"]
@@ -53,7 +53,7 @@ class PublishedSchemas:
             if number != found.id:
                 found = read_schema(handle.storage, handle.layout, number)
             require_readable_before(found, handle.schema, self._version)
-            shown = without_dropped(found, handle.schema, self._version)
+            shown = shown_before(found, handle.schema, self._version)
             self._found[number] = found, iceberg_schema(shown, self._version)
         return self._found[number]
 

@@ -45,7 +45,7 @@ __all__ = [
     "last_column_id",
     "require_promotions",
     "require_readable_before",
-    "without_dropped",
+    "shown_before",
 ]
 
 _ID = b"PARQUET:field_id"
@@ -92,17 +92,20 @@ def iceberg_schema(schema: TableSchema, version: int) -> Schema:
     return Schema(schema.id, fields, tuple(each.id for each in keys) if can_identify else ())
 
 
-def without_dropped(schema: TableSchema, newest: TableSchema, version: int) -> TableSchema:
-    """Return an earlier schema without dropped columns that Iceberg readers cannot read.
+def shown_before(schema: TableSchema, newest: TableSchema, version: int) -> TableSchema:
+    """Return an earlier schema without columns that Iceberg readers cannot read.
 
-    A column is dropped if the newest schema does not have it. So a table can be published again
-    after such a column was dropped.
+    These are dropped columns of some types, and nested columns that have a field with the full name
+    of another field. So a table can be published after such a column was dropped or renamed. Return
+    ``newest`` itself unchanged.
     """
+    if schema.id == newest.id:
+        return schema
     alive = {field.id for field in newest.fields}
-    fields = tuple(
-        field for field in schema.fields if field.id in alive or _is_readable(field, version)
-    )
-    return replace(schema, fields=fields)
+    readable = {each.id for each in schema.fields if _is_readable(each, version)}
+    clashing = _clashing([each for each in schema.fields if each.id in readable])
+    shown = (readable | alive) - clashing
+    return replace(schema, fields=tuple(each for each in schema.fields if each.id in shown))
 
 
 def require_readable_before(schema: TableSchema, newest: TableSchema, version: int) -> None:
@@ -160,14 +163,41 @@ def _require_names(schema_id: int, fields: tuple[Field, ...]) -> None:
     """Raise ``UnsupportedError`` if two fields have the same dotted name."""
     columns: dict[str, str] = {}
     for field in fields:
-        for name, _ in named_fields(StructType((field,))):
+        for name in _full_names(field):
             if name in columns:
+                both = f"columns {columns[name]!r} and {field.name!r} both have a field"
+                inside = f"column {field.name!r} has two fields"
                 raise UnsupportedError(
-                    f"columns {columns[name]!r} and {field.name!r} both have a field with the full "
-                    f"name {name!r} in schema {schema_id}, and readers of Iceberg refuse such a "
-                    f"schema. Rename one of them. If an earlier schema has them, {_AFTERWARDS}"
+                    f"{inside if columns[name] == field.name else both} with the full name "
+                    f"{name!r} in schema {schema_id}, and readers of Iceberg refuse such a schema. "
+                    "Rename one of them. If the table has rows, overwrite it with them afterwards, "
+                    "because some readers refuse the older files: scan = table.scan(), then "
+                    "table.write(scan.to_arrow(), overwrite='table', "
+                    "read_snapshot=scan.snapshot_id)"
                 )
             columns[name] = field.name
+
+
+def _clashing(fields: Sequence[DataField]) -> set[int]:
+    """Return the ids of columns to leave out, so that no two fields have the same full name.
+
+    Of two columns, the one with the shorter name is left out. It is always a nested one, so no key
+    and no partition column is left out.
+    """
+    taken: set[str] = set()
+    found = set()
+    longest_first = sorted(fields, key=lambda field: len(field.name), reverse=True)
+    for field in map(_field, longest_first, parquet_schema(tuple(longest_first))):
+        names = _full_names(field)
+        if len(names) > len({*names} - taken):
+            found.add(field.id)
+        else:
+            taken.update(names)
+    return found
+
+
+def _full_names(field: Field) -> list[str]:
+    return [name for name, _ in named_fields(StructType((field,)))]
 
 
 def _field(field: DataField, numbered: pa.Field) -> Field:

@@ -28,7 +28,7 @@ from lakeformat.publish.check.report import PublicationCheckReport, ReaderCheck
 from lakeformat.publish.lag import lag_of
 from lakeformat.publish.place import versions_of
 from lakeformat.publish.published_table import require_published_table
-from lakeformat.publish.schemas import without_dropped
+from lakeformat.publish.schemas import shown_before
 from lakeformat.publish.targets.followers import targets_of
 from lakeformat.publish.visible_files import visible_files
 from lakeformat.rows.paired_rows import paired_rows
@@ -175,5 +175,5 @@ def publishable_rows(handle: TableHandle, snapshot: Snapshot) -> Scan:
     if snapshot.schema_id != newest.id:
         of_snapshot = read_schema(handle.storage, handle.layout, snapshot.schema_id)
         handle = replace(handle, schema=of_snapshot)
-    shown = without_dropped(handle.schema, newest, newest.table_options.iceberg_format_version)
+    shown = shown_before(handle.schema, newest, newest.table_options.iceberg_format_version)
     return Scan(handle, snapshot, [field.name for field in shown.fields], without=names)

@@ -11,11 +11,14 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.paimon.metadata.schema_file import create_schema
+from lakeformat.publish.check.check import check_publication
+from lakeformat.publish.check.readers import Reader
 from lakeformat.publish.optional_fields import optional_fields
 from lakeformat.publish.place import versions_of
 from lakeformat.storage import MemoryStorage
 from tests.paper import with_options
 from tests.unit.publish.published import (
+    catalog_in,
     catalog_of,
     changed_elsewhere,
     content,
@@ -23,6 +26,7 @@ from tests.unit.publish.published import (
     published_table,
     rows_of,
     seen,
+    uuids,
 )
 
 STORAGE = "metadata.iceberg.storage"
@@ -164,6 +168,62 @@ def test_a_column_with_the_full_name_of_a_nested_field_is_refused(request):
     with pytest.raises(lake.UnsupportedError, match=named):
         catalog.alter_table("shop.orders", lake.rename_column("x", "a.b"))
     assert catalog.table("shop.orders").schema.id == 0
+
+
+def test_two_fields_of_one_full_name_inside_a_column_are_refused(request):
+    columns = [("id", "INT"), ("z", "ROW<`b.c` INT, b ROW<c INT>>")]
+    named = r"column 'z' has two fields with the full name 'z\.b\.c' in schema 0.*Rename one"
+    with pytest.raises(lake.UnsupportedError, match=named):
+        published_table(MemoryStorage(request.node.name), columns)
+
+
+RENAMES = {
+    "rename the column": lake.rename_column(("a.b",), "q"),
+    "rename the nested field": lake.rename_column(("a", "b"), "c"),
+    "drop the column": lake.drop_column(("a.b",)),
+    "drop the nested column": lake.drop_column("a"),
+}
+
+
+@pytest.mark.parametrize("change", RENAMES.values(), ids=RENAMES)
+def test_a_table_is_published_after_a_change_of_fields_with_one_full_name(request, change):
+    columns, off = [("id", "INT"), ("a.b", "INT"), ("a", "ROW<b INT>")], {STORAGE: "disabled"}
+    table = published_table(MemoryStorage(request.node.name), columns, options=off)
+    one = pa.array([1], pa.int32())
+    table.write(pa.table({"id": one, "a.b": one, "a": pa.array([{"b": 1}])}))
+    object.__setattr__(table._handle, "environment", uuids(7))
+    catalog, on = catalog_of(table), lake.set_option(STORAGE, "table-location")
+    named = r"'a\.b' and 'a' both have a field.*If the table has rows, overwrite"
+    with pytest.raises(lake.UnsupportedError, match=named):
+        catalog.alter_table("shop.orders", on)
+    catalog.alter_table("shop.orders", change)
+    table = catalog.alter_table("shop.orders", on)
+    lake.publish_table(table)
+    own = Reader("own", (), lambda _: iceberg(table).scan().to_batches(), needs_local_files=False)
+    assert check_publication(table, [own]).failed == ()
+    table.write(rows_of(id=one))
+    assert seen(table) == content(table.scan().to_arrow())
+    assert seen(table, 1) == [{"id": 1, "a.b": 1}]
+    scan = table.scan()
+    table.write(scan.to_arrow(), overwrite="table", read_snapshot=scan.snapshot_id)
+    report = lake.check_publication(table)  # PyIceberg refuses files with both names
+    assert (report.readers[0].outcome, report.failed) == ("equal", ())
+
+
+def test_a_key_keeps_its_name_beside_a_nested_field_that_was_renamed(request):
+    columns = [("a.b", "INT"), ("a", "ROW<b INT>"), ("a.b.c", "INT")]
+    keys = {"primary_key": ["a.b"], "options": {"bucket": "1", STORAGE: "disabled"}}
+    table = catalog_in(MemoryStorage(request.node.name)).create_table(
+        "shop.orders", columns, **keys
+    )
+    table.write(pa.table({"a.b": pa.array([1], pa.int32())}))
+    on = lake.set_option(STORAGE, "table-location")
+    table = catalog_of(table).alter_table("shop.orders", lake.rename_column(("a", "b"), "c"), on)
+    table.compact(strategy="full")
+    first, newest = iceberg(table)._loaded().metadata.schemas
+    assert [field.name for field in first.fields] == ["a.b", "a.b.c"]
+    assert [field.required for field in newest.fields] == [True, False, False]
+    assert seen(table) == content(table.scan().to_arrow())
 
 
 def test_a_column_that_no_longer_allows_nulls_remains_optional_for_readers(request):
