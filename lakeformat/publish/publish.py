@@ -112,10 +112,15 @@ class _Publication:
         self._upgraded = False
 
     def _take(self, handle: TableHandle) -> None:
-        require_publishable(handle.schema)
+        if handle.options.publishes_iceberg:
+            require_publishable(handle.schema)
         self._handle = handle
         self._version = handle.options.iceberg_format_version
         self._schemas = PublishedSchemas(handle, self._version)
+
+    def _take_schema_of(self, snapshot: Snapshot) -> None:
+        if snapshot.schema_id > self._handle.schema.id:  # the schema has changed meanwhile
+            self._take(with_newest_schema(self._handle))
 
     def run(self) -> PublishReport:
         handle = self._handle
@@ -123,8 +128,9 @@ class _Publication:
             self._versions.storage.prove_creation(self._versions.path(1))
         lost, known = 0, None
         while (head := latest_snapshot(handle.storage, handle.layout)) is not None:
-            if head.schema_id > self._handle.schema.id:  # the schema has changed meanwhile
-                self._take(with_newest_schema(handle))
+            self._take_schema_of(head)
+            if not self._handle.options.publishes_iceberg:  # switched off meanwhile
+                break
             found = known or self._versions.look()
             if found.loaded is not None:
                 refuse_downgrade(found.loaded.metadata, self._handle)
@@ -216,6 +222,7 @@ class _Publication:
             return self._return_to(base, head, found.next_number)
         if base is not None:
             snapshot = read_snapshot_if_present(handle.storage, handle.layout, _number(base) + 1)
+            self._take_schema_of(snapshot or head)
         if base is None or snapshot is None or self._schemas.are_redefined(base.metadata, snapshot):
             return self._rebuild(found, head)
         if (manifests := self._manifests(base)) is None:
@@ -249,9 +256,7 @@ class _Publication:
     def _changed(
         self, base: LoadedMetadata, metadata: TableMetadata, number: int, *, must: bool = False
     ) -> LoadedMetadata | None:
-        """Publish changed metadata without a new snapshot; None if another publication was
-        first.
-        """
+        """Publish changed metadata without a new snapshot; None if another change was first."""
         now = self._handle.environment.now_millis()
         changed = following(metadata, base.metadata, base.metadata_file, now)
         made = self._versions.create(number, changed)
@@ -355,7 +360,8 @@ class _Publication:
 
     def _report(self, current: LoadedMetadata | None) -> PublishReport:
         handle, published = self._handle, tuple(self._published)
-        reason = "the table has no snapshot"
+        off = not handle.options.publishes_iceberg
+        reason = "the table is not published any more" if off else "the table has no snapshot"
         if current is not None:
             reason = f"the Iceberg metadata shows snapshot {_number(current)}"
             now = f"; published {counted(len(published), 'snapshot')}"
@@ -390,7 +396,5 @@ def _number(metadata: LoadedMetadata) -> int:
 
 
 def _names_in(metadata: TableMetadata) -> tuple[object, object]:
-    """Return the snapshot ids and the references, which differ after an expiry or a change of
-    tags.
-    """
+    """Return the snapshot ids and the references, which an expiry or a change of tags changes."""
     return {each.snapshot_id for each in metadata.snapshots}, dict(metadata.references)

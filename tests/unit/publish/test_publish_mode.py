@@ -72,6 +72,50 @@ def test_a_publication_goes_on_if_the_schema_changes_meanwhile(table, monkeypatc
     assert seen(changed) == content(changed.scan().to_arrow())
 
 
+@pytest.mark.parametrize(
+    "column", [("v", "INT"), ("t", "TIME(3)")], ids=["publishable", "unpublishable"]
+)
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_publication_ends_if_it_is_switched_off_meanwhile(table, monkeypatch, begun, column):
+    write(table, 1)
+    if begun:
+        lake.publish_table(table)
+    write(table, 2)
+    create, numbers = PublishedVersions.create, []
+
+    def changing(self, number, metadata):
+        numbers.append(number)
+        off = lake.set_option("metadata.iceberg.storage", "disabled")
+        changed = catalog_of(table).alter_table("shop.orders", lake.add_column(*column), off)
+        write(changed, 3)
+        return create(self, number, metadata)
+
+    monkeypatch.setattr(PublishedVersions, "create", changing)
+    assert lake.publish_table(table).reason.startswith("the table is not published any more")
+    assert len(numbers) == 1
+    assert {each["id"] for each in seen(table)} == {1, 2}
+
+
+def test_a_publication_goes_on_after_a_new_schema_and_a_rollback(table, monkeypatch):
+    write(table, 1)
+    lake.publish_table(table)
+    write(table, 2)
+    create, numbers = PublishedVersions.create, []
+
+    def changing(self, number, metadata):
+        if not numbers:
+            changed = catalog_of(table).alter_table("shop.orders", lake.add_column("v", "INT"))
+            write(changed, 3)
+            changed.rollback(snapshot=2, as_latest=True)
+        numbers.append(number)
+        return create(self, number, metadata)
+
+    monkeypatch.setattr(PublishedVersions, "create", changing)
+    report = lake.publish_table(table)
+    assert (report.snapshot_id, report.published, report.rebuilt) == (4, (2, 3, 4), False)
+    assert [each["id"] for each in seen(table)] == [1, 2]
+
+
 def test_files_are_deleted_only_after_the_publication(table):
     write(table, 1)
     lake.publish_table(table)
