@@ -79,7 +79,8 @@ class PublishedSchemas:
         newest = self._handle.schema
         known = {each.schema_id: each for each in metadata.schemas}
         if snapshot.schema_id in known and newest.id in known:
-            return replace(metadata, current_schema_id=snapshot.schema_id)
+            shown = tuple(optional_as_before(metadata.schemas))  # earlier versions did not do so
+            return replace(metadata, schemas=shown, current_schema_id=snapshot.schema_id)
         schemas = self.all_of(known)
         for older, newer in pairwise(schemas):
             if newer.schema_id not in known:

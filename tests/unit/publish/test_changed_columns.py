@@ -11,6 +11,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.paimon.metadata.schema_file import create_schema
+from lakeformat.publish import published_schemas
 from lakeformat.publish.check.check import check_publication
 from lakeformat.publish.check.readers import Reader
 from lakeformat.publish.optional_fields import optional_fields
@@ -247,6 +248,28 @@ def test_a_column_that_no_longer_allows_nulls_remains_optional_for_readers(reque
     assert metadata.metadata_log[-1].metadata_file.endswith(path)  # not published from scratch
     assert {1, 2} <= optional_fields(metadata.schemas[-1])
     assert seen(table) == content(table.scan().to_arrow())
+
+
+@pytest.mark.parametrize("adds", [False, True], ids=["write", "new column"])
+def test_the_next_commit_corrects_required_columns_of_published_schemas(table, monkeypatch, adds):
+    on = lake.set_option("alter-column-null-to-not-null.disabled", "false")
+    not_null = lake.update_column_nullability("id", nullable=False)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(published_schemas, "optional_as_before", lambda schemas: schemas)
+        catalog_of(table).alter_table("shop.orders", on)
+        table = catalog_of(table).alter_table("shop.orders", not_null)
+        one = rows_of(id=pa.array([1], pa.int32()))
+        table.write(one)
+    [*_, newest] = iceberg(table)._loaded().metadata.schemas
+    assert newest.fields[0].required
+    if adds:
+        table = catalog_of(table).alter_table("shop.orders", lake.add_column("more", "INT"))
+    table.write(one)
+    table.write(one)
+    metadata = iceberg(table)._loaded().metadata
+    assert not any(schema.fields[0].required for schema in metadata.schemas)
+    assert len(metadata.metadata_log) == 3  # not published from scratch
+    assert seen(table, 2) == [{"id": 1}, {"id": 1}]
 
 
 @pytest.mark.parametrize("path", [("c",), ("r", "c")], ids=["column", "nested"])
