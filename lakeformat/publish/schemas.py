@@ -7,7 +7,7 @@ Elements of arrays and maps get the ids that the data files store for them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -83,7 +83,8 @@ def iceberg_schema(schema: TableSchema, version: int) -> Schema:
     type or its name.
     """
     for field in schema.fields:
-        _require_types(field.name, field.type, version)
+        for part in _unreadable_parts(field.name, field.type, version):
+            raise _refused(part)
     fields = tuple(map(_field, schema.fields, parquet_schema(schema.fields)))
     _require_names(schema.id, fields)
     by_name = {field.name: field for field in fields}
@@ -115,9 +116,10 @@ def require_readable_before(schema: TableSchema, newest: TableSchema, version: i
     now = {field.id: field for field in newest.fields}
     for field in schema.fields:
         changed = now.get(field.id, field)
-        if changed.type != field.type and not _is_readable(field, version):
+        part = next(_unreadable_parts(changed.name, field.type, version), None)
+        if changed.type != field.type and part is not None:
             raise UnsupportedError(
-                f"column {changed.name!r} has the type {type_text(field.type)} in schema "
+                f"column {part.column!r} has the type {type_text(part.type)} in schema "
                 f"{schema.id}, which cannot be published as Iceberg metadata, also after a change "
                 f"of the type: {_AFTERWARDS}"
             )
@@ -221,7 +223,7 @@ def _type(kind: DataType, numbered: pa.DataType) -> Type:
         case MultisetType(element=element):
             count = PrimitiveType("int")
             return _map(numbered, _type(element, numbered.key_type), count, value_required=True)
-    raise _refused("", kind, "Iceberg has no such type")
+    raise _refused(_Unreadable("", kind, "Iceberg has no such type"))
 
 
 def _map(numbered: pa.DataType, key: Type, value: Type, value_required: bool) -> MapType:
@@ -241,22 +243,33 @@ def _primitive(kind: AtomicType) -> PrimitiveType:
     return PrimitiveType(_PLAIN[kind.name])
 
 
-def _require_types(column: str, kind: DataType, version: int) -> None:
-    """Raise ``UnsupportedError`` if readers of a format version cannot read a part of a column."""
+@dataclass(frozen=True, slots=True)
+class _Unreadable:
+    """A part of a column that Iceberg readers cannot read, with the reason and the next step."""
+
+    column: str
+    type: DataType
+    reason: str
+    remedy: str = "Use another type"
+
+
+def _unreadable_parts(column: str, kind: DataType, version: int) -> Iterator[_Unreadable]:
+    """Yield the parts of a column that readers of a format version cannot read."""
     match kind:
         case RowType(fields=fields):
             for field in fields:
-                _require_types(f"{column}.{field.name}", field.type, version)
+                yield from _unreadable_parts(f"{column}.{field.name}", field.type, version)
         case ArrayType(element=element) | MultisetType(element=element):
-            _require_types(f"{column}.element", element, version)
+            yield from _unreadable_parts(f"{column}.element", element, version)
         case PaimonMap(key=key, value=value):
-            _require_types(f"{column}.key", key, version)
-            _require_types(f"{column}.value", value, version)
+            yield from _unreadable_parts(f"{column}.key", key, version)
+            yield from _unreadable_parts(f"{column}.value", value, version)
         case AtomicType(name=TypeName.TIME):
-            raise _refused(column, kind, "its files hold milliseconds, which few readers accept")
+            reason = "its files hold milliseconds, which few readers accept"
+            yield _Unreadable(column, kind, reason)
         case AtomicType(name=name) if name in _TIMES:
             if kind.precision > _MOST_MICROS and version < _HAS_NANOS:
-                raise _refused(
+                yield _Unreadable(
                     column,
                     kind,
                     "Iceberg version 2 has only microseconds",
@@ -265,23 +278,17 @@ def _require_types(column: str, kind: DataType, version: int) -> None:
         case AtomicType(name=name) if name in _PLAIN or name is TypeName.DECIMAL:
             return
         case _:
-            raise _refused(column, kind, "this library does not publish such a type")
+            yield _Unreadable(column, kind, "this library does not publish such a type")
 
 
 def _is_readable(field: DataField, version: int) -> bool:
-    try:
-        _require_types(field.name, field.type, version)
-    except UnsupportedError:
-        return False
-    return True
+    return not any(_unreadable_parts(field.name, field.type, version))
 
 
-def _refused(
-    column: str, kind: DataType, reason: str, remedy: str = "Use another type"
-) -> UnsupportedError:
+def _refused(part: _Unreadable) -> UnsupportedError:
     return UnsupportedError(
-        f"column {column!r} has the type {type_to_json(kind)}, which cannot be published as "
-        f"Iceberg metadata: {reason}. {remedy}"
+        f"column {part.column!r} has the type {type_to_json(part.type)}, which cannot be published "
+        f"as Iceberg metadata: {part.reason}. {part.remedy}"
     )
 
 

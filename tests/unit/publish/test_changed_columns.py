@@ -313,6 +313,15 @@ def test_publication_is_not_switched_on_after_a_change_that_readers_cannot_follo
     assert catalog.table("shop.orders").schema.id == 1
 
 
+def test_a_nested_column_that_stops_the_publication_is_named_after_it_was_dropped(request):
+    columns, off = [("id", "INT"), ("r", "ROW<x INT, t ARRAY<TIME(3)>>")], {STORAGE: "disabled"}
+    catalog = catalog_of(published_table(MemoryStorage(request.node.name), columns, options=off))
+    catalog.alter_table("shop.orders", lake.drop_column(("r", "t")))
+    named = r"column 'r\.t\.element' has the type TIME\(3\) in schema 0.*copy the rows"
+    with pytest.raises(lake.UnsupportedError, match=named):
+        catalog.alter_table("shop.orders", lake.set_option(STORAGE, "table-location"))
+
+
 @pytest.mark.parametrize(
     ("before", "after", "named"), CHANGED_BEFORE, ids=[each[0] for each in CHANGED_BEFORE]
 )
