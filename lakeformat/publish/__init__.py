@@ -80,7 +80,8 @@ class IcebergPublication:
     def check_change(self, before: TableSchema, handle: TableHandle) -> None:
         """Raise ``UnsupportedError`` for a change of columns or options that cannot be published.
 
-        ``handle`` has the new schema.
+        ``handle`` has the new schema. If publication is switched on, log a warning for columns that
+        once got a narrower type.
         """
         if not handle.options.publishes_iceberg:
             return
@@ -88,6 +89,7 @@ class IcebergPublication:
         from lakeformat.publish.requirements import (
             require_publishable_change,
             require_publishable_history,
+            warn_of_narrowed_types,
         )
 
         require_publishable_change(before, handle.schema)
@@ -95,6 +97,8 @@ class IcebergPublication:
             require_publishable_history(handle, {})
         if handle.layout.branch == MAIN_BRANCH:
             refuse_lower_option(before, handle)
+        if not before.table_options.publishes_iceberg:
+            warn_of_narrowed_types(handle)
 
     def before_commit(self, handle: TableHandle) -> None:
         """Raise ``UnsupportedError``, before a commit, if the table cannot be published.

@@ -272,7 +272,7 @@ class _Publication:
         """
         versions, before = self._versions, found.loaded
         versions.storage.make_directory(versions.path(1).rpartition("/")[0])
-        first = self._schemas.added_to(self._first(before, head), head)
+        first = self._schemas.added_to(self._first(before, head), head, before)
         state = partial(self._state, kept=self._memory)
         every = Rebuild(LoadedMetadata(versions.places, first, versions.path(0)), state)
         history = kept_history(self._handle, head, lambda number: self._schemas.of(number)[0])

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.schema import Schema
 from lakeformat.paimon.handle import TableHandle
@@ -70,11 +71,17 @@ class PublishedSchemas:
             require_promotions(older, newer)
         return schemas
 
-    def added_to(self, metadata: TableMetadata, snapshot: Snapshot) -> TableMetadata:
+    def added_to(
+        self,
+        metadata: TableMetadata,
+        snapshot: Snapshot,
+        before: LoadedMetadata | None = None,
+    ) -> TableMetadata:
         """Return metadata with all schemas of the table; the schema of ``snapshot`` is current.
 
-        Raise ``UnsupportedError`` if the type of a column changed in a way that Iceberg does not
-        allow.
+        Log a warning for columns with a narrower type in schemas that neither ``metadata`` nor the
+        metadata ``before`` has. Raise ``UnsupportedError`` if the type of a column changed in a way
+        that Iceberg does not allow.
         """
         newest = self._handle.schema
         known = {each.schema_id: each for each in metadata.schemas}
@@ -82,9 +89,8 @@ class PublishedSchemas:
             shown = tuple(optional_as_before(metadata.schemas))  # earlier versions did not do so
             return replace(metadata, schemas=shown, current_schema_id=snapshot.schema_id)
         schemas = self.all_of(known)
-        for older, newer in pairwise(schemas):
-            if newer.schema_id not in known:
-                self._warn_of_narrowed(older.schema_id, newer.schema_id)
+        published = () if before is None else before.metadata.schemas
+        self.warn_of_narrowed({*known, *(each.schema_id for each in published)})
         return replace(
             metadata,
             schemas=tuple(schemas),
@@ -93,15 +99,19 @@ class PublishedSchemas:
             properties={**metadata.properties, NAME_MAPPING: name_mapping(schemas, newest)},
         )
 
-    def _warn_of_narrowed(self, older: int, newer: int) -> None:
-        for narrowed in narrowed_columns(self.of(older)[0], self.of(newer)[0]):
-            _log.warning(
-                "%s: %s. Readers of Iceberg do not convert the values in older files, so they "
-                "may read other values than this library. To rewrite the files, overwrite the "
-                "table with its rows: scan = table.scan(), then table.write(scan.to_arrow(), "
-                "overwrite='table', read_snapshot=scan.snapshot_id)",
-                *(self._handle.uri, narrowed),
-            )
+    def warn_of_narrowed(self, known: Collection[int]) -> None:
+        """Log a warning for each column that gets a narrower type in a schema not in ``known``."""
+        for older, newer in pairwise(range(self._handle.schema.id + 1)):
+            if newer in known:
+                continue
+            for narrowed in narrowed_columns(self.of(older)[0], self.of(newer)[0]):
+                _log.warning(
+                    "%s: %s. Readers of Iceberg do not convert the values in older files, so they "
+                    "may read other values than this library. To rewrite the files, overwrite the "
+                    "table with its rows: scan = table.scan(), then table.write(scan.to_arrow(), "
+                    "overwrite='table', read_snapshot=scan.snapshot_id)",
+                    *(self._handle.uri, narrowed),
+                )
 
     def are_redefined(self, metadata: TableMetadata, snapshot: Snapshot) -> bool:
         """Return True if the table now has another schema with the number of a published schema.

@@ -22,6 +22,7 @@ __all__ = [
     "require_publishable_change",
     "require_publishable_history",
     "unpublishable_reason",
+    "warn_of_narrowed_types",
 ]
 
 WRITE_PARQUET = (
@@ -72,6 +73,14 @@ def require_publishable_history(handle: TableHandle, known: Mapping[int, Schema]
     """
     with suppress(CorruptTableError):
         PublishedSchemas(handle, handle.options.iceberg_format_version).all_of(known)
+
+
+def warn_of_narrowed_types(handle: TableHandle) -> None:
+    """Log a warning for each column of a table with snapshots that once got a narrower type."""
+    if latest_snapshot(handle.storage, handle.layout) is None:
+        return
+    with suppress(CorruptTableError):
+        PublishedSchemas(handle, handle.options.iceberg_format_version).warn_of_narrowed(())
 
 
 def unpublishable_reason(handle: TableHandle, known: Mapping[int, Schema]) -> str | None:

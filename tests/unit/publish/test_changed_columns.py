@@ -19,6 +19,7 @@ from lakeformat.publish.place import versions_of
 from lakeformat.storage import MemoryStorage
 from tests.paper import with_options
 from tests.unit.publish.published import (
+    ROOT,
     catalog_in,
     catalog_of,
     changed_elsewhere,
@@ -27,6 +28,7 @@ from tests.unit.publish.published import (
     published_table,
     rows_of,
     seen,
+    unobserved,
     uuids,
 )
 
@@ -140,6 +142,32 @@ def test_a_narrower_type_of_another_engine_is_published_with_a_warning(table, ca
     table.write(scan.to_arrow(), overwrite="table", read_snapshot=scan.snapshot_id)
     assert seen(table) == content(table.scan().to_arrow())
     assert caplog.text.count("do not convert") == 1
+
+
+def test_publication_is_switched_on_after_a_narrower_type_with_a_warning(table, caplog):
+    catalog, warned = catalog_of(table), "column 'id' changes from INT to SMALLINT in schema 1"
+    off, on = lake.set_option(STORAGE, "disabled"), lake.set_option(STORAGE, "table-location")
+    catalog.alter_table("shop.orders", lake.update_column_type("id", "SMALLINT"), off)
+    assert caplog.text == ""
+    table = catalog.alter_table("shop.orders", on)
+    assert caplog.text.count(warned) == 1
+    lake.publish_table(table)
+    table.write(rows_of(id=pa.array([2], pa.int16())))
+    assert caplog.text.count(warned) == 2
+    other = unobserved(table)
+    for number in 3, 4:
+        other.write(rows_of(id=pa.array([number], pa.int16())))
+    table._handle.storage.delete(f"{ROOT}/snapshot/snapshot-3")
+    assert lake.publish_table(table).rebuilt
+    assert caplog.text.count(warned) == 2
+
+
+def test_publication_of_a_table_without_rows_is_switched_on_without_a_warning(request, caplog):
+    columns, off = [("id", "INT")], {STORAGE: "disabled"}
+    catalog = catalog_of(published_table(MemoryStorage(request.node.name), columns, options=off))
+    narrower = lake.update_column_type("id", "SMALLINT")
+    catalog.alter_table("shop.orders", narrower, lake.set_option(STORAGE, "table-location"))
+    assert caplog.text == ""
 
 
 def test_a_branch_refuses_the_same_changes(table):
