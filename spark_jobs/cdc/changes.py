@@ -185,9 +185,8 @@ def updates_of(
     """Return the changes of updates, for sources whose old row has only the changed columns.
 
     The new row replaces the old row of the same ``keys``, which are the key and, in a Mixed table,
-    the partition columns. If an update changes one of them, a delete with the old values of
-    ``keys`` is added, whose other columns have the new values. ``positions`` are the positions of
-    these deletes; each new row has the next position.
+    the partition columns. If an update changes one of them, a delete of the old row is added.
+    ``positions`` are the positions of these deletes; each new row has the next position.
     """
     found = [MessageChanges("+U", positions + 1, rows)]
     if old.values is None or not keys:
@@ -196,10 +195,10 @@ def updates_of(
     columns = dict(zip([field.name for field in rows.type], rows.flatten(), strict=True))
     for name in keys:
         if name in columns:
-            columns[name], changed = old.before(name, columns[name])
-            moved = pc.or_(moved, changed)
+            moved = pc.or_(moved, old.before(name, columns[name])[1])
     places = positions[moved.to_numpy(zero_copy_only=False)]
     if len(places):
-        gone = pa.StructArray.from_arrays([*columns.values()], names=[*columns])
-        found.append(MessageChanges("-D", places, gone.filter(moved)))
+        before = old.filter(moved)
+        gone = [before.before(name, after.filter(moved))[0] for name, after in columns.items()]
+        found.append(MessageChanges("-D", places, pa.StructArray.from_arrays(gone, [*columns])))
     return found

@@ -28,7 +28,7 @@ from spark_jobs.cdc.evolve import changes_for, column_list
 from spark_jobs.cdc.key_only_deletes import require_sequences
 from spark_jobs.cdc.lines import blocks_of, lines_where, parse_block
 from spark_jobs.cdc.maxwell import Maxwell
-from spark_jobs.cdc.old_nulls import with_old_nulls
+from spark_jobs.cdc.moved_rows import parse_with_old_rows
 from spark_jobs.cdc.values import column_values, read_as
 from spark_jobs.ingestion.remote_files import opener_of
 from spark_jobs.runtime.progress import report_progress
@@ -146,11 +146,21 @@ class MessageFiles:
         types = {each.name: each for each in schema.arrow_schema()}
         known = [each for each in self.columns.by_name.values() if each.name in there]
         row = pa.struct([(each.name, read_as(each, types[each.name].type)) for each in known])
+        # A Mixed table takes no delete without a version: it keeps the new version then.
+        # ``row_schema`` makes a new schema for any table but a Paimon table.
+        nulls = [each.name for each in row] if schema is table.schema else []
+        parse = partial(
+            parse_with_old_rows,
+            wanted=envelope.wanted,
+            row=row,
+            keys=self._compared,
+            within=self.within,
+            nulls=nulls,
+        )
         for number, path in enumerate(self.paths, 1):
             for block in self._blocks(path):
                 with naming(path):
-                    marked = with_old_nulls(block, self.within)
-                    messages = parse_block(marked, envelope.wanted(row, self._compared))
+                    messages = parse(block, path=path)
                 found = arranged(envelope.changes(messages, self._compared, source, path))
                 if found is None:
                     continue

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parses messages with the whole old rows of updates that move a row to another key or partition.
+
+The delete of a moved row needs all values of the old row, such as its sequence. Of other updates
+the old values are not parsed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_jobs.cdc.lines import lines_where, parse_block
+from spark_jobs.cdc.old_nulls import OLD_NULLS, with_old_nulls
+
+__all__ = ["parse_with_old_rows"]
+
+
+def parse_with_old_rows(
+    block: bytes,
+    wanted: Callable[[pa.StructType, Sequence[str]], pa.Schema],
+    row: pa.StructType,
+    keys: Sequence[str],
+    within: Sequence[str],
+    nulls: Sequence[str],
+    path: str,
+) -> pa.Table:
+    """Return the messages of a block, with rows of the type ``row``; ``wanted`` returns the schema
+    for such rows and for the columns of the old row. ``keys`` are the columns whose change moves a
+    row, and ``path`` names the file in errors.
+
+    An old NULL counts as a change in the columns ``within``; in a row that moves, also in the
+    columns ``nulls``. Any other old NULL is read as a value that did not change.
+    """
+    marked = with_old_nulls(block, within)
+    messages = parse_block(marked, wanted(row, keys))
+    moved = _moved(messages)
+    if moved is None or not pc.any(moved).as_py():
+        return messages
+    names = [each.name for each in row]
+    lines = lines_where(marked, moved, path)
+    again = parse_block(with_old_nulls(lines, nulls), wanted(row, names))
+    places = pc.if_else(moved, pc.subtract(pc.cumulative_sum(moved.cast(pa.int64())), 1), None)
+    for name in ("old", OLD_NULLS):
+        messages = messages.drop_columns(name).append_column(name, again[name].take(places))
+    return messages
+
+
+def _moved(messages: pa.Table) -> pa.Array | None:
+    """Return a boolean for each message, true if an old row has a value or a mark; None for
+    messages without the member ``old``.
+    """
+    if "old" not in messages.schema.names:
+        return None
+    moved = np.zeros(len(messages), bool)
+    for name in ("old", OLD_NULLS):
+        rows = messages[name].combine_chunks()
+        is_list = pa.types.is_list(rows.type)
+        of_message = pc.list_parent_indices(rows).to_numpy() if is_list else slice(None)
+        for values in (rows.flatten() if is_list else rows).flatten():
+            moved[of_message] |= values.is_valid().to_numpy(zero_copy_only=False)
+    return pa.array(moved)
