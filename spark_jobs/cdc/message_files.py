@@ -35,8 +35,10 @@ from spark_jobs.runtime.progress import report_progress
 
 __all__ = ["ROW_KIND", "MessageFiles"]
 
-ROW_KIND = "rowkind"
-"""The name of the column with the kind of each row."""
+ROW_KIND = "__row_kind"
+"""The name of the column with the kind of each row. It differs from ``rowkind``, because an Iceberg
+table can have such a column.
+"""
 
 _FILE_BYTES = 32 << 20
 """The size in bytes that is assumed for each file, so that a task gets only a few files."""
@@ -137,7 +139,7 @@ class MessageFiles:
 
     def rows(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
         """Yield every row in the types of the table, with its kind in the first column,
-        ``rowkind``. Raise ``InvalidRequestError`` for a message that cannot be read, a value that
+        ``ROW_KIND``. Raise ``InvalidRequestError`` for a message that cannot be read, a value that
         does not fit its column, or a delete that lacks the sequence which the table needs.
         """
         envelope, source = _FORMATS[self.format], SourceTable(self.only)

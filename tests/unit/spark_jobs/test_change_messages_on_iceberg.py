@@ -231,3 +231,27 @@ def test_a_compaction_between_two_batches_loses_no_change(stock):
 
 def rows(**pieces: int):
     return pa.table({"sku": [*pieces], "pieces": pa.array([*pieces.values()], pa.int32())})
+
+
+@pytest.mark.parametrize("form", ["debezium", "canal", "maxwell"])
+@pytest.mark.parametrize("there", ["iceberg", "mixed", None])
+def test_a_column_rowkind_has_the_values_of_the_messages(stock, form, there):
+    fig, plum = {"sku": "fig", "rowkind": "x"}, {"sku": "plum"}
+    messages = {
+        "debezium": [debezium("c", after=fig), debezium("c", after=plum)],
+        "canal": [canal("INSERT", each, types={"sku": "text"}) for each in (fig, plum)],
+        "maxwell": [maxwell("insert", fig), maxwell("insert", plum)],
+    }[form]
+    if there:
+        stock.catalog.create_table(
+            "shop.stock",
+            [("sku", "STRING NOT NULL"), ("rowkind", "STRING")],
+            primary_key=["sku"],
+            format=there,
+        )
+        stock.ingest(form, messages[1])
+        assert stock.rows == [("plum", None)]
+    made: dict[str, Any] = {} if there else {"create": True, "primary_key": ["sku"]}
+    stock.ingest(form, *messages, **made)
+    found = [(each["sku"], each["rowkind"]) for each in stock.table.scan().to_arrow().to_pylist()]
+    assert sorted(found) == [("fig", "x"), ("plum", None)]
