@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["SqlRows"]
 
 _ROWS_AT_A_TIME = 65_536
+_ALL_DIGITS = Context(prec=400)
+"""Rounds no number that SQLite can store."""
+_SCALE_IF_UNDECLARED = 10
 
 
 class SqlRows:
@@ -60,12 +65,15 @@ class SqlRows:
         row = 1
         try:
             with self._engine.connect().execution_options(stream_results=True) as connection:
-                chosen = [_chosen(each, types[each.name]) for each in self._source.columns]
+                chosen = [self._chosen(each, types[each.name]) for each in self._source.columns]
                 found = connection.execute(sql.select(*chosen))
                 for rows in found.partitions(_ROWS_AT_A_TIME):
-                    columns = zip(names, zip(*rows, strict=True), strict=True)
+                    columns = zip(self._source.columns, zip(*rows, strict=True), strict=True)
                     batch = pa.RecordBatch.from_arrays(
-                        [_array(name, values, types[name]) for name, values in columns],
+                        [
+                            _array(each.name, _exact(each.type, values), types[each.name])
+                            for each, values in columns
+                        ],
                         names=names,
                     )
                     yield self._mapping.applied(batch, row)
@@ -77,6 +85,21 @@ class SqlRows:
                 f"SQL table {self._source.asked!r} has a value that does not fit its column's "
                 f"type: {reason}. Correct the value in the SQL database"
             ) from None
+
+    def _chosen(self, column: Any, wanted: pa.DataType) -> Any:
+        """Return the SQL expression that selects ``column``. A JSON column is cast to text if the
+        type ``wanted`` is a string.
+        """
+        import sqlalchemy as sql
+
+        if isinstance(column.type, sql.Uuid):
+            column.type.as_uuid = False  # as text, not as Python objects
+        if isinstance(column.type, sql.JSON) and pa.types.is_string(wanted):
+            return sql.cast(column, sql.Text).label(column.name)
+        if self._engine.name == "sqlite" and _is_decimal(column.type):
+            # SQLAlchemy would read the numbers of SQLite as floats, which round large numbers.
+            return sql.type_coerce(column, sql.types.NullType())
+        return column
 
 
 def _connect(url: str, options: dict[str, str]) -> Any:
@@ -108,17 +131,32 @@ def _connect(url: str, options: dict[str, str]) -> Any:
         ) from None
 
 
-def _chosen(column: Any, wanted: pa.DataType) -> Any:
-    """Return the SQL expression that selects ``column``. A JSON column is cast to text if the type
-    ``wanted`` is a string.
-    """
+def _is_decimal(kind: Any) -> bool:
     import sqlalchemy as sql
 
-    if isinstance(column.type, sql.Uuid):
-        column.type.as_uuid = False  # as text, not as Python objects
-    if isinstance(column.type, sql.JSON) and pa.types.is_string(wanted):
-        return sql.cast(column, sql.Text).label(column.name)
-    return column
+    return isinstance(kind, sql.Numeric) and not isinstance(kind, sql.Float)
+
+
+def _exact(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the values of a SQL column of type ``kind``, with the numbers that SQLite has in a
+    decimal column as decimals: with the digits that the column declares, or more if a number has
+    more. Other values are returned unchanged.
+
+    SQLite stores fractions as floats, so a difference from the declared digits that is less than a
+    millionth of the last digit is removed.
+    """
+    if not _is_decimal(kind):
+        return values
+    last = Decimal(1).scaleb(-(_SCALE_IF_UNDECLARED if kind.scale is None else kind.scale))
+
+    def decimal_of(value: Any) -> Any:
+        if not isinstance(value, int | float) or not math.isfinite(value):
+            return value
+        exact = Decimal(repr(value))
+        rounded = exact.quantize(last, context=_ALL_DIGITS)
+        return rounded if abs(rounded - exact) < last / 1_000_000 else exact
+
+    return tuple(map(decimal_of, values))
 
 
 def _array(name: str, values: tuple[Any, ...], wanted: pa.DataType) -> pa.Array:

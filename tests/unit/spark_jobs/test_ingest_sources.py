@@ -7,6 +7,7 @@ import re
 import sqlite3
 import sys
 from datetime import datetime, time
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -780,6 +781,53 @@ def test_sql_values_that_fit_are_taken(tmp_path, catalog):
     [found] = rows(catalog, "shop.orders")
     at = datetime(2024, 1, 31, 10, 0, 0, 123000)
     assert found == (7, pytest.approx(0.1), at, time(10, 0, 0, 500000), None)
+
+
+def decimals_of_sqlite(tmp_path, catalog, sql_type, values, type=None, **more):
+    """Ingest a SQLite table with one column; return the values in the lake."""
+    path = tmp_path / "shop.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute(f"CREATE TABLE orders (value {sql_type})")
+        database.executemany("INSERT INTO orders VALUES (?)", [(each,) for each in values])
+    database.close()
+    if type is not None:
+        catalog.create_table("shop.orders", [("value", type)])
+    run(sql_request(tmp_path, f"sqlite:///{path}", **more))
+    return catalog.table("shop.orders").scan().to_arrow()["value"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("sql_type", "values", "type", "stored"),
+    [
+        ("DECIMAL(20, 0)", [2**53 + 1, 2**53], None, [Decimal(2**53 + 1), Decimal(2**53)]),
+        ("NUMERIC", [2**53 + 1, 1], "BIGINT", [2**53 + 1, 1]),
+        ("DECIMAL(10, 2)", [1.239], "DECIMAL(10, 4)", [Decimal("1.2390")]),
+        ("DECIMAL(10, 0)", [1.5], "DECIMAL(10, 2)", [Decimal("1.50")]),
+        ("NUMERIC", [1e-12], "DECIMAL(30, 15)", [Decimal("1.000E-12")]),
+        (
+            "DECIMAL(10, 2)",
+            [0.1 + 0.2, 7, None, 99.99999999999],
+            "DECIMAL(10, 2)",
+            [Decimal("0.30"), Decimal("7.00"), None, Decimal("100.00")],
+        ),
+    ],
+)
+def test_numbers_of_sqlite_keep_their_digits(tmp_path, catalog, sql_type, values, type, stored):
+    assert decimals_of_sqlite(tmp_path, catalog, sql_type, values, type) == stored
+
+
+def test_decimals_of_sqlite_become_text_with_the_digits_that_their_column_declares(
+    tmp_path, catalog
+):
+    texts = {"casts": {"value": "STRING"}}
+    found = decimals_of_sqlite(tmp_path, catalog, "DECIMAL(10, 2)", [1, 1.5], **texts)
+    assert found == ["1.00", "1.50"]
+
+
+@pytest.mark.parametrize("value", [1.239, "many", b"1", 1e300, float("inf")])
+def test_a_value_of_sqlite_that_its_decimal_type_cannot_hold_is_refused(tmp_path, catalog, value):
+    with pytest.raises(lake.InvalidRequestError, match=r"column 'value' does not fit"):
+        decimals_of_sqlite(tmp_path, catalog, "DECIMAL(10, 2)", [value], "DECIMAL(10, 2)")
 
 
 def test_what_a_sql_table_lacks_or_has_more_is_named(tmp_path, catalog, shop):
