@@ -168,6 +168,8 @@ def _array(name: str, values: tuple[Any, ...], wanted: pa.DataType) -> pa.Array:
     is_cast = pa.types.is_floating(wanted) or pa.types.is_decimal(wanted)
     try:
         # A number becomes the nearest FLOAT or DOUBLE, or the exact DECIMAL.
+        if pa.types.is_floating(wanted):
+            values = tuple(float(each) if isinstance(each, Decimal) else each for each in values)
         return pa.array(values, wanted) if is_cast else pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as reason:
         if not is_cast:

@@ -816,6 +816,13 @@ def test_numbers_of_sqlite_keep_their_digits(tmp_path, catalog, sql_type, values
     assert decimals_of_sqlite(tmp_path, catalog, sql_type, values, type) == stored
 
 
+@pytest.mark.parametrize("type", ["DOUBLE", "FLOAT"])
+def test_decimals_of_a_sql_table_become_the_nearest_float(tmp_path, catalog, type):
+    values = [1.5, 2, None, 2**53 + 1]
+    found = decimals_of_sqlite(tmp_path, catalog, "DECIMAL(20, 2)", values, type)
+    assert found == [1.5, 2.0, None, float(2**53)]
+
+
 def test_decimals_of_sqlite_become_text_with_the_digits_that_their_column_declares(
     tmp_path, catalog
 ):
