@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from lakeformat.paimon.merge.sections import key_sections
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
@@ -28,7 +28,7 @@ class Split:
     raw_convertible: bool
     """True if the files can be read directly, without a merge or a join."""
     vectors: tuple[IndexManifestEntry, ...] = ()
-    """The index files with deletion vectors of the buckets of ``files``."""
+    """The index files that may have deletion vectors of ``files``."""
 
     @property
     def partition(self) -> bytes:
@@ -55,21 +55,51 @@ def bucket_splits(
 
     Files whose rows must be merged or joined are in one split.
     """
+    splits = _splits(schema, snapshot_id, files)
+    if not vectors:
+        return splits
+    found = _positions(vectors)
+    return [replace(split, vectors=_vectors_of(split, vectors, found)) for split in splits]
+
+
+def _positions(vectors: Sequence[IndexManifestEntry]) -> dict[str | None, list[int]]:
+    """Return the positions in ``vectors`` of the index files that name a data file, by its name.
+
+    Under None are the index files whose ranges are incomplete: only a read reports this damage.
+    """
+    found: dict[str | None, list[int]] = {}
+    for position, entry in enumerate(vectors):
+        ranges = entry.ranges or ()
+        if len(ranges) != entry.row_count:
+            found.setdefault(None, []).append(position)
+        for each in ranges:
+            found.setdefault(each.data_file_name, []).append(position)
+    return found
+
+
+def _vectors_of(
+    split: Split,
+    vectors: Sequence[IndexManifestEntry],
+    positions: Mapping[str | None, Sequence[int]],
+) -> tuple[IndexManifestEntry, ...]:
+    names = (None, *(entry.file.file_name for entry in split.files))
+    chosen = {position for name in names for position in positions.get(name, ())}
+    return tuple(vectors[position] for position in sorted(chosen))
+
+
+def _splits(schema: TableSchema, snapshot_id: int, files: Sequence[ManifestEntry]) -> list[Split]:
     if joins_columns(schema):
         return [
             Split(
                 snapshot_id,
                 tuple(entry for group in pack for entry in group),
                 raw_convertible=all(len(group) == 1 for group in pack),
-                vectors=vectors,
             )
             for pack in _packs(schema, row_ranges(files))
         ]
     if not schema.primary_keys:
         return [
-            Split(
-                snapshot_id, tuple(entry for [entry] in pack), raw_convertible=True, vectors=vectors
-            )
+            Split(snapshot_id, tuple(entry for [entry] in pack), raw_convertible=True)
             for pack in _packs(schema, [(entry,) for entry in _in_bucket_order(schema, files)])
         ]
     if _is_merged(schema, files):
@@ -84,7 +114,7 @@ def bucket_splits(
     for pack in _packs(schema, units):
         entries = tuple(entry for unit in pack for entry in unit)
         is_raw = len(entries) <= may_be_raw and all(map(_has_no_retracts, entries))
-        splits.append(Split(snapshot_id, entries, is_raw, vectors))
+        splits.append(Split(snapshot_id, entries, is_raw))
     return splits
 
 

@@ -119,6 +119,15 @@ def test_an_index_file_has_as_many_vectors_as_its_entry_says(deleting):
         deleting.keys(index)
 
 
+def test_an_index_file_without_vectors_of_a_live_file_may_name_too_few(deleting):
+    """The missing vector may be the one of a live file: no deleted row may be visible again."""
+    index = deleting.index("index-1", {"data-gone.parquet": [0]}, row_count=2)
+    with pytest.raises(
+        CorruptTableError, match=r"counts 2 deletion vectors in .*index-1, but lists 1"
+    ):
+        deleting.keys(index)
+
+
 @pytest.mark.parametrize("ask", ["to_arrow", "count"])
 @pytest.mark.parametrize("rows", [[3], [0, 1, 2, 50]])
 def test_a_vector_deletes_no_row_beyond_its_file(deleting, ask, rows):

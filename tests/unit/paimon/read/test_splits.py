@@ -17,6 +17,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.read.scan import Scan
 from lakeformat.paimon.read.splits import bucket_splits
 from tests.conformance.format_checklist.keyed_table import DELETE, KeyedTable
+from tests.counting import CountingStorage
 
 _warehouses = count()
 COLUMNS = (("k", "INT NOT NULL"), ("v", "STRING"))
@@ -201,3 +202,24 @@ def test_queues_keep_the_order_of_their_rows():
     table = partitioned("b", "a", "b", "a", **SORTED)
     found = table.scan().to_arrow().filter(pc.field("k") < 100).to_pylist()
     assert [(row["p"], row["k"]) for row in found] == [("a", 1), ("a", 3), ("b", 0), ("b", 2)]
+
+
+def reads_of_vectors(files: int) -> int:
+    """The reads of index files in a scan of this many splits, each of a file with deleted rows."""
+    catalog = lake.open_catalog(f"memory://splits-{next(_warehouses)}/wh")
+    catalog.create_database("shop")
+    options = {"bucket": "-1", "deletion-vectors.enabled": "true", **SMALL}
+    table = catalog.create_table("shop.t", [("k", "INT")], options=options)
+    for key in range(files):
+        table.write(pa.table({"k": pa.array([key, key + 100], pa.int32())}))
+    for key in range(files):
+        table.delete(f"k = {key}")
+    counting = CountingStorage(table._handle.storage)
+    scan = Scan(replace(table._handle, storage=counting), table.latest_snapshot(), None)
+    assert shapes(scan) == [(1, True)] * files
+    assert scan.to_arrow()["k"].to_pylist() == list(range(100, 100 + files))
+    return sum("/index/" in path for _, path in counting.calls)
+
+
+def test_a_split_reads_the_vectors_of_its_own_files_only():
+    assert (reads_of_vectors(4), reads_of_vectors(12)) == (4, 12)
