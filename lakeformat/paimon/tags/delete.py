@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.paimon.deletion import Deleter, OnRemoval, find_protection
+from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.deletion.retried_reads import look_again
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog
@@ -31,6 +32,12 @@ from lakeformat.types.count_text import counted
 __all__ = ["delete"]
 
 _DELETED = ".deleted-"
+_AT_ONCE = 50
+"""The number of tags that are deleted together, to limit memory: all their files are candidates.
+
+The remaining snapshots, tags and branches are read once for all of them.
+"""
+_NAMED = 3
 _log = logging.getLogger(__name__)
 
 
@@ -73,15 +80,12 @@ def delete(
     if not dry_run:
         handle.require_published()
     pending = _pending(handle)
-    for name, left in pending.items():
-        deletion.finish(name, left)
+    deletion.finish([*pending.values()])
     may_be_missing = {*pending, *(_missing(handle, names) if missing_ok else ())}
     tags = {
         name: _chosen(handle, name, may_be_missing, force=force) for name in dict.fromkeys(names)
     }
-    for tag in tags.values():
-        if tag is not None:
-            deletion.delete(tag)
+    deletion.delete([tag for tag in tags.values() if tag is not None])
     done = [name for name, tag in tags.items() if tag is not None or name in pending]
     return deletion.report(done, why, none)
 
@@ -111,54 +115,72 @@ def _chosen(
 
 @dataclass(slots=True)
 class _Deletion:
-    """Deletes tags one by one; files that a later tag needs are kept until that tag is deleted."""
+    """Deletes tags, a few at a time; files that a later tag needs are kept until its turn."""
 
     handle: TableHandle
     deleter: Deleter
     dry_run: bool
     gone: list[str] = field(default_factory=list)
 
-    def delete(self, tag: Tag) -> None:
-        """Delete the tag and, if its snapshot was deleted, the files that only the tag needs."""
-        storage, layout = self.handle.storage, self.handle.layout
-        self.gone.append(tag.name)
-        if self._is_live(tag):
+    def delete(self, tags: Sequence[Tag]) -> None:
+        """Delete tags and, if their snapshots were deleted, the files that only these tags need."""
+        for some in _parts(tags):
+            self.gone += [tag.name for tag in some]
+            is_live = in_parallel(self.handle, self._delete_tag, some)
+            lost = [tag for tag, found in zip(some, is_live, strict=True) if not found]
             if not self.dry_run:
-                delete_tag(storage, layout, tag.name)
-                remove_success_file(self.handle, tag.name)
-                self.handle.observe_upkeep()
-            return
-        if not self.dry_run:
+                if len(lost) < len(some):
+                    self.handle.observe_upkeep()
+                if lost:
+                    self.handle.require_published()
+            self._remove_files(lost)
+
+    def _delete_tag(self, tag: Tag) -> bool:
+        """Delete a tag; return True if its snapshot exists, so that all files are kept.
+
+        Otherwise first write the file from which an interrupted deletion is finished.
+        """
+        storage, layout = self.handle.storage, self.handle.layout
+        is_live = self._is_live(tag)
+        if self.dry_run:
+            return is_live
+        if not is_live:
             storage.delete(layout.deleted_tag(tag.name))  # left by an earlier tag of this name
             storage.create(layout.deleted_tag(tag.name), tag.to_json())
-            delete_tag(storage, layout, tag.name)
-            remove_success_file(self.handle, tag.name)
-            self.handle.require_published()
-        self._remove_files(tag)
+        delete_tag(storage, layout, tag.name)
+        remove_success_file(self.handle, tag.name)
+        return is_live
 
-    def finish(self, name: str, tag: Tag) -> None:
-        """Delete the files that an interrupted deletion of a tag has left.
+    def finish(self, tags: Sequence[Tag]) -> None:
+        """Delete the files that interrupted deletions of tags have left.
 
-        If the tag still exists, the tag and its files are kept.
+        If a tag still exists, the tag and its files are kept.
         """
-        there = read_tag_if_present(self.handle.storage, self.handle.layout, name)
-        if there == tag:  # the tag was not deleted yet: keep it
-            if not self.dry_run:
-                self.handle.storage.delete(self.handle.layout.deleted_tag(name))
-            return
-        self._remove_files(tag)
+        for some in _parts(tags):
+            self._remove_files([tag for tag in some if not self._is_kept(tag)])
 
-    def _remove_files(self, tag: Tag) -> None:
+    def _is_kept(self, tag: Tag) -> bool:
+        storage, layout = self.handle.storage, self.handle.layout
+        if read_tag_if_present(storage, layout, tag.name) != tag:
+            return False
+        if not self.dry_run:  # the tag was not deleted yet: keep it
+            storage.delete(layout.deleted_tag(tag.name))
+        return True
+
+    def _remove_files(self, tags: Sequence[Tag]) -> None:
         handle = self.handle
-        if not self.dry_run:
+        if not tags:
+            return
+        for tag in () if self.dry_run else tags:
             _log.info(
                 "deleted tag %r of %s; files that only this tag needed are deleted next",
                 *(tag.name, handle.uri),
             )
-        if look_again(handle, lambda: self._remove_exclusive(tag)) and not self.dry_run:
-            handle.storage.delete(handle.layout.deleted_tag(tag.name))
+        if look_again(handle, lambda: self._remove_exclusive(tags)) and not self.dry_run:
+            marks = [handle.layout.deleted_tag(tag.name) for tag in tags]
+            in_parallel(handle, handle.storage.delete, marks)
 
-    def _remove_exclusive(self, tag: Tag) -> bool:
+    def _remove_exclusive(self, tags: Sequence[Tag]) -> bool:
         protection = find_protection(
             self.handle,
             oldest=self._oldest(),
@@ -168,10 +190,10 @@ class _Deletion:
         )
         return remove_exclusive_files(
             self.handle,
-            Lost([tag.snapshot]),
+            Lost([tag.snapshot for tag in tags]),
             protection,
             self.deleter,
-            f"only tag {tag.name!r} (snapshot {tag.snapshot.id}) referred to it",
+            _reason(tags),
             dry_run=self.dry_run,
         )
 
@@ -225,6 +247,19 @@ class _Deletion:
             dry_run=self.dry_run,
             reason="; ".join(parts),
         )
+
+
+def _parts(tags: Sequence[Tag]) -> Iterator[Sequence[Tag]]:
+    for start in range(0, len(tags), _AT_ONCE):
+        yield tags[start : start + _AT_ONCE]
+
+
+def _reason(tags: Sequence[Tag]) -> str:
+    """Return the reason for the deletion of the files of tags, with the names of a few tags."""
+    shown = [f"tag {tag.name!r} (snapshot {tag.snapshot.id})" for tag in tags[:_NAMED]]
+    if len(tags) > _NAMED:
+        shown.append(counted(len(tags) - _NAMED, "more tag"))
+    return f"only {' and '.join(shown)} referred to it"
 
 
 def _pending(handle: TableHandle) -> dict[str, Tag]:
