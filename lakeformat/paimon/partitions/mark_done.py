@@ -64,20 +64,20 @@ def mark_partitions_done(
     only other engines carry out.
     """
     asked = _checked_actions(handle, actions)
-    found = [_one(handle, spec, allow_empty=allow_empty) for spec in _checked(handle, partitions)]
-    done = []
-    for path, rows in dict(found).items():
-        repeated = _creation_time(handle, path) is not None
-        marks = _marks(handle, path, asked)
+    found = _rows(handle, _checked(handle, partitions), allow_empty=allow_empty)
+
+    def mark(path: str) -> DonePartition:
+        made = _creation_time(handle, path)
         if not dry_run:
-            _mark(handle, path, asked)
-        marked = DonePartition(
+            _mark(handle, path, asked, made)
+        return DonePartition(
             partition=path,
-            marks=tuple(handle.storage.uri(mark) for mark in marks),
-            rows=rows,
-            repeated=repeated,
+            marks=tuple(handle.storage.uri(each) for each in _marks(handle, path, asked)),
+            rows=found[path],
+            repeated=made is not None,
         )
-        done.append(marked)
+
+    done = in_parallel(handle, mark, found)
     verb = "partitions that would be marked" if dry_run else "partitions marked"
     report = MarkDoneReport(
         table=handle.uri,
@@ -192,22 +192,28 @@ def _checked(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> list[P
     return list(partitions)
 
 
-def _one(handle: TableHandle, spec: PartitionSpec, *, allow_empty: bool) -> tuple[str, int]:
-    """Return the directory of a partition relative to the table, and the number of its rows.
+def _rows(
+    handle: TableHandle, specs: Sequence[PartitionSpec], *, allow_empty: bool
+) -> dict[str, int]:
+    """Return the number of rows of each partition, by its directory relative to the table.
 
-    Raise NotFoundError if the partition has no rows, unless ``allow_empty`` is True.
+    Raise NotFoundError if a partition has no rows, unless ``allow_empty`` is True.
     """
-    head = latest_snapshot(handle.storage, handle.layout)
-    there = chosen(handle, live_partitions(handle, head), [spec])
-    if there:
-        return there[0].path, there[0].rows
-    path = partition_path(handle.schema, _row(handle, spec))
-    if not allow_empty:
-        raise NotFoundError(
-            f"partition {path} of {handle.uri} has no rows: check its values. To mark a partition "
-            "without rows, pass allow_empty=True"
-        )
-    return path, 0
+    live = live_partitions(handle, latest_snapshot(handle.storage, handle.layout))
+    by_row = {partition.row: partition for partition in live}
+    found: dict[str, int] = {}
+    for spec in specs:
+        row = _row(handle, spec)
+        # Rows of equal values may differ, such as those of CHAR values with blanks.
+        there = by_row.get(row) or next(iter(chosen(handle, live, [spec])), None)
+        path = there.path if there else partition_path(handle.schema, row)
+        if there is None and not allow_empty:
+            raise NotFoundError(
+                f"partition {path} of {handle.uri} has no rows: check its values. To mark a "
+                "partition without rows, pass allow_empty=True"
+            )
+        found[path] = there.rows if there else 0
+    return found
 
 
 def _row(handle: TableHandle, spec: PartitionSpec) -> bytes:
@@ -227,13 +233,12 @@ def _marks(handle: TableHandle, path: str, actions: Sequence[str]) -> list[str]:
     return [places[action] for action in actions]
 
 
-def _mark(handle: TableHandle, path: str, actions: Sequence[str]) -> None:
+def _mark(handle: TableHandle, path: str, actions: Sequence[str], made: int | None) -> None:
     for action in actions:
         if action == _DIRECTORY_ACTION:
             handle.storage.make_directory(_done_directory(handle, path))
             continue
         now = handle.environment.now_millis()
-        made = _creation_time(handle, path)
         times = {"creationTime": now if made is None else made, "modificationTime": now}
         content = json.dumps(times, indent=2, separators=(",", " : ")).encode()
         handle.storage.overwrite(_success_file(handle, path), content)

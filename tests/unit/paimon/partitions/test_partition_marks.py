@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -15,6 +16,7 @@ from lakeformat.environment import SYSTEM
 from lakeformat.paimon.partitions import mark_done
 from lakeformat.paimon.partitions.partition_reports import DonePartition
 from lakeformat.storage.local import LocalStorage
+from tests.counting import CountingStorage
 
 START = 1_700_000_000_000
 
@@ -126,6 +128,34 @@ def test_a_partition_without_rows_is_marked_only_if_that_is_meant(table):
     [done] = table.mark_partitions_done([{"dt": "z", "h": 1}], allow_empty=True).partitions
     assert (done.partition, done.rows) == ("dt=z/h=1", 0)
     assert (root(table) / "dt=z" / "h=1" / "_SUCCESS").exists()
+
+
+@pytest.mark.parametrize("partitions", [3, 12])
+def test_each_mark_is_one_read_and_one_write_and_the_table_is_read_once(tmp_path, partitions):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    columns = [("id", "BIGINT"), ("h", "INT")]
+    table = catalog.create_table("shop.orders", columns, partition_by=["h"])
+    hours = [*range(partitions)]
+    table.write(pa.table({"id": hours, "h": pa.array(hours, pa.int32())}))
+    counting = CountingStorage(table._handle.storage)
+    handle = replace(table._handle, storage=counting)
+    done = mark_done.mark_partitions_done(handle, [{"h": hour} for hour in hours]).partitions
+    assert [(each.partition, each.rows) for each in done] == [(f"h={h}", 1) for h in hours]
+    of_marks = Counter(name for name, path in counting.calls if path.endswith("_SUCCESS"))
+    assert of_marks == {"read": partitions, "overwrite": partitions}
+    assert len(counting.calls) - of_marks.total() == 7  # of the head, its lists and manifest
+
+
+def test_a_padded_partition_and_those_of_one_directory_are_marked_with_their_own_rows(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    columns = [("id", "BIGINT"), ("c", "CHAR(3)"), ("s", "STRING")]
+    table = catalog.create_table("shop.orders", columns, partition_by=["c", "s"])
+    table.write(pa.table({"id": [1, 2, 3], "c": ["a  "] * 3, "s": [None, "", ""]}))
+    for value, rows in ((None, 1), ("", 2)):
+        [done] = table.mark_partitions_done([{"c": "a", "s": value}]).partitions
+        assert done.rows == rows
 
 
 BOTH = ["success-file", "done-partition"]
