@@ -30,6 +30,7 @@ from lakeformat.paimon.metadata.manifest_list import (
     manifests_of,
     read_manifest_list,
 )
+from lakeformat.paimon.metadata.recent_manifests import RecentManifests
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.paimon.metadata.tag import Tag, read_tags
@@ -39,6 +40,8 @@ __all__ = ["KeptFor", "Reachable", "files_of", "find_reachable"]
 
 _READERS = 16
 """The number of small files that are read in parallel; object stores answer slowly."""
+_MOST_ENTRIES = 100_000
+"""The number of manifest entries of tags that are kept for the next tag."""
 NO_PRODUCER = "none"
 _List: TypeAlias = tuple[str, int | None]
 """The name of a manifest list, and its size in bytes if known."""
@@ -118,6 +121,7 @@ class _Walk:
         self._storage = handle.storage
         self._layout = layout
         self._found = found
+        self._recent = RecentManifests[ManifestColumns](_MOST_ENTRIES)
         self._index_manifest: Callable[[str], list[IndexManifestEntry]] = cache(self._read_index)
 
     def walk(self) -> None:
@@ -142,9 +146,9 @@ class _Walk:
         )
         changelogs = [changelog for changelog in told if changelog is not None]
         for state in self._states(snapshots):
-            self._add_live(state, self._kept_for(state))
+            self._add_live(state, self._kept_for(state), self._read)
         for state in tags:
-            self._add_live(state, self._tag_kept_for(state))
+            self._add_live(state, self._tag_kept_for(state), self._read_of_tag)
         self._add_lists(self._lists(snapshots, changelogs))
         named = {(each.index_manifest, self._kept_for(each)) for each in snapshots}
         named |= {(each.index_manifest, self._tag_kept_for(each)) for each in tags}
@@ -232,17 +236,32 @@ class _Walk:
     def _is_there(self, name: str) -> bool:
         return self._storage.exists(self._layout.manifest(name))
 
-    def _add_live(self, snapshot: Snapshot, kept: KeptFor) -> None:
-        manifests = manifests_of(self._storage, self._layout, snapshot)
-        columns = read_manifests(self._storage, self._layout, manifests)
+    def _add_live(
+        self,
+        snapshot: Snapshot,
+        kept: KeptFor,
+        read: Callable[[Sequence[ManifestMeta]], ManifestColumns],
+    ) -> None:
+        columns = read(manifests_of(self._storage, self._layout, snapshot))
         rows = live_rows(columns, f"snapshot {snapshot.id} of {self._handle.uri}")
         self._found.data.append(files_of(columns.take(rows), kept))
+
+    def _read(self, manifests: Sequence[ManifestMeta]) -> ManifestColumns:
+        return read_manifests(self._storage, self._layout, manifests)
+
+    def _read_of_tag(self, manifests: Sequence[ManifestMeta]) -> ManifestColumns:
+        """Read manifests, except those in common with tags before."""
+
+        def read(unread: Sequence[ManifestMeta]) -> list[ManifestColumns]:
+            return _each(lambda manifest: self._read([manifest]), unread)
+
+        return ManifestColumns.concat([*self._recent.each(manifests, read)])
 
     def _add_lists(self, lists: Mapping[KeptFor, Sequence[_List]]) -> None:
         for kept, some in lists.items():
             manifests = self._manifests(some)
             if manifests:
-                columns = read_manifests(self._storage, self._layout, manifests)
+                columns = self._read(manifests)
                 self._found.data.append(files_of(columns.filter(~columns.is_delete), kept))
 
     def _manifests(self, lists: Sequence[_List]) -> list[ManifestMeta]:

@@ -16,7 +16,7 @@ from lakeformat.paimon.metadata.manifest_list import ManifestMeta
 from lakeformat.paimon.orphans.name_set import Numbers, numbers_of
 from lakeformat.storage import Storage
 
-__all__ = ["ManifestNames", "ReadNames", "encoded", "last_part"]
+__all__ = ["HashedNames", "ManifestNames", "ReadNames", "encoded", "last_part"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,18 @@ class ManifestNames:
     files_of: dict[bytes, int] = field(default_factory=dict)
     """The number of entries per partition (a framed binary row); empty if they were not counted."""
 
-    def numbers(self) -> Numbers:
-        """Return the hash of each name, as a ``NameSet`` of this process stores it."""
-        return numbers_of(self.names)
+    def hashed(self) -> HashedNames:
+        """Return the names as a ``NameSet`` of this process stores them."""
+        return HashedNames(numbers_of(self.names), self.is_delete)
+
+
+@dataclass(frozen=True, slots=True)
+class HashedNames:
+    """The names in one manifest as hashes, which are only valid in this process."""
+
+    numbers: Numbers
+    is_delete: npt.NDArray[np.bool_]
+    """True where the entry deletes the file."""
 
 
 @dataclass(frozen=True, slots=True)

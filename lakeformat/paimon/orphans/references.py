@@ -21,12 +21,13 @@ from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.expired_changes import without_expired_changes
 from lakeformat.paimon.metadata.index_manifest import read_index_manifest
 from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, read_manifest_list
+from lakeformat.paimon.metadata.recent_manifests import RecentManifests
 from lakeformat.paimon.metadata.referrer import referred_to_by
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.paimon.metadata.staged_results import staged_results
 from lakeformat.paimon.metadata.tag import read_tag_if_present
-from lakeformat.paimon.orphans.manifest_names import ManifestNames, ReadNames, encoded, last_part
+from lakeformat.paimon.orphans.manifest_names import HashedNames, ReadNames, encoded, last_part
 from lakeformat.paimon.orphans.name_set import LiveNames, NameSet, numbers_of
 from lakeformat.paimon.orphans.readers import Readers, readers_of
 from lakeformat.tables.file_name_part import suffixed
@@ -36,6 +37,8 @@ __all__ = ["LookedThrough", "References", "find_references"]
 _LOOKS = 20
 _MANIFESTS_AT_A_TIME = 4
 _SNAPSHOTS_AT_A_TIME = 16
+_MOST_ENTRIES = 1 << 22
+"""The number of manifest entries whose names are kept, in 9 bytes for each name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,9 @@ class References:
     _seen: dict[str, _BranchReferences] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
     """The names of manifests and index manifests that need not be read again."""
+    recent: RecentManifests[HashedNames] = field(
+        default_factory=lambda: RecentManifests(_MOST_ENTRIES)
+    )
     files_of: Counter[bytes] = field(default_factory=Counter)
     """The number of manifest entries per partition (a framed binary row), counted only with an
     executor.
@@ -246,7 +252,7 @@ class _Branch:
         if not must_be_there:
             added = [each for each in added if self._is_there(each.file_name)]
         for named in self._names(added):
-            self._found.names.add(named.numbers())
+            self._found.names.add(named.numbers)
 
     def _is_there(self, name: str) -> bool:
         return self._storage.exists(self._layout.manifest(name))
@@ -320,12 +326,12 @@ class _Branch:
         live = LiveNames()
         with referred_to_by(f"snapshot {snapshot.id} of {self._handle.uri}"):
             for named in self._names([*lists.base, *lists.delta]):
-                live.add(named.numbers(), named.is_delete)
+                live.add(named.numbers, named.is_delete)
         self._found.names.add(live.left())
 
     def _add_added(self, manifests: Sequence[ManifestMeta]) -> None:
         for named in self._names(manifests):
-            self._found.names.add(named.numbers()[~named.is_delete])
+            self._found.names.add(named.numbers[~named.is_delete])
 
     def _add_unread(self, lists: _Lists) -> None:
         """Add every file that a manifest in ``lists`` adds, unless the manifest was read before.
@@ -336,7 +342,10 @@ class _Branch:
             [each for each in (*lists.base, *lists.delta) if each.file_name not in self._found.read]
         )
 
-    def _names(self, manifests: Sequence[ManifestMeta]) -> Iterator[ManifestNames]:
+    def _names(self, manifests: Sequence[ManifestMeta]) -> Iterator[HashedNames]:
+        return self._found.recent.each(manifests, self._read_names)
+
+    def _read_names(self, manifests: Sequence[ManifestMeta]) -> Iterator[HashedNames]:
         found = self._found
         is_counted = found.readers.are_elsewhere(len(manifests))
         read = ReadNames(self._storage, self._layout, is_counted=is_counted)
@@ -346,7 +355,7 @@ class _Branch:
         for manifest, named in zip(manifests, each, strict=True):
             found.read.add(manifest.file_name)
             found.files_of.update(named.files_of)
-            yield named
+            yield named.hashed()
 
 
 def _state(handle: TableHandle) -> dict[str, _BranchReferences]:

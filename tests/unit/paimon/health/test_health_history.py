@@ -6,6 +6,7 @@ import os
 import random
 import re
 import shlex
+from collections import Counter
 from dataclasses import replace
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from lakeformat.paimon.expire.retention import (
 )
 from lakeformat.paimon.health import health
 from lakeformat.tables.health.verdict import Verdict
+from tests.counting import CountingStorage
 from tests.crashed_writer import crashed_table
 from tests.lake_command import lake_says
 
@@ -474,3 +476,19 @@ def test_one_command_cures_small_files_and_what_a_stuck_consumer_keeps(catalog):
     shown = lake_says(catalog, "health", "shop.orders")
     command = re.escape(f"lake -w {catalog.location} maintain shop.orders")
     assert re.search(rf"^do first +{command}$", shown, re.M)
+
+
+@pytest.mark.parametrize("tags", [4, 12])
+def test_a_manifest_that_many_tags_name_is_read_for_the_first_of_them_only(shop, tags):
+    table = shop.orders()
+    for number in range(tags):
+        table.write(pa.table({"id": [number]}))
+        table.tags.create(f"t{number:02}")
+    table.write(pa.table({"id": [tags]}))
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    counting = CountingStorage(table._handle.storage)
+    watched = type(table)(replace(table._handle, storage=counting))
+    assert watched.health().storage.time_travel_files == 0
+    reads = Counter(path for _, path in counting.calls if re.search(r"/manifest-[0-9a-f]{8}", path))
+    assert len(reads) == tags + 1
+    assert max(reads.values()) <= 5
