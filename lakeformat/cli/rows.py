@@ -13,7 +13,7 @@ import typer
 from lakeformat.cli.arguments import TableArgument, time_of
 from lakeformat.cli.output import listed
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, NotFoundError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -143,7 +143,8 @@ def changes(
             metavar="SNAPSHOT",
             help="Start after this snapshot: its number (in an Iceberg or Mixed table its id), a "
             "tag, a position such as main/8 (in a Mixed table main/8.11), or a time in UTC such as "
-            "2024-01-31T10:00. With 0, start at the first snapshot.",
+            "2024-01-31T10:00. A tag of this name comes first. With 0, start at the first "
+            "snapshot.",
         ),
     ],
     upto: Annotated[
@@ -183,8 +184,8 @@ def changes(
     chosen = form_of(form, output, as_json=as_json)
     opened = named_table_of_any_format(context, table)
     found = opened.changes(
-        _window_end(after),
-        None if upto is None else _window_end(upto),
+        _window_end(opened, after),
+        None if upto is None else _window_end(opened, upto),
         mode,
         columns=listed(columns) if columns is not None else None,
         where=where,
@@ -235,10 +236,14 @@ def _asked(limit: int | None, form: Form) -> int | None:
     return SHOWN_ROWS + 1 if limit is None and form.value == "table" else limit
 
 
-def _window_end(text: str) -> int | str | datetime:
-    if text.isdecimal():
-        return int(text)
+def _window_end(table: Any, text: str) -> int | str | datetime:
+    """Return a number or a time as such; any other text, and the name of a tag, unchanged."""
     try:
-        return datetime.fromisoformat(text)
+        end = int(text) if text.isdecimal() else datetime.fromisoformat(text)
     except ValueError:
         return text
+    try:
+        table.scan(tag=text)
+    except (NotFoundError, InvalidRequestError):  # no such tag, or a table that has no tags
+        return end
+    return text

@@ -142,6 +142,26 @@ def test_changes_have_their_kinds_and_can_be_written_elsewhere(warehouse):
     assert warehouse.rows("shop.copy") == warehouse.rows()
 
 
+@pytest.mark.parametrize("format", ["paimon", "iceberg"])
+@pytest.mark.parametrize("names", [("2024-01-31", "2024-02-01"), ("20240131", "20240201")])
+def test_changes_between_tags_that_look_like_times_or_numbers(tmp_path, format, names):
+    catalog = lake.open_catalog(str(tmp_path), format=format)
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.t", [("id", "BIGINT")], primary_key=["id"])
+    for number, name in enumerate(names):
+        table.write(pa.table({"id": [number]}))
+        table.tags.create(name)
+    table.write(pa.table({"id": [2]}))
+    words = ["-w", str(tmp_path), "--format", format, "changes", "shop.t", "--columns", "id"]
+    after = [*words, "--format", "csv", "--after"]
+    header = '"rowkind","id"\n'
+    shown = CliRunner().invoke(app, [*after, names[0], "--upto", names[1]]).stdout
+    assert shown == f'{header}"+I",1\n'
+    assert CliRunner().invoke(app, [*after, names[1]]).stdout == f'{header}"+I",2\n'
+    shown = CliRunner().invoke(app, [*after, "2024-01-30", "--upto", "2100-01-01"]).stdout
+    assert len(shown.splitlines()) == 4
+
+
 def test_time_travel_and_the_tables_beside_a_table(warehouse):
     warehouse.run("write", "shop.orders", warehouse.file("more.csv", "k\n9\n"))
     assert "9" not in warehouse.run("scan", "shop.orders", "--snapshot", "1", "--columns", "k")
