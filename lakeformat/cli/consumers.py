@@ -11,6 +11,7 @@ from lakeformat.cli.arguments import DryRun, TableArgument
 from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
+from lakeformat.errors import InvalidRequestError
 from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
@@ -173,6 +174,11 @@ def clear_consumers(
 
     An example: lake consumer clear shop.orders --including 'test-.*' --dry-run
     """
+    if "" in (including, excluding):
+        raise InvalidRequestError(
+            "--including and --excluding need a name or a pattern, got an empty text: nothing was "
+            "deleted. Give a pattern such as 'test-.*', or leave the option out"
+        )
     consumers = named_table_of_any_format(context, table).consumers
     named = including is not None or excluding is not None
     if not (named or dry_run or is_wanted(f"all consumers of {table}", yes=yes)):

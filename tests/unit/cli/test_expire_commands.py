@@ -111,6 +111,9 @@ def test_consumers_are_set_listed_moved_and_forgotten(catalog):
         catalog, "consumer", "clear", "shop.orders", "--including", "test-.*", "--dry-run"
     )
     assert "would delete test-1; kept 1 consumer" in shown
+    for option in ("--including", "--excluding"):  # such as that of an empty variable of a shell
+        said = lake_refuses(catalog, "consumer", "clear", "shop.orders", option, "", "--yes")
+        assert "need a name or a pattern, got an empty text: nothing was deleted" in said
     assert "deleting all consumers of shop.orders cannot be undone: add --yes" in lake_refuses(
         catalog, "consumer", "clear", "shop.orders"
     )
