@@ -13,6 +13,7 @@ from lakeformat.cli.grid import GridColumn, print_grid
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 from lakeformat.errors import InvalidRequestError
+from lakeformat.tables.named_once import named_once
 
 if TYPE_CHECKING:
     from lakeformat import CheckReport
@@ -113,11 +114,8 @@ def check(
         max_rows=max_rows,
         not_null=not_null or (),
         unique=[each.split(",") for each in unique or ()],
-        accepted_values={
-            column: values.split(",")
-            for column, values in _pairs("--accepted-values", "status=new,paid", accepted)
-        },
-        freshness=dict(_pairs("--freshness", "ordered_at=1 d", freshness)),
+        accepted_values=_accepted(_pairs("--accepted-values", "status=new,paid", accepted)),
+        freshness=named_once("column", _pairs("--freshness", "ordered_at=1 d", freshness)),
         conditions=conditions or (),
         warn_only=warn_only or (),
     )
@@ -137,6 +135,14 @@ def _pairs(option: str, example: str, given: Sequence[str] | None) -> list[tuple
             raise InvalidRequestError(f"{option} must be like '{example}', got {each!r}")
         pairs.append((column, value))
     return pairs
+
+
+def _accepted(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the accepted values by column; a column that is given twice has the values of both."""
+    found: dict[str, list[str]] = {}
+    for column, values in pairs:
+        found.setdefault(column, []).extend(values.split(","))
+    return found
 
 
 def _print(report: CheckReport) -> None:

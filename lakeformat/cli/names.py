@@ -22,6 +22,7 @@ from lakeformat.cli.warehouse import (
     repairable_catalog,
 )
 from lakeformat.errors import InvalidRequestError
+from lakeformat.tables.named_once import named_once
 from lakeformat.tables.report import Report
 
 if TYPE_CHECKING:
@@ -163,7 +164,9 @@ def create_table(
         [_column(text) for text in columns],
         primary_key=listed(primary_key),
         partition_by=listed(partition_by),
-        options=dict(option_named(text, "--option KEY=VALUE") for text in options or ()),
+        options=named_once(
+            "option", (option_named(text, "--option KEY=VALUE") for text in options or ())
+        ),
         comment=comment,
         **of_format,
     )

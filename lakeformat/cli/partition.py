@@ -14,6 +14,7 @@ from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.tables.named_once import named_once
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
@@ -250,9 +251,10 @@ def _spelled(spec: Mapping[str, Any]) -> str:
 def _spec(text: str) -> dict[str, str]:
     """Return the values of ``dt=2024-01-31,h=1`` by partition column.
 
-    Raise ``InvalidRequestError`` for a part without ``=``, or without a column before it.
+    Raise ``InvalidRequestError`` for a part without ``=``, or without a column before it, and for a
+    column that is named twice.
     """
-    found: dict[str, str] = {}
+    pairs = []
     for part in text.split(","):
         key, equals, value = part.partition("=")
         if not equals or not key.strip():
@@ -260,5 +262,5 @@ def _spec(text: str) -> dict[str, str]:
                 f"partition {text!r} is not a list of COLUMN=VALUE: write it with commas, such as "
                 "dt=2024-01-31,h=1"
             )
-        found[key.strip()] = value
-    return found
+        pairs.append((key.strip(), value))
+    return named_once("column", pairs, "name it once, and write each partition as its own argument")

@@ -12,6 +12,7 @@ from lakeformat.cli.compact import progressing
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 from lakeformat.errors import InvalidRequestError
+from lakeformat.tables.named_once import named_once
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
@@ -112,11 +113,8 @@ def _values(given: list[str], nulls: list[str]) -> dict[str, str | None]:
 
     Raise ``InvalidRequestError`` if a column has two values, or if no column has a value.
     """
-    found: dict[str, str | None] = {}
-    for column, value in [*map(_parted, given), *((name, None) for name in nulls)]:
-        if column in found:
-            raise InvalidRequestError(f"column {column!r} has two values: name the column once")
-        found[column] = value
+    pairs: list[tuple[str, str | None]] = [*map(_parted, given), *((name, None) for name in nulls)]
+    found = named_once("column", pairs)
     if not found:
         raise InvalidRequestError(
             "no column has a new value: add --set COLUMN=VALUE, such as --set note=paid"

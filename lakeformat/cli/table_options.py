@@ -17,6 +17,7 @@ from lakeformat.cli.warehouse import (
     existing_catalog_of_any_format,
     named_table_of_any_format,
 )
+from lakeformat.tables.named_once import named_once
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +69,7 @@ def set_option(
     An example: lake set-option shop.orders snapshot.time-retained='7 d'
     """
     wanted = [option_named(text, "KEY=VALUE") for text in settings]
-    changes = [lake.set_option(key, value) for key, value in wanted]
+    changes = [lake.set_option(*each) for each in named_once("option", wanted).items()]
     _alter(context, table, changes, [key for key, _ in wanted], as_json=as_json)
 
 

@@ -22,6 +22,7 @@ from lakeformat.cli.warehouse import (
     named_table_of_any_format,
 )
 from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.tables.named_once import named_once
 from lakeformat.types.count_text import counted
 from lakeformat.types.sentence import sentence
 
@@ -287,4 +288,4 @@ def _pairs(texts: list[str], refusal: str) -> dict[str, str]:
     pairs = [text.partition("=") for text in texts]
     if not all(name and equals for name, equals, _ in pairs):
         raise InvalidRequestError(refusal)
-    return {name.strip(): value for name, _, value in pairs}
+    return named_once("column", ((name.strip(), value) for name, _, value in pairs))

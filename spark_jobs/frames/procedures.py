@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import lakeformat as lake
+from lakeformat.tables.named_once import named_once
 
 __all__ = ["PROCEDURES", "Procedure"]
 
@@ -58,7 +59,7 @@ def _partitions(text: str) -> list[dict[str, str]]:
             raise lake.InvalidRequestError(
                 f"partitions must be values such as 'dt=2024-01-01,h=1;dt=2024-01-02', got {text!r}"
             )
-        found.append({name.strip(): value.strip() for name, _, value in pairs})
+        found.append(named_once("column", ((n.strip(), v.strip()) for n, _, v in pairs)))
     return found
 
 
@@ -257,8 +258,7 @@ def _rollback(
     if version is not None:
         if snapshot is not None or tag is not None:
             raise lake.InvalidRequestError("give only one of 'version', 'snapshot' and 'tag'")
-        is_number = str(version).isdecimal()
-        snapshot, tag = (int(version), None) if is_number else (None, str(version))
+        snapshot, tag = (int(version), None) if str(version).isdecimal() else (None, str(version))
     return table.rollback(snapshot=snapshot, tag=tag, as_latest=False)
 
 

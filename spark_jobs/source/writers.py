@@ -18,6 +18,7 @@ from pyspark.sql.datasource import (
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
 from lakeformat.tables.arguments import Overwritten
+from lakeformat.tables.named_once import named_once
 from spark_jobs.frames.publish import publish
 from spark_jobs.frames.spark_write import require_one_writer, write_in_task
 from spark_jobs.frames.worker import prepare_worker
@@ -225,4 +226,4 @@ def _overwritten(options: Mapping[str, str]) -> Overwritten:
             f"overwrite-partition must be values of partition columns, such as 'dt=2024-01-01', "
             f"got {partition!r}"
         )
-    return {name.strip(): value.strip() for name, _, value in pairs}
+    return named_once("column", ((name.strip(), value.strip()) for name, _, value in pairs))

@@ -29,6 +29,11 @@ def test_each_check_is_shown_with_its_finding(show):
     assert "unique(id, status)" in shown
 
 
+def test_accepted_values_of_one_column_are_added_together(show):
+    accepted = ("--accepted-values", "status=paid", "--accepted-values", "status=new")
+    assert show(*accepted).startswith("1 check of 2 rows passed\n")
+
+
 def test_a_failed_check_exits_with_1(show):
     shown = show("--not-null", "status", "--unique", "id", "--warn-only", "unique", code=1)
     assert shown.startswith("2 rows: 2 checks, 1 failed, 1 warned\n")
@@ -52,6 +57,7 @@ def test_staged_rows_are_checked_by_their_address(orders, show):
     [
         ([], "no check was given"),
         (["--freshness", "id"], "--freshness must be like 'ordered_at=1 d', got 'id'"),
+        (["--freshness", "at=1 d", "--freshness", "at=2 d"], "column 'at' has two values"),
         (["--not-null", "satus"], "did you mean 'status'"),
     ],
 )

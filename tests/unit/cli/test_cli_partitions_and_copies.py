@@ -75,6 +75,12 @@ def test_a_drop_of_a_partition_that_is_not_there_is_an_error_unless_that_is_fine
     assert "nothing was dropped" in lake_says(catalog, *how, "--missing-ok")
 
 
+@pytest.mark.parametrize("command", ["drop", "done"])
+def test_two_values_of_a_column_in_one_partition_are_refused(catalog, command):
+    said = refuses(catalog, "partition", command, "shop.orders", "dt=2020-01-01, dt=2020-01-02")
+    assert "column 'dt' has two values: name it once, and write each partition as its own" in said
+
+
 def test_a_partition_is_marked_where_it_lies(catalog):
     how = ("partition", "done", "shop.orders", "dt=2020-01-01,h=1")
     assert "would be marked" in lake_says(catalog, *how, "--dry-run")

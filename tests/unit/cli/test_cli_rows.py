@@ -218,6 +218,16 @@ def test_rows_are_put_in_place_of_others(warehouse, what):
             lake.InvalidRequestError,
             "--overwrite 'dt' is unknown",
         ),
+        (
+            ["write", "shop.orders", "in.json", "--overwrite", "dt=2024-01-31,dt=2024-02-01"],
+            lake.InvalidRequestError,
+            "column 'dt' has two values: name the column once",
+        ),
+        (
+            ["write", "shop.orders", "in.json", "--columns", "k=a", "--columns", "k=b"],
+            lake.InvalidRequestError,
+            "column 'k' has two values",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(warehouse, words, error, told):

@@ -87,8 +87,9 @@ def test_an_option_of_a_branch_is_its_own(catalog):
     [
         (f"{KEEP}", "has no '=': write KEY=VALUE, such as bucket=4"),
         ("=4", "the option's name is empty"),
-        (f"{KEEP}=many", "many"),
+        ("snapshot.num-retained.min=many", "many"),
         ("path=/elsewhere", "cannot be changed"),
+        (f"{KEEP}=31", f"option '{KEEP}' has two values: name the option once"),
     ],
 )
 def test_one_wrong_option_changes_none(catalog, wrong, why):

@@ -125,6 +125,7 @@ def test_the_catalog_is_repaired(warehouse, days, tmp_path):
         ("sys.rename_tag", {"tag": "x"}, "it needs 'target_tag'. It takes table, tag, target_tag"),
         ("sys.compact", {"table": None}, "it needs 'table'"),
         ("sys.compact", {"partitions": "2024"}, "partitions must be values such as"),
+        ("sys.compact", {"partitions": "dt=1,dt=2"}, "column 'dt' has two values"),
         ("sys.rollback", {"version": 1, "tag": "x"}, "give only one of"),
         ("sys.rollback_to", {"snapshot_id": 1, "snapshot": 2}, "give only one of"),
     ],

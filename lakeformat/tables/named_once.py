@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Refuses a name that is given twice with values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from lakeformat.errors import InvalidRequestError
+
+__all__ = ["named_once"]
+
+V = TypeVar("V")
+
+
+def named_once(
+    kind: str, pairs: Iterable[tuple[str, V]], advice: str | None = None
+) -> dict[str, V]:
+    """Return the pairs of names and values as a dict.
+
+    Raise ``InvalidRequestError`` if a name occurs twice. ``kind`` is what the names are, such as
+    ``column``, and ``advice`` the next step; by default to name it once.
+    """
+    found: dict[str, V] = {}
+    for name, value in pairs:
+        if name in found:
+            raise InvalidRequestError(
+                f"{kind} {name!r} has two values: {advice or f'name the {kind} once'}"
+            )
+        found[name] = value
+    return found
