@@ -13,6 +13,7 @@ from decimal import Decimal
 from enum import StrEnum
 from pathlib import PurePath
 from typing import Any, BinaryIO
+from uuid import uuid4
 
 import pyarrow as pa
 import typer
@@ -86,7 +87,8 @@ def write_rows(
 ) -> None:
     """Write rows to the file ``output``, which appears when it is complete; None writes to stdout.
 
-    A column that CSV cannot hold raises ``InvalidRequestError``.
+    A pipe or device gets the rows at once, and a symbolic link is followed. A column that CSV
+    cannot hold raises ``InvalidRequestError``.
     """
     if form is Form.CSV:
         _require_flat(schema)
@@ -98,11 +100,16 @@ def write_rows(
     if output is None:
         writer[form](sys.stdout.buffer, batches, schema)
         return
-    part = f"{output}.part"
-    try:
-        with open(part, "wb") as stream:
+    if os.path.exists(output) and not os.path.isfile(output):
+        with open(output, "wb") as stream:
             writer[form](stream, batches, schema)
-        os.replace(part, output)
+        return
+    target = os.path.realpath(output)
+    part = f"{target}.{uuid4().hex}.part"
+    try:
+        with open(part, "xb") as stream:
+            writer[form](stream, batches, schema)
+        os.replace(part, target)
     except BaseException:
         if os.path.exists(part):
             os.unlink(part)

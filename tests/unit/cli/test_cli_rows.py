@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pyarrow as pa
@@ -281,6 +283,33 @@ def test_a_failed_read_leaves_no_file(warehouse):
         warehouse.run("scan", "shop.orders", "--output", kept)
     assert pq.read_table(kept).to_pydict() == {"a": [1]}
     assert not list(warehouse.root.glob("*.part"))
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+def test_a_pipe_gets_the_rows_and_remains_a_pipe(warehouse, form):
+    pipe = warehouse.file("pipe")
+    os.mkfifo(pipe)
+    asked = ["scan", "shop.orders", "--columns", "k", "--format", form, "--output"]
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        try:
+            warehouse.run(*asked, pipe)
+            assert Path(pipe).is_fifo()
+            content, _ = reader.communicate(timeout=60)
+        finally:
+            reader.kill()
+    warehouse.run(*asked, warehouse.file("out"))
+    assert content == Path(warehouse.file("out")).read_bytes()
+
+
+def test_a_link_is_followed_and_files_with_similar_names_are_kept(warehouse):
+    warehouse.file("real.csv", "old")
+    warehouse.file("real.csv.part", "mine")
+    link = Path(warehouse.file("link.csv"))
+    link.symlink_to("real.csv")
+    warehouse.run("scan", "shop.orders", "--columns", "k", "--output", str(link))
+    assert link.is_symlink()
+    assert Path(warehouse.file("real.csv")).read_text() == '"k"\n1\n2\n3\n'
+    assert Path(warehouse.file("real.csv.part")).read_text() == "mine"
 
 
 class Terminal(io.StringIO):
