@@ -140,9 +140,14 @@ def _require_flat(schema: pa.Schema) -> None:
 
 
 def _write_csv(stream: BinaryIO, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
+    ends_with_null = False
     with csv.CSVWriter(stream, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
+            if batch.num_rows:
+                ends_with_null = len(schema) == 1 and not batch.column(0)[-1].is_valid
+    if ends_with_null:  # an empty line, which is no row as the last line of a file
+        stream.write(b"\n")
 
 
 def _write_json(stream: BinaryIO, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:

@@ -63,7 +63,7 @@ class ColumnMapping:
             source, kind = self.sources.get(column.name, column.name), column.type
             if column.name in self.casts:
                 kind = self.shown_types.get(source, pa.string())
-            found.append(pa.field(source, kind))
+            found.append(pa.field(source, kind, nullable=column.nullable))
         return pa.schema(found)
 
     def names(self, sources: Sequence[str], there: Collection[str] = ()) -> list[str]:

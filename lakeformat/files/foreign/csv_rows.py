@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv as python_csv
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -36,20 +37,60 @@ _BAD_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file; Arrow infers the types of columns that are not in ``columns``.
 
-    A file without a header must have all ``columns``, in their order. Raise
+    A file without a header must have all ``columns``, in their order. If a file has one column that
+    may be NULL, an empty line is a row with NULL, except as the last line. Raise
     ``InvalidRequestError``, with row and column, for a value that cannot be parsed.
     """
     require_closed_quotes(path, dialect)
+    empty_rows = _has_empty_rows(path, columns, dialect)
 
     @contextmanager
     def opened(block_bytes: int) -> Iterator[Iterator[pa.RecordBatch]]:
         types = {each.name: each.type for each in columns if not pa.types.is_nested(each.type)}
-        with open_csv(path, types, dialect, block_bytes, columns.names) as reader:
+        with open_csv(path, types, dialect, block_bytes, columns.names, empty_rows) as reader:
             _require_readable(reader.schema.names, columns, dialect)
             yield reader
 
     with naming_rows(path, columns, dialect):
-        yield from read_growing(opened)
+        rows = read_growing(opened)
+        yield from _without_last(rows) if empty_rows and _ends_empty(path) else rows
+
+
+def _has_empty_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> bool:
+    """Return True if empty lines of a file are rows with NULL: it has one column that may be
+    NULL.
+    """
+    if "" not in dialect.null_values:
+        return False
+    names = columns.names
+    if dialect.header:
+        with suppress(python_csv.Error):
+            names = next(_lines(path, dialect), [])
+    [name, *more] = names or [""]
+    if not names or more:
+        return False
+    return name not in columns.names or bool(columns.field(name).nullable)
+
+
+def _ends_empty(path: str) -> bool:
+    """Return True if the last line of a file is empty."""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 4))
+        end = file.read().replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return end.endswith(b"\n\n") or end == b"\n"
+
+
+def _without_last(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield all rows but the last one."""
+    held: pa.RecordBatch | None = None
+    for batch in batches:
+        if batch.num_rows:
+            if held is not None:
+                yield held
+            held = batch
+    if held is not None:
+        yield held.slice(0, held.num_rows - 1)
 
 
 @contextmanager
@@ -114,11 +155,12 @@ def open_csv(
     dialect: TextDialect,
     block_bytes: int,
     names: Sequence[str] = (),
+    empty_rows: bool = False,
 ) -> csv.CSVStreamingReader:
     """Open a CSV file for Arrow; a quoted value may have line breaks, and is never NULL.
 
     ``types`` are the types by column, ``names`` the columns of a file without a header, and
-    ``block_bytes`` the size of Arrow's blocks.
+    ``block_bytes`` the size of Arrow's blocks. With ``empty_rows``, empty lines are rows.
     """
     return csv.open_csv(
         path,
@@ -130,6 +172,7 @@ def open_csv(
             quote_char=dialect.quote or False,
             escape_char=dialect.escape or False,
             newlines_in_values=True,
+            ignore_empty_lines=not empty_rows,
         ),
         convert_options=csv.ConvertOptions(
             column_types=types,
@@ -185,7 +228,10 @@ def _named(
     name = names[int(column[1])]
     kind = columns.field(name).type if name in columns.names else pa.string()
     value = _BAD_VALUE.search(said)
-    row, text = _found_again(path, names, name, value[1] if value else None, kind, dialect)
+    empty_rows = _has_empty_rows(path, columns, dialect)
+    row, text = _found_again(
+        path, names, name, value[1] if value else None, kind, dialect, empty_rows
+    )
     where = f"column {name!r}" if row is None else f"row {row}, column {name!r}"
     if "UTF8" in said or "\ufffd" in (text or ""):
         return not_utf_8(path, where)
@@ -223,16 +269,18 @@ def _row_of_width(path: str, columns: int, dialect: TextDialect) -> int | None:
 
 
 def _records(path: str, dialect: TextDialect) -> Iterator[list[str]]:
+    yield from filter(None, _lines(path, dialect))
+
+
+def _lines(path: str, dialect: TextDialect) -> Iterator[list[str]]:
+    """Yield the values of each record; of an empty line, none."""
     with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
-        yield from filter(
-            None,
-            python_csv.reader(
-                file,
-                delimiter=dialect.delimiter,
-                quotechar=dialect.quote or None,
-                escapechar=dialect.escape or None,
-                quoting=python_csv.QUOTE_MINIMAL if dialect.quote else python_csv.QUOTE_NONE,
-            ),
+        yield from python_csv.reader(
+            file,
+            delimiter=dialect.delimiter,
+            quotechar=dialect.quote or None,
+            escapechar=dialect.escape or None,
+            quoting=python_csv.QUOTE_MINIMAL if dialect.quote else python_csv.QUOTE_NONE,
         )
 
 
@@ -243,6 +291,7 @@ def _found_again(
     value: str | None,
     kind: pa.DataType,
     dialect: TextDialect,
+    empty_rows: bool,
 ) -> tuple[int | None, str | None]:
     """Return the number of the first bad row, from 1, and its value; None and ``value`` if no bad
     row is found.
@@ -253,7 +302,9 @@ def _found_again(
     row = 1
     with suppress(pa.ArrowInvalid):
         texts = dict.fromkeys(names, pa.binary())  # also for bytes that are not valid text
-        for batch in read_growing(lambda size: open_csv(path, texts, dialect, size, names)):
+        for batch in read_growing(
+            lambda size: open_csv(path, texts, dialect, size, names, empty_rows)
+        ):
             column = batch.column(name)
             if value is not None:
                 found = pc.index(column, value.encode()).as_py()

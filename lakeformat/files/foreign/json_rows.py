@@ -41,7 +41,7 @@ def read_json(path: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
     require_objects(path)
     if is_blank(path):
         return
-    readable = pa.schema([each for each in columns if _is_readable(each.type)])
+    readable = pa.schema([each.with_nullable(True) for each in columns if _is_readable(each.type)])
     options = _options(readable)
     try:
         for batch in read_growing(lambda size: open_json(path, size, options)):

@@ -9,6 +9,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.cli.read_row_files import read_rows
+from lakeformat.files.foreign.dialect import TextDialect
 
 COLUMNS = [
     ("k", "BIGINT"),
@@ -41,6 +42,48 @@ def test_a_line_break_in_quotes_is_part_of_the_value_wherever_blocks_end(read, m
     assert [{"k": row["k"], "s": row["s"]} for row in read("rows.csv", content)] == expected
     monkeypatch.setattr("lakeformat.files.foreign.text_checks.BLOCK_BYTES", 100)
     assert [{"k": row["k"], "s": row["s"]} for row in read("rows.csv", content)] == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "values"),
+    [
+        ("s\na\n\nb\n", ["a", None, "b"]),
+        ("s\na\n\n", ["a"]),
+        ("s\r\na\r\n\r\n\r\n", ["a", None]),
+        ('s\n\n""\n\n\n', [None, "", None]),
+        ('s\n"a\n\n"', ["a\n\n"]),
+        ("s\n\n", []),
+        ("\ns\na\n\nb\n", ["a", "b"]),
+        ("s,at\na,\n\nb,\n", ["a", "b"]),
+        ("k\n1\n\n2\n", [None, None, None]),
+    ],
+)
+@pytest.mark.parametrize("block", [None, 5])
+def test_an_empty_line_is_null_in_a_file_of_one_column(read, monkeypatch, block, content, values):
+    """Except as the last line, which many programs write without a meaning."""
+    if block is not None:
+        monkeypatch.setattr("lakeformat.files.foreign.text_checks.BLOCK_BYTES", block)
+    assert [row.get("s") for row in read("rows.csv", content)] == values
+
+
+def test_an_empty_line_is_no_row_if_null_is_refused_or_another_text(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path / "wh"))
+    catalog.create_database("shop")
+    needed = catalog.create_table("shop.t", [("s", "STRING NOT NULL")]).schema
+    (tmp_path / "rows.csv").write_text("s\na\n\nb\n")
+    paths = [str(tmp_path / "rows.csv")]
+    assert sum(batch.num_rows for batch in read_rows(paths, needed, None)) == 2
+    free = catalog.create_table("shop.u", [("s", "STRING")]).schema
+    dialect = TextDialect(null_values=["NULL"])
+    assert sum(batch.num_rows for batch in read_rows(paths, free, None, dialect=dialect)) == 2
+    bare = TextDialect(header=False)
+    (tmp_path / "rows.csv").write_text("\n")
+    assert sum(batch.num_rows for batch in read_rows(paths, free, None, dialect=bare)) == 0
+
+
+def test_empty_lines_count_in_the_number_of_a_bad_row(read):
+    with pytest.raises(lake.InvalidRequestError, match=r"row 3, column 'at': 'x' is not"):
+        read("rows.csv", "at\n\n\nx\n")
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,18 @@ def test_what_is_written_into_a_file_is_read_back_the_same(warehouse, end):
     assert sorted(p.name for p in warehouse.root.glob("out*")) == [f"out.{end}"]
 
 
+@pytest.mark.parametrize("values", [["x", None, ""], ["x", None], [None], [None, None], []])
+def test_nulls_of_a_csv_file_with_one_column_are_read_back(warehouse, values):
+    for name in ("notes", "others"):
+        warehouse.catalog.create_table(f"shop.{name}", [("note", "STRING")])
+    table = warehouse.catalog.table("shop.notes")
+    table.write(pa.table({"note": pa.array(values, pa.string())}))
+    path = warehouse.file("notes.csv")
+    warehouse.run("scan", "shop.notes", "--output", path)
+    warehouse.run("write", "shop.others", path)
+    assert [row["note"] for row in warehouse.rows("shop.others")] == values
+
+
 def test_json_is_one_object_per_line(warehouse):
     asked = ["scan", "shop.orders", "--columns", "k, at,price"]
     shown = warehouse.run(*asked, "--format", "json")
