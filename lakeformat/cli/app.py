@@ -137,8 +137,9 @@ def main() -> None:
     Ctrl-C. 4: ``lake maintain`` finished, but an obstacle remains or a table of a database was
     skipped.
     """
-    if sys.stdout is None:  # started with its output closed
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until the end
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # started with this stream closed
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - until the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(
             stream, io.TextIOWrapper

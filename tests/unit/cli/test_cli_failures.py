@@ -96,6 +96,25 @@ def test_an_error_about_a_mixed_table_names_its_format_once(tmp_path):
     assert command in shown.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "closed", "code"),
+    [
+        ("drop-table shop.orders", "<&-", 2),
+        ("compact shop.orders", "2>&-", 0),
+        ("scan shop.no", "2>&-", 1),
+        ("scan shop.orders", ">&-", 0),
+    ],
+)
+def test_a_closed_stream_is_like_dev_null(tmp_path, words, closed, code):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", [("id", "BIGINT")])
+    command = f"{sys.executable} -m lakeformat.cli -w {tmp_path} {words} {closed}"
+    shown = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert shown.returncode == code, shown.stderr
+    assert ("add --yes to delete" in shown.stderr) is (code == 2)
+
+
 @pytest.mark.parametrize("command", ["tags", "branches", "consumers"])
 def test_a_file_name_that_is_no_utf_8_is_named_in_one_line(tmp_path, command):
     catalog = lake.open_catalog(str(tmp_path))
