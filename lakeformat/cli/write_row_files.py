@@ -168,13 +168,27 @@ def _write_parquet(stream: BinaryIO, batches: Iterator[pa.RecordBatch], schema: 
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Return Python values, but timestamps as text, because Python has no nanoseconds and no year
-    10000.
+    """Return Python values, but dates and timestamps as text, because Python has no nanoseconds and
+    no year 10000.
     """
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.string())
-    found: list[Any] = column.to_pylist()
+    kind = _with_text(column.type)
+    found: list[Any] = (column if kind == column.type else column.cast(kind)).to_pylist()
     return found
+
+
+def _with_text(kind: pa.DataType) -> pa.DataType:
+    """Return a type that has text in place of dates and timestamps, also inside of it."""
+
+    def part(field: pa.Field) -> pa.Field:
+        return field.with_type(_with_text(field.type))
+
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return pa.string()
+    if pa.types.is_list(kind):
+        return pa.list_(part(kind.value_field))
+    if pa.types.is_map(kind):
+        return pa.map_(part(kind.key_field), part(kind.item_field))
+    return pa.struct(map(part, kind)) if pa.types.is_struct(kind) else kind
 
 
 def _shown(value: Any) -> str:

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -84,6 +85,64 @@ def test_what_is_written_into_a_file_is_read_back_the_same(warehouse, end):
     warehouse.run("write", "shop.copy", path)
     assert warehouse.rows("shop.copy") == warehouse.rows()
     assert sorted(p.name for p in warehouse.root.glob("out*")) == [f"out.{end}"]
+
+
+def test_times_that_python_does_not_have_are_text(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    columns = {
+        "day": "DATE",
+        "ats": "ARRAY<TIMESTAMP(9)>",
+        "days": "MAP<DATE, DATE>",
+        "part": "ROW<at TIMESTAMP_LTZ(3)>",
+    }
+    table = catalog.create_table("shop.t", [*columns.items()])
+    schema = table.scan().schema
+    late = 2_932_902  # days
+    values = [late, [1], [(late, -719_166)], {"at": 1}]
+    rows = [
+        pa.array([value, None], kind).cast(field.type)
+        for value, kind, field in zip(
+            values,
+            [
+                pa.int32(),
+                pa.list_(pa.int64()),
+                pa.map_(pa.int32(), pa.int32()),
+                pa.struct([("at", pa.int64())]),
+            ],
+            schema,
+            strict=True,
+        )
+    ]
+    table.write(pa.table(rows, schema=schema))
+    command = [sys.executable, "-m", "lakeformat.cli", "-w", str(tmp_path)]  # without pandas
+    for words in (["scan", "shop.t"], ["changes", "shop.t", "--after", "0"]):
+        shown = subprocess.run([*command, *words, "--json"], capture_output=True, text=True)
+        first, second = map(json.loads, shown.stdout.splitlines())
+        assert {name: first[name] for name in columns} == {
+            "day": "10000-01-06",
+            "ats": ["1970-01-01 00:00:00.000000001"],
+            "days": [["10000-01-06", "0000-12-28"]],
+            "part": {"at": "1970-01-01 00:00:00.001Z"},
+        }
+        assert {name: second[name] for name in columns} == dict.fromkeys(columns)
+        shown = subprocess.run([*command, *words], capture_output=True, text=True)
+        assert '["1970-01-01 00:00:00.000000001"]' in shown.stdout
+
+
+@pytest.mark.parametrize("type", ["ARRAY<TIMESTAMP(3)>", "ROW<at TIMESTAMP_LTZ(3)>"])
+def test_times_in_nested_values_are_read_back(warehouse, type):
+    for name in ("notes", "others"):
+        warehouse.catalog.create_table(f"shop.{name}", [("v", type)])
+    nested = [1] if type.startswith("ARRAY") else {"at": 1}
+    table = warehouse.catalog.table("shop.notes")
+    [kind] = table.scan().schema.types
+    number = pa.list_(pa.int64()) if type.startswith("ARRAY") else pa.struct([("at", pa.int64())])
+    table.write(pa.table({"v": pa.array([nested, None], number).cast(kind)}))
+    path = warehouse.file("notes.json")
+    warehouse.run("scan", "shop.notes", "--output", path)
+    warehouse.run("write", "shop.others", path)
+    assert warehouse.rows("shop.others") == warehouse.rows("shop.notes")
 
 
 @pytest.mark.parametrize("values", [["x", None, ""], ["x", None], [None], [None, None], []])
