@@ -207,4 +207,7 @@ def plain_value(value: Any) -> Any:
         return base64.b64encode(value).decode()
     if isinstance(value, Decimal):
         return f"{value:f}"
-    return value.isoformat() if isinstance(value, date | datetime | time) else value
+    if isinstance(value, time):  # a column of milliseconds takes no more digits
+        is_fine = value.microsecond % 1000
+        return value.isoformat("auto" if is_fine or not value.microsecond else "milliseconds")
+    return value.isoformat() if isinstance(value, date | datetime) else value

@@ -157,6 +157,18 @@ def test_nulls_of_a_csv_file_with_one_column_are_read_back(warehouse, values):
     assert [row["note"] for row in warehouse.rows("shop.others")] == values
 
 
+def test_milliseconds_of_a_time_of_day_are_read_back(warehouse):
+    for name in ("notes", "others"):
+        warehouse.catalog.create_table(f"shop.{name}", [("v", "TIME(3)")])
+    line = '{"v": "10:00:00.500"}\n'
+    warehouse.run("write", "shop.notes", warehouse.file("notes.json", line))
+    path = warehouse.file("out.json")
+    warehouse.run("scan", "shop.notes", "--output", path)
+    assert Path(path).read_text() == line
+    warehouse.run("write", "shop.others", path)
+    assert warehouse.rows("shop.others") == warehouse.rows("shop.notes")
+
+
 def test_json_is_one_object_per_line(warehouse):
     asked = ["scan", "shop.orders", "--columns", "k, at,price"]
     shown = warehouse.run(*asked, "--format", "json")
