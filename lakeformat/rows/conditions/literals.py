@@ -32,6 +32,7 @@ _DATE = re.compile(r"\s*\d{4,}-\d{1,2}-\d{1,2}\s*")
 _TIME = re.compile(r"\s*\d{1,2}:\d{1,2}(:\d{1,2}(\.\d*)?)?\s*")
 _FRACTION = re.compile(r"\.(\d*?)0*\s*$")
 _MINUTE = re.compile(r"(\d{4}-\d{1,2}-\d{1,2}[ T]\d{1,2}:\d{1,2})(Z|[+-]\d{2}:?\d{2})?")
+_BYTES = re.compile(r"\s*[xX]'((?:[0-9a-fA-F]{2})*)'\s*")
 _ZONE = re.compile(r"(?:Z|[+-]\d{2}:?\d{2})$")
 _AS_TIMESTAMP = "write it as '2024-01-31', '2024-01-31 10:30' or '2024-01-31 10:30:00'"
 _WITHOUT_ZONE = "it has a time zone and the column has none; write the time without a zone"
@@ -244,6 +245,8 @@ def _text(value: Any, _: AtomicType) -> str:
 
 
 def _bytes(value: Any, _: AtomicType) -> bytes:
+    if isinstance(value, str) and (found := _BYTES.fullmatch(value)):
+        return bytes.fromhex(found[1])
     if not isinstance(value, bytes | bytearray):
         raise _Unfit("write bytes, in SQL as X'0AFF'")
     return bytes(value)

@@ -19,7 +19,7 @@ def table(tmp_path) -> lake.Table:
     catalog = lake.open_catalog(str(tmp_path))
     catalog.create_database("shop")
     table = catalog.create_table(
-        "shop.orders", [("id", "BIGINT"), ("note", "STRING"), ("due", "DATE")]
+        "shop.orders", [("id", "BIGINT"), ("note", "STRING"), ("due", "DATE"), ("raw", "BYTES")]
     )
     table.write(pa.table({"id": [1, 2, 3], "note": ["a", "b", "c"]}))
     return table
@@ -60,6 +60,16 @@ def test_rows_get_new_values(table):
     assert str(table.scan(where="id = 2").to_arrow()["due"][0]) == "2024-01-31"
 
 
+def test_bytes_are_written_as_in_sql(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.t", [("id", "BIGINT"), ("raw", "BYTES")])
+    table.write(pa.table({"id": [1, 2], "raw": [b"a", b"b"]}))
+    says(table, "update", "--where", "raw = X'61'", "--set", "raw=X'0aFF'")
+    says(table, "update", "--where", "id = 2", "--set", "raw=X''")
+    assert sorted(table.scan().to_arrow()["raw"].to_pylist()) == [b"", b"\n\xff"]
+
+
 def test_a_deletion_tells_programs_what_it_did_as_json(table):
     [report] = json.loads(says(table, "delete", "--where", "id = 2", "--json"))
     assert (report["operation"], report["rows"], report["snapshot_id"]) == ("DELETE", 1, 2)
@@ -72,6 +82,7 @@ def test_a_deletion_tells_programs_what_it_did_as_json(table):
         (["--set", "note"], "--set 'note' has no '='"),
         (["--set", "note=a", "--set-null", "note"], "column 'note' has two values"),
         (["--set", "id=many"], "not a value of column 'id'"),
+        (["--set", "raw=X'0AF'"], "write bytes, in SQL as X'0AFF'"),
     ],
 )
 def test_what_nobody_can_mean_is_refused(table, arguments, said):
