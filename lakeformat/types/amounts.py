@@ -17,6 +17,7 @@ Setting: TypeAlias = str | int | float | bool | timedelta
 _MOST = 2**63 - 1
 """The largest number of bytes or milliseconds that an option accepts: other engines use 64 bits."""
 _AMOUNT = re.compile(r"([0-9]+)\s*([a-zµ]*)")
+_CAPITAL_M = re.compile(r"[0-9]+\s*M")
 _SIZE_UNITS: dict[str, int | Fraction] = {
     **dict.fromkeys(("", "b", "bytes"), 1),
     **dict.fromkeys(("k", "kb", "kibibytes"), 1 << 10),
@@ -56,11 +57,13 @@ def parse_asked_duration(text: str) -> int:
     """Return the milliseconds of a duration in a call or a command.
 
     The units include weeks. Raise ``ValueError`` for any other text, also for a number without a
-    unit.
+    unit, and for ``1 M``, which can mean a month.
     """
     # A user who types 7 does not mean milliseconds.
     if text.strip().isdecimal():
         raise ValueError(f"a number needs a unit, as in '{text.strip()} d'")
+    if _CAPITAL_M.fullmatch(text.strip()):
+        raise ValueError("the unit M can mean minutes or months: write m for minutes, or days as d")
     return _parse(text, _ASKED_UNITS)
 
 
