@@ -299,8 +299,16 @@ def set_option(key: str, value: Setting) -> SchemaChange:
 
 @offering_arguments
 def remove_option(key: str) -> SchemaChange:
-    """Return the change that resets a table option to its default."""
+    """Return the change that resets a table option to its default.
+
+    Raise InvalidRequestError for an empty key.
+    """
     require_text("an option's key", key)
+    if not key.strip():
+        raise InvalidRequestError(
+            "the option's name is empty: name an option, such as 'bucket'; `lake options` lists "
+            "those that are set"
+        )
     return RemoveOption(key)
 
 

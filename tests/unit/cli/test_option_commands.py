@@ -97,6 +97,13 @@ def test_one_wrong_option_changes_none(catalog, wrong, why):
     assert options(catalog) == {}
 
 
+def test_an_option_without_a_name_cannot_be_unset(catalog):
+    lake_says(catalog, "set-option", "shop.orders", f"{KEEP}=30")
+    said = lake_refuses(catalog, "unset-option", "shop.orders", KEEP, "")
+    assert "the option's name is empty: name an option" in said
+    assert options(catalog) == {KEEP: "30"}
+
+
 def test_an_error_says_the_command_that_mends_it(catalog):
     def said(*words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "lakeformat.cli", "-w", catalog.location, *words]
