@@ -266,7 +266,7 @@ def _as_dict(name: str, report: HealthSummary | LakeError) -> dict[str, Any]:
             "verdict": _UNREADABLE,
             "error": f"{type(report).__name__}: {report}",
         }
-    return report.to_dict()
+    return {**report.to_dict(), "table": name}
 
 
 def _line(name: str, report: HealthReport | IcebergHealthReport | LakeError) -> dict[str, Any]:

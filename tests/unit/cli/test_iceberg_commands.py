@@ -343,6 +343,7 @@ def test_the_health_of_a_table_and_of_a_database_is_printed(warehouse):
     assert ["manifests", "1"] in [line.split()[:2] for line in lines]
     [line] = json.loads(show(*named, "health", "shop", "--json"))
     assert (line["verdict"], line["files"]["files"]) == ("healthy", 1)
+    assert line["table"] == "shop.orders"
     row = show(*named, "health", "shop").splitlines()[1].split()
     assert row[:4] == ["shop.orders", "healthy", "100", "1"]
 
