@@ -70,6 +70,7 @@ def command_line_page(generated: str) -> str:
         "| 3 | a defect of this program |",
         "| 4 | only `maintain`: a problem remains, or a table of a database was skipped |",
         "| 130 | interrupted by Ctrl-C |",
+        "| 143 | ended by SIGTERM |",
     ]
     return "\n".join(lines) + "\n"
 

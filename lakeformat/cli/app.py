@@ -6,8 +6,10 @@ from __future__ import annotations
 import io
 import logging
 import os
+import signal
 import sys
 from importlib.metadata import version
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -65,6 +67,7 @@ EXIT_FAILED = 1
 EXIT_WRONG_REQUEST = 2
 EXIT_DEFECT = 3
 EXIT_INTERRUPTED = 130
+EXIT_ENDED = 143
 DEBUG = "LAKE_DEBUG"
 
 app = typer.Typer(
@@ -134,8 +137,8 @@ def main() -> None:
     """Run the command line and exit.
 
     Exit codes: 0 done, 1 failed, 2 wrong request, 3 a defect of the program, 130 interrupted by
-    Ctrl-C. 4: ``lake maintain`` finished, but an obstacle remains or a table of a database was
-    skipped.
+    Ctrl-C, 143 ended by SIGTERM. 4: ``lake maintain`` finished, but an obstacle remains or a table
+    of a database was skipped.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # started with this stream closed
@@ -154,6 +157,8 @@ def main() -> None:
         "lakeformat.iceberg.maintain",
     ):
         logging.getLogger(name).addHandler(logging.NullHandler())
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _end)
     hide_pandas()
     keep_freed_memory()
     try:
@@ -180,6 +185,12 @@ def main() -> None:
             raise
         _print_error(error, f"this is a defect; run again with {DEBUG}=1 for the traceback")
         sys.exit(EXIT_DEFECT)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """Raise ``SystemExit`` on SIGTERM, so that the command deletes its uncommitted files."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the clean-up has started
+    raise SystemExit(EXIT_ENDED)
 
 
 def _print_error(error: Exception, *more: str) -> None:

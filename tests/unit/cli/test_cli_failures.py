@@ -58,6 +58,20 @@ def test_an_interrupted_command_ends_quietly(change):
     assert (shown.returncode, shown.stdout, shown.stderr) == (130, "", "")
 
 
+def test_a_command_that_is_ended_deletes_its_files_first():
+    change = """
+import os, signal, time
+def fail(*_):
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+    finally:
+        print("clean")
+inspect.named_table_of_any_format = fail"""
+    shown = lake_where(change, "files", "a.b")
+    assert (shown.returncode, shown.stdout, shown.stderr) == (143, "clean\n", "")
+
+
 @pytest.mark.parametrize("words", [(), ("--json",)])
 def test_a_reader_may_leave_in_the_middle(tmp_path, words):
     catalog = lake.open_catalog(str(tmp_path))
