@@ -98,10 +98,9 @@ def every_directory(loaded: LoadedMetadata, kind: str) -> Iterator[str]:
         yield from (each.path for each in inside if each.is_directory)
 
 
-def branch_directory(handle: TableHandle, branch: str) -> tuple[Storage, str]:
-    """Return the storage and the path of the directory of a branch other than main."""
-    places = handle.load().places
-    return places.storage, f"{places.root}/{_DIRECTORY}/{_inside(branch)}"
+def branch_directory(loaded: LoadedMetadata, branch: str) -> str:
+    """Return the path of the directory of a branch other than main."""
+    return f"{loaded.places.root}/{_DIRECTORY}/{_inside(branch)}"
 
 
 def _directory(loaded: LoadedMetadata, branch: str, name: str) -> str:

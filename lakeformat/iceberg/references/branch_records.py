@@ -5,6 +5,9 @@ staged results.
 The commit that renames or deletes a branch does not change these files. So a rename copies them
 before its commit, and deletes the old ones after it. If it crashes in between, the records of a
 branch that does not exist are left. They are deleted before a branch gets this name.
+
+Records of earlier releases do not name their table. If another table has or had the same directory,
+a rename only copies them, and they are never deleted.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from urllib.parse import quote
 
 from lakeformat.errors import LakeError, NotFoundError
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.metadata_file import METADATA, decode_metadata, is_metadata_file
 from lakeformat.iceberg.own_files import branch_directory
 from lakeformat.storage.base import LARGE_FILE
 
@@ -26,14 +31,15 @@ _log = logging.getLogger(__name__)
 
 def delete_left_records(handle: TableHandle, branch: str) -> None:
     """Delete the records of an earlier branch of this name; do nothing if the branch exists."""
-    if branch not in handle.load().metadata.references:
-        _delete(handle, branch)
+    loaded = handle.load()
+    if branch not in loaded.metadata.references:
+        _delete(loaded, branch)
 
 
 def forget_branch(handle: TableHandle, branch: str) -> None:
     """Delete the records of a deleted branch; a failure is only logged."""
     try:
-        _delete(handle, branch)
+        _delete(handle.load(), branch)
     except LakeError as error:
         _log.warning(
             "%s: could not delete the records of the deleted branch %r. They are deleted if a "
@@ -48,40 +54,64 @@ def forget_branch(handle: TableHandle, branch: str) -> None:
 def renamed_records(handle: TableHandle, old: str, new: str) -> Iterator[None]:
     """Move the records of a branch, around the commit that renames it."""
     delete_left_records(handle, new)
-    copied = _copy(handle, old, new, without=())
+    loaded = handle.load()
+    copied = _copy(loaded, old, new, without=())
     yield
-    _copy(handle, old, new, without=copied)
+    _copy(loaded, old, new, without=copied)
     forget_branch(handle, old)
 
 
-def _copy(handle: TableHandle, old: str, new: str, *, without: Collection[str]) -> set[str]:
-    storage, source = branch_directory(handle, old)
-    _, target = branch_directory(handle, new)
-    copied = {each for each in _records(handle, old) if each not in without}
+def _copy(loaded: LoadedMetadata, old: str, new: str, *, without: Collection[str]) -> set[str]:
+    storage = loaded.places.storage
+    source, target = branch_directory(loaded, old), branch_directory(loaded, new)
+    own, unnamed = _records(loaded, old)
+    copied = {each for each in (*own, *unnamed) if each not in without}
     for each in copied:
         with suppress(NotFoundError):  # its owner has deleted it
             storage.overwrite(f"{target}/{each}", storage.read(f"{source}/{each}", LARGE_FILE))
     return copied
 
 
-def _delete(handle: TableHandle, branch: str) -> None:
-    storage, directory = branch_directory(handle, branch)
-    for each in _records(handle, branch):
-        storage.delete(f"{directory}/{each}")
+def _delete(loaded: LoadedMetadata, branch: str) -> None:
+    directory = branch_directory(loaded, branch)
+    own, unnamed = _records(loaded, branch)
+    if unnamed and not _is_shared(loaded):
+        own += unnamed
+    for each in own:
+        loaded.places.storage.delete(f"{directory}/{each}")
 
 
-def _records(handle: TableHandle, branch: str) -> list[str]:
-    """Return the paths of a branch's records below its directory.
-
-    They are the records of this table, and those of earlier releases, which name no table.
+def _records(loaded: LoadedMetadata, branch: str) -> tuple[list[str], list[str]]:
+    """Return the paths of a branch's records below its directory: those of this table, and those
+    of earlier releases, which name no table.
     """
-    storage, directory = branch_directory(handle, branch)
-    uuid, found = handle.load().metadata.table_uuid, []
-    for kind in storage.list(directory):
+    storage, uuid = loaded.places.storage, loaded.metadata.table_uuid
+    own: list[str] = []
+    unnamed: list[str] = []
+    for kind in storage.list(branch_directory(loaded, branch)):
         for each in storage.list(kind.path):
             if not each.is_directory:
-                found.append(f"{kind.name}/{each.name}")
+                (unnamed if uuid else own).append(f"{kind.name}/{each.name}")
             elif uuid and each.name == quote(uuid, safe=""):
                 inside = storage.list(each.path)
-                found += [f"{kind.name}/{each.name}/{record.name}" for record in inside]
-    return found
+                own += [f"{kind.name}/{each.name}/{record.name}" for record in inside]
+    return own, unnamed
+
+
+def _is_shared(loaded: LoadedMetadata) -> bool:
+    """Return True if the directory has metadata of another table, or damaged metadata."""
+    storage, metadata = loaded.places.storage, loaded.metadata
+    names = {each.metadata_file.rpartition("/")[2] for each in metadata.metadata_log}
+    for each in storage.list(f"{loaded.places.root}/{METADATA}"):
+        if each.path == loaded.path or each.name in names or not is_metadata_file(each.name):
+            continue
+        try:
+            content = storage.read(each.path, LARGE_FILE)
+            found = decode_metadata(content, storage.uri(each.path))
+        except NotFoundError:  # a commit has deleted it
+            continue
+        except LakeError:
+            return True
+        if found.table_uuid != metadata.table_uuid:
+            return True
+    return False

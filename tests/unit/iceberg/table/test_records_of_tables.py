@@ -265,3 +265,25 @@ def test_a_removal_of_orphans_keeps_the_staged_rows_of_a_renamed_table(tmp_path)
         renamed = catalog(tmp_path).table(name)
         renamed.staged.publish([address])
         assert keys_of(renamed) == keys
+
+
+def test_a_branch_of_another_table_leaves_the_records_of_earlier_releases(tmp_path):
+    table = create(tmp_path, "iceberg")
+    write(table, 1)
+    table.branches.create("audit")
+    audit = catalog(tmp_path).table("db.t$branch_audit")
+    audit.consumers.set("mirror", after=audit.position())
+    assert write_batch(audit, 0, 2)
+    as_of_earlier_releases(tmp_path)
+    again = leave_and_create(tmp_path, "rename", "iceberg")
+    write(again, 9)
+    again.branches.create("audit")
+    again.branches.rename("audit", "checks")
+    again.branches.delete("checks")
+    audit = catalog(tmp_path).table("db.u$branch_audit")
+    assert [each.id for each in audit.consumers.list()] == ["mirror"]
+    assert not write_batch(audit, 0, 3)
+    catalog(tmp_path).table("db.u").branches.rename("audit", "new")
+    new = catalog(tmp_path).table("db.u$branch_new")
+    assert streamed(new, "mirror") == [2]
+    assert not write_batch(new, 0, 3)
