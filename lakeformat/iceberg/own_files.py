@@ -8,11 +8,13 @@ directory, after a rename or a drop. Earlier releases wrote them in ``<kind>``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from urllib.parse import quote
 
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.commit.identity import identities
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import Storage
@@ -30,8 +32,8 @@ class OwnRecords:
     loaded: LoadedMetadata
     old_directory: str
     """The directory of earlier releases; its files can belong to another table."""
-    stores: tuple[TableHandle, ...]
-    """All stores of the table."""
+    others: tuple[Callable[[], LoadedMetadata], ...]
+    """Return the metadata of the other stores of a Mixed table, each read once."""
 
     @property
     def storage(self) -> Storage:
@@ -55,17 +57,33 @@ class OwnRecords:
 
         A record that names no snapshot of such a table belongs to another table.
         """
-        return all(_has_all_snapshots(each.load().metadata) for each in self.stores)
+        return all(map(_has_all_snapshots, self._stores()))
 
     def may_name(self, snapshot_ids: Collection[int]) -> bool:
         """Return True if a record of this table can name these snapshots, which may have expired.
 
         Return True if there are no ids.
         """
-        found = {
-            each.snapshot_id for store in self.stores for each in store.load().metadata.snapshots
-        }
-        return not snapshot_ids or not found.isdisjoint(snapshot_ids) or not self.has_all_snapshots
+        if not snapshot_ids:
+            return True
+        found = {each.snapshot_id for store in self._stores() for each in store.snapshots}
+        return not found.isdisjoint(snapshot_ids) or not self.has_all_snapshots
+
+    def identifiers(self) -> Mapping[str, int] | None:
+        """Return the highest commit identifier of each commit user in the table; None if snapshots
+        have expired, so that the table may have had other commits.
+        """
+        if not self.has_all_snapshots:
+            return None
+        found: dict[str, int] = {}
+        for store in self._stores():
+            for user, identifier in identities(store.snapshots):
+                found[user] = max(identifier, found.get(user, identifier))
+        return found
+
+    def _stores(self) -> Iterator[TableMetadata]:
+        yield self.loaded.metadata
+        yield from (load().metadata for load in self.others)
 
 
 def own_records(handle: TableHandle, kind: str, *other_stores: TableHandle) -> OwnRecords:
@@ -75,7 +93,7 @@ def own_records(handle: TableHandle, kind: str, *other_stores: TableHandle) -> O
     """
     loaded = handle.load()
     directory = _directory(loaded, handle.branch, kind)
-    return OwnRecords(loaded, directory, (handle, *other_stores))
+    return OwnRecords(loaded, directory, tuple(cache(each.load) for each in other_stores))
 
 
 def own_directory(handle: TableHandle, name: str) -> tuple[Storage, str]:

@@ -7,7 +7,7 @@ A repetition of the run reads the record, even after the snapshot of the success
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -87,6 +87,10 @@ class RunRecords:
     """The directory of the records of earlier releases, if it is another one."""
     may_name: Callable[[Collection[int]], bool] = lambda _: True
     """Returns True if a record of the table can have one of these snapshot ids."""
+    identifiers: Callable[[], Mapping[str, int] | None] = lambda: None
+    """Returns the highest commit identifier of each commit user in the newest metadata of the
+    table; None if the table may have had other commits.
+    """
 
     def read(self, user: str) -> RunRecord | None:
         """Return the record of a run; None if its file is missing, or left empty by a crash.

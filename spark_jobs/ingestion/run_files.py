@@ -38,8 +38,6 @@ _MERGED_FROM = 100
 _READINGS = 5
 _SHOWN = 3
 """The largest number of file names in a message."""
-_NO_SNAPSHOT = 0
-"""An id that no snapshot has, so a table has lost it only if any snapshot has expired."""
 
 
 class RunFiles:
@@ -255,21 +253,12 @@ class RunFiles:
         if self._old is None or not (old := self._old_names(names)):
             return [], {}
         found, pending = self._old.read_all(old, old | names)
-        if not self._runs.may_name([_NO_SNAPSHOT]):
-            found = [each for each in found if self._is_of_this_table(each)]
+        if (identifiers := self._runs.identifiers()) is not None:
+            found = [each for each in found if _is_in(identifiers, each.commit)]
         identities = {each.identity for each in (*found, *done)}
         left = {id: each for id, each in pending.items() if each.identity not in identities}
         self._old_ids = {*left}
         return found, left
-
-    def _is_of_this_table(self, record: Record) -> bool:
-        """Return False if a table without expired snapshots does not have the commit of a record,
-        which then belongs to another table that has or had the same directory.
-        """
-        try:
-            return self._find_commit(record.commit) is not None
-        except (lake.InvalidRequestError, lake.CommitUndecidableError):
-            return True  # the table has a later commit of the same user, for example
 
     def _merge(self, names: set[str]) -> None:
         """Replace the records of published commits by one file with the newest record of each
@@ -317,6 +306,13 @@ class RunFiles:
 
     def _delete(self, names: Iterable[str]) -> None:
         self._files.delete(names)
+
+
+def _is_in(identifiers: Mapping[str, int], commit: lake.CommitId) -> bool:
+    """Return False if a table with these commits does not have ``commit``, so that its record
+    belongs to another table that has or had the same directory.
+    """
+    return identifiers.get(commit.user, -1) >= commit.identifier
 
 
 def _merged(names: set[str]) -> set[str]:

@@ -18,7 +18,7 @@ from lakeformat.tables.commit_id import (
     require_past_first_try,
 )
 
-__all__ = ["COMMIT_USER", "earlier_of_user", "find_commit", "identity_summary"]
+__all__ = ["COMMIT_USER", "earlier_of_user", "find_commit", "identities", "identity_summary"]
 
 COMMIT_USER = "lake.commit-user"
 _IDENTIFIER = "lake.commit-identifier"
@@ -27,6 +27,14 @@ _IDENTIFIER = "lake.commit-identifier"
 def identity_summary(commit: CommitId) -> dict[str, str]:
     """Return the entries of the summary that store the identity of a commit."""
     return {COMMIT_USER: commit.user, _IDENTIFIER: str(commit.identifier)}
+
+
+def identities(snapshots: Iterable[Snapshot]) -> Iterator[tuple[str, int]]:
+    """Yield the commit user and the commit identifier of each snapshot that has them."""
+    for snapshot in snapshots:
+        user, text = snapshot.summary.get(COMMIT_USER), snapshot.summary.get(_IDENTIFIER, "")
+        if user is not None and _is_number(text):
+            yield user, int(text)
 
 
 def find_commit(
@@ -114,9 +122,13 @@ def _heads_of(commit: CommitId) -> set[str]:
 
 def _identifier(snapshot: Snapshot) -> int:
     text = snapshot.summary.get(_IDENTIFIER, "")
-    if not (text.isascii() and text.isdecimal()):
+    if not _is_number(text):
         raise InvalidRequestError(
             f"snapshot {snapshot.snapshot_id} has {_IDENTIFIER!r} = {text!r} in its summary, which "
             "is not a number: another program wrote it. Use another user for the commit"
         )
     return int(text)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal()

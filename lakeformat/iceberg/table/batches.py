@@ -48,7 +48,13 @@ def run_records(handle: TableHandle, *other_stores: TableHandle) -> RunRecords:
     """
     runs = own_records(handle, "run", *other_stores)
     old = runs.old_directory if runs.has_old_place else None
-    return RunRecords(runs.storage, runs.directory, old, runs.may_name)
+    return RunRecords(
+        runs.storage,
+        runs.directory,
+        old,
+        runs.may_name,
+        lambda: own_records(handle, "run", *other_stores).identifiers(),
+    )
 
 
 def _old_directory(notes: OwnRecords) -> str | None:

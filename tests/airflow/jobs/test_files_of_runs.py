@@ -13,6 +13,7 @@ from airflow.sdk import BaseOperator
 import lakeformat as lake
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from lakeformat.iceberg.own_files import OwnRecords
+from lakeformat.iceberg.table import IcebergTable
 from spark_jobs.ingestion import run_files
 from spark_jobs.ingestion.run_files import RunFiles
 from tests.airflow.contexts import StateStore, cleared, task_context
@@ -522,6 +523,18 @@ def test_files_are_ingested_into_a_new_table_with_the_directory_of_another(land,
     land(day(2))
     assert land.ids() == [1, 2]
     assert land(day(3))["skipped"]
+
+
+@pytest.mark.parametrize("land", ["iceberg"], indirect=True)
+def test_the_commits_of_an_earlier_release_are_looked_up_together(land, incoming, monkeypatch):
+    for number in (1, 2, 3):
+        incoming(f"{number}.csv", number)
+        land(day(number))
+    as_of_earlier_releases(land.table())
+    found = []
+    monkeypatch.setattr(IcebergTable, "find_commit", lambda _, commit: found.append(commit.user))
+    assert land(day(4))["skipped"]
+    assert len({*found}) <= 1  # only the commit of this run
 
 
 def _files_below(runs):
