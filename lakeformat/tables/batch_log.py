@@ -132,7 +132,8 @@ class _LoggedBatch:
             return None
         if note is not None and note.identifier == commit.identifier:
             if note.first_try_millis is None:
-                self._forget()  # an interrupted attempt may have left the consumer
+                self.table.forget(self.name)  # an interrupted attempt may have left the consumers
+                self.table.forget_old(self.name)
                 return None
             commit = replace(
                 commit,

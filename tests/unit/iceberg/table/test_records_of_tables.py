@@ -7,12 +7,14 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
 
 import lakeformat as lake
 from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.iceberg.table.own_consumers import OwnConsumerFiles
 from tests.counting import CountingStorage
 
 FORMATS = pytest.mark.parametrize("format", ["iceberg", "mixed"])
@@ -122,6 +124,20 @@ def test_a_batch_that_an_earlier_release_has_begun_is_found(tmp_path):
     as_of_earlier_releases(tmp_path)
     assert not write_batch(table, 5, 2)
     assert keys_of(table) == [1]
+    assert table.consumers.list() == []
+
+
+def test_a_killed_update_of_a_stream_leaves_no_consumer(tmp_path, monkeypatch):
+    table = create(tmp_path, "iceberg")
+    started = table.stream_batch(lake.CommitId("feed", 5))
+    write(table, 1, commit=started.__enter__())  # the process never leaves the block
+    as_of_earlier_releases(tmp_path)
+    assert [each.id for each in table.consumers.list()] == ["feed"]
+    with monkeypatch.context() as patch:
+        patch.setattr(OwnConsumerFiles, "delete_old", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            write_batch(table, 5, 1)
+    assert not write_batch(table, 5, 1)
     assert table.consumers.list() == []
 
 
