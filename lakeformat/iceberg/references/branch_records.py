@@ -12,9 +12,10 @@ a rename only copies them, and they are never deleted.
 
 from __future__ import annotations
 
+import itertools
 import logging
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import quote
 
 from lakeformat.errors import LakeError, NotFoundError
@@ -22,6 +23,7 @@ from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.metadata_file import METADATA, decode_metadata, is_metadata_file
 from lakeformat.iceberg.own_files import branch_directory
+from lakeformat.storage import Storage
 from lakeformat.storage.base import LARGE_FILE
 
 __all__ = ["delete_left_records", "forget_branch", "renamed_records"]
@@ -37,9 +39,11 @@ def delete_left_records(handle: TableHandle, branch: str) -> None:
 
 
 def forget_branch(handle: TableHandle, branch: str) -> None:
-    """Delete the records of a deleted branch; a failure is only logged."""
+    """Delete the records of a deleted branch, unless another process has created it again; a
+    failure is only logged.
+    """
     try:
-        _delete(handle.load(), branch)
+        delete_left_records(handle, branch)
     except LakeError as error:
         _log.warning(
             "%s: could not delete the records of the deleted branch %r. They are deleted if a "
@@ -54,22 +58,34 @@ def forget_branch(handle: TableHandle, branch: str) -> None:
 def renamed_records(handle: TableHandle, old: str, new: str) -> Iterator[None]:
     """Move the records of a branch, around the commit that renames it."""
     delete_left_records(handle, new)
-    loaded = handle.load()
-    copied = _copy(loaded, old, new, without=())
+    loaded, copied = handle.load(), dict[str, bytes]()
+    _copy(loaded, old, new, copied)
     yield
-    _copy(loaded, old, new, without=copied)
+    _copy(loaded, old, new, copied)
     forget_branch(handle, old)
 
 
-def _copy(loaded: LoadedMetadata, old: str, new: str, *, without: Collection[str]) -> set[str]:
+def _copy(loaded: LoadedMetadata, old: str, new: str, copied: dict[str, bytes]) -> None:
+    """Copy the records of branch ``old``, and add them to ``copied``.
+
+    ``copied`` are the records of an earlier copy. By now, the owner of a record may have changed
+    it, or another process that tried to create branch ``new`` may have deleted the copy. A copy
+    that branch ``new`` has changed is kept.
+    """
     storage = loaded.places.storage
     source, target = branch_directory(loaded, old), branch_directory(loaded, new)
-    own, unnamed = _records(loaded, old)
-    copied = {each for each in (*own, *unnamed) if each not in without}
-    for each in copied:
-        with suppress(NotFoundError):  # its owner has deleted it
-            storage.overwrite(f"{target}/{each}", storage.read(f"{source}/{each}", LARGE_FILE))
-    return copied
+    for each in itertools.chain(*_records(loaded, old)):
+        content, there = (_content(storage, f"{place}/{each}") for place in (source, target))
+        if content is not None and content != there and there in (None, copied.get(each)):
+            storage.overwrite(f"{target}/{each}", content)
+            copied[each] = content
+
+
+def _content(storage: Storage, path: str) -> bytes | None:
+    try:
+        return storage.read(path, LARGE_FILE)
+    except NotFoundError:  # for example, its owner has deleted it
+        return None
 
 
 def _delete(loaded: LoadedMetadata, branch: str) -> None:

@@ -4,6 +4,7 @@ leaves none.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pyarrow as pa
@@ -12,7 +13,8 @@ import pytest
 import lakeformat as lake
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import AlreadyExistsError, UnavailableError
-from lakeformat.iceberg.references import table_branches
+from lakeformat.iceberg.references import branch_records, table_branches
+from lakeformat.iceberg.references.branch_records import delete_left_records, forget_branch
 from lakeformat.iceberg.table import IcebergTable
 from lakeformat.storage import MemoryStorage
 from tests.unit.iceberg.path_table import ROOT, handle_on
@@ -106,6 +108,78 @@ def test_a_rename_that_crashes_can_be_repeated(storage, monkeypatch):
     opened(storage).branches.delete("new")
     opened(storage).branches.rename("dev", "new")
     assert len(records(storage)) == len(before)
+
+
+def before_the_commit(monkeypatch, act) -> None:
+    """Let ``act`` happen in another process, before the next change of a branch is committed."""
+    publish = table_branches.publish
+
+    def published(handle, plan, *, dry_run: bool):
+        if not dry_run:
+            monkeypatch.setattr(table_branches, "publish", publish)
+            act()
+        return publish(handle, plan, dry_run=dry_run)
+
+    monkeypatch.setattr(table_branches, "publish", published)
+
+
+def test_a_rename_keeps_its_records_although_another_process_tries_to_use_the_name(
+    storage, monkeypatch
+):
+    before_the_commit(monkeypatch, lambda: delete_left_records(handle_on(storage), "new"))
+    before = records(storage)
+    opened(storage).branches.rename("dev", "new")
+    assert records(storage) == [each.replace("branch-dev", "branch-new") for each in before]
+
+
+def test_a_rename_keeps_the_progress_until_its_commit(storage, monkeypatch):
+    def progress() -> None:
+        dev = opened(storage, "dev")
+        assert write_batch(dev, 8, 8)
+        dev.consumers.set("copy", after=dev.position())
+
+    before_the_commit(monkeypatch, progress)
+    opened(storage).branches.rename("dev", "new")
+    new = opened(storage, "new")
+    assert new.stream(consumer="copy").poll() is None
+    [stream] = [each for each in records(storage) if each.endswith("stream-feed")]
+    assert json.loads(storage.read(stream)) == {"identifier": 8}
+
+
+def test_a_rename_keeps_the_progress_of_the_new_branch(storage, monkeypatch):
+    publish = table_branches.publish
+
+    def published(handle, plan, *, dry_run: bool):
+        done = publish(handle, plan, dry_run=dry_run)
+        if not dry_run:
+            new = opened(storage, "new")
+            new.consumers.set("copy", after=new.position())
+        return done
+
+    monkeypatch.setattr(table_branches, "publish", published)
+    opened(storage).branches.rename("dev", "new")
+    assert opened(storage, "new").stream(consumer="copy").poll() is None
+
+
+@pytest.mark.parametrize("change", ["delete", "rename"])
+def test_a_branch_that_another_process_creates_again_keeps_its_records(
+    storage, monkeypatch, change
+):
+    main = opened(storage)
+
+    def created(handle, name: str) -> None:
+        monkeypatch.undo()
+        main.branches.create("dev")
+        opened(storage, "dev").record_run(RUN)
+        forget_branch(handle, name)
+
+    for module in (table_branches, branch_records):
+        monkeypatch.setattr(module, "forget_branch", created)
+    if change == "rename":
+        main.branches.rename("dev", "new")
+    else:
+        main.branches.delete("dev")
+    assert opened(storage, "dev").find_run("dag/run") == RUN
 
 
 def test_a_refused_rename_keeps_the_records_of_both_branches(storage):
