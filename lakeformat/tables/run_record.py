@@ -101,8 +101,8 @@ class RunRecords:
         found = self._read(self._path(user))
         if found is None and self.old_directory is not None:
             found = self._read(f"{self.old_directory}/{_name(user)}")
-            ids = [] if found is None or found.snapshot_id is None else [found.snapshot_id]
-            return found if self.may_name(ids) else None
+            if found is not None and found.snapshot_id is not None:
+                return found if self.may_name([found.snapshot_id]) else None
         return found
 
     def _read(self, path: str) -> RunRecord | None:

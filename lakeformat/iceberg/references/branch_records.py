@@ -31,11 +31,14 @@ __all__ = ["delete_left_records", "forget_branch", "renamed_records"]
 _log = logging.getLogger(__name__)
 
 
-def delete_left_records(handle: TableHandle, branch: str) -> None:
-    """Delete the records of an earlier branch of this name; do nothing if the branch exists."""
+def delete_left_records(handle: TableHandle, branch: str) -> LoadedMetadata:
+    """Delete the records of an earlier branch of this name, and return the current metadata; delete
+    nothing if the branch exists.
+    """
     loaded = handle.load()
     if branch not in loaded.metadata.references:
         _delete(loaded, branch)
+    return loaded
 
 
 def forget_branch(handle: TableHandle, branch: str) -> None:
@@ -57,8 +60,7 @@ def forget_branch(handle: TableHandle, branch: str) -> None:
 @contextmanager
 def renamed_records(handle: TableHandle, old: str, new: str) -> Iterator[None]:
     """Move the records of a branch, around the commit that renames it."""
-    delete_left_records(handle, new)
-    loaded, copied = handle.load(), dict[str, bytes]()
+    loaded, copied = delete_left_records(handle, new), dict[str, bytes]()
     _copy(loaded, old, new, copied)
     yield
     _copy(loaded, old, new, copied)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.catalog.iceberg.catalog_pointer import CatalogPointer
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.iceberg.table.own_consumers import OwnConsumerFiles
 from tests.counting import CountingStorage
@@ -256,6 +258,30 @@ def test_a_run_of_an_earlier_release_is_found_although_its_snapshot_has_expired(
     write(table, 2)
     expire(table)
     assert table.find_run("nightly") == record
+
+
+def loads_of(monkeypatch: Any, act: Callable[[], object]) -> int:
+    """Return how often ``act`` loads the metadata of the table."""
+    loads = Mock()
+    load = CatalogPointer.load
+
+    def counted(pointer: CatalogPointer) -> Any:
+        loads()
+        return load(pointer)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CatalogPointer, "load", counted)
+        act()
+    return loads.call_count
+
+
+def test_a_record_is_looked_for_with_one_load(tmp_path, monkeypatch):
+    table = create(tmp_path, "iceberg")
+    record = record_run(table, 1)
+    as_of_earlier_releases(tmp_path)
+    assert table.find_run("nightly") == record
+    for user in ("nightly", "missing"):
+        assert loads_of(monkeypatch, lambda user=user: table.find_run(user)) == 1
 
 
 def staged(table: Any, key: int) -> str:
