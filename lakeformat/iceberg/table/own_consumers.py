@@ -61,9 +61,12 @@ class OwnConsumerFiles(ConsumerFiles):
             return path, content
 
     def delete(self, consumer_id: str) -> None:
-        """Delete the files of a consumer; do nothing if they are missing."""
-        ConsumerFiles.delete(self, consumer_id)
+        """Delete the files of a consumer; do nothing if they are missing.
+
+        The old file is deleted first: after a crash in between, its position does not count again.
+        """
         self.delete_old(consumer_id)
+        ConsumerFiles.delete(self, consumer_id)
 
     def delete_new(self, consumer_id: str) -> None:
         """Delete only the file in the table's own directory."""

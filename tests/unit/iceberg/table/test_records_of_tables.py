@@ -196,6 +196,25 @@ def test_a_consumer_of_an_earlier_release_reads_on(tmp_path, format):
     assert [*tmp_path.rglob("consumer-*")] == []
 
 
+def test_a_killed_delete_of_a_consumer_does_not_restore_its_old_position(tmp_path, monkeypatch):
+    table = create(tmp_path, "iceberg")
+    write(table, 1)
+    table.consumers.set("mirror", after=table.position())
+    as_of_earlier_releases(tmp_path)
+    write(table, 2)
+    table.consumers.set("mirror", after=table.position())
+    deleted = Mock(side_effect=[None, KeyboardInterrupt])
+    files = table.consumers._files()
+    with monkeypatch.context() as patch:
+        delete = type(files.storage).delete
+        patch.setattr(
+            type(files.storage), "delete", lambda self, path: (deleted(), delete(self, path))
+        )
+        with pytest.raises(KeyboardInterrupt):
+            table.consumers.reset("mirror")
+    assert streamed(table, "mirror") == []
+
+
 def test_a_consumer_of_an_earlier_release_whose_snapshot_has_expired_is_named(tmp_path):
     table = create(tmp_path, "iceberg")
     write(table, 1)
