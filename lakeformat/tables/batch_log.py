@@ -75,9 +75,9 @@ class StreamTable:
     """
     forget: Callable[[str], None]
     """Deletes the consumer with this name."""
-    old_directory: Callable[[], str | None] = lambda: None
+    old_directory: Callable[[CommitId], str | None] = lambda _: None
     """Returns the directory of the files of earlier releases, which may belong to another table;
-    None if they are not needed.
+    None if they are not needed to find the given commit.
     """
     forget_old: Callable[[str], None] = lambda _: None
     """Deletes the consumer with this name that an earlier release created."""
@@ -124,7 +124,7 @@ class _LoggedBatch:
         """
         note, commit = self._read(self._path), self.commit
         self.has_note = note is not None
-        if note is None and (old := self.table.old_directory()) is not None:
+        if note is None and (old := self.table.old_directory(commit)) is not None:
             note = self._old_note(f"{old}/{_PREFIX}{self.name}")
         if note is not None and note.identifier > commit.identifier:
             if self.table.find_commit(commit) is None:
@@ -221,9 +221,9 @@ class _LoggedBatch:
             f"{self.commit} may already be published in {self.table.uri}, so nothing was "
             f"published: an earlier release of this library recorded in {old} that the stream has "
             f"published commit {note.identifier}. Either that file belongs to another table that "
-            "has or had this directory, or the snapshot of the commit has expired. If the table "
-            f"has the rows of the commit, move the file to {self.table.storage.uri(self._path)}; "
-            "otherwise delete it. Then run the stream again"
+            "has or had this directory, or the snapshot of the commit has expired, or a rollback "
+            "has removed it. If the table has the rows of the commit, move the file to "
+            f"{self.table.storage.uri(self._path)}; otherwise delete it. Then run the stream again"
         )
 
     def _out_of_order(self, note: _Note) -> InvalidRequestError:

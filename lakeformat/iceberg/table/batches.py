@@ -57,9 +57,14 @@ def run_records(handle: TableHandle, *other_stores: TableHandle) -> RunRecords:
     )
 
 
-def _old_directory(notes: OwnRecords) -> str | None:
-    # Without expired snapshots, the snapshots show which batches are published.
-    return notes.old_directory if notes.has_old_place and not notes.has_all_snapshots else None
+def _old_directory(notes: OwnRecords, commit: CommitId) -> str | None:
+    if not notes.has_old_place:
+        return None
+    # Without expired snapshots, the snapshots show which batches are published. But a rollback may
+    # have removed the batch from the branch.
+    identifiers = notes.identifiers()
+    is_needed = identifiers is None or identifiers.get(commit.user, -1) >= commit.identifier
+    return notes.old_directory if is_needed else None
 
 
 def _keep(handle: TableHandle, name: str) -> str | None:

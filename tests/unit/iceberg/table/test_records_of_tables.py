@@ -119,6 +119,35 @@ def test_a_batch_of_an_earlier_release_that_may_have_expired_is_refused(tmp_path
     assert keys_of(table) == [1, 2, 4]
 
 
+def test_a_batch_of_an_earlier_release_that_was_rolled_back_is_refused(tmp_path):
+    table = create(tmp_path, "iceberg")
+    write(table, 1)
+    first = table.latest_snapshot().id
+    write_batch(table, 0, 10)
+    write_batch(table, 1, 11)
+    as_of_earlier_releases(tmp_path)
+    table.rollback(snapshot=first)
+    for number in (0, 1):
+        with pytest.raises(InvalidRequestError, match=r"or a rollback has removed it\. If"):
+            write_batch(table, number, 12)
+    [old] = tmp_path.rglob("stream-feed")
+    old.unlink()
+    assert write_batch(table, 0, 12)
+    assert keys_of(table) == [1, 12]
+
+
+def test_an_empty_batch_of_an_earlier_release_can_be_repeated(tmp_path):
+    table = create(tmp_path, "iceberg")
+    write_batch(table, 0, 1)
+    with table.stream_batch(lake.CommitId("feed", 1)):
+        pass  # no rows to write
+    as_of_earlier_releases(tmp_path)
+    with table.stream_batch(lake.CommitId("feed", 1)) as commit:
+        assert commit is not None
+    assert write_batch(table, 2, 2)
+    assert keys_of(table) == [1, 2]
+
+
 def test_a_batch_that_an_earlier_release_has_begun_is_found(tmp_path):
     table = create(tmp_path, "iceberg")
     started = table.stream_batch(lake.CommitId("feed", 5))
