@@ -86,12 +86,18 @@ class OwnRecords:
         yield from (load().metadata for load in self.others)
 
 
-def own_records(handle: TableHandle, kind: str, *other_stores: TableHandle) -> OwnRecords:
+def own_records(
+    handle: TableHandle,
+    kind: str,
+    *other_stores: TableHandle,
+    loaded: LoadedMetadata | None = None,
+) -> OwnRecords:
     """Return the place of this library's records of a kind, such as ``stream``, for the branch.
 
     ``other_stores`` are the stores of a Mixed table whose snapshots the records can name, too.
+    ``loaded`` is the metadata if it is already read.
     """
-    loaded = handle.load()
+    loaded = loaded or handle.load()
     directory = _directory(loaded, handle.branch, kind)
     return OwnRecords(loaded, directory, tuple(cache(each.load) for each in other_stores))
 

@@ -28,7 +28,8 @@ def stream_table(
     ``find_commit`` returns the earlier commit of an identity; None if there is none.
     ``other_stores`` are other stores of a Mixed table, which can have the commit.
     """
-    notes, consumers = own_records(handle, "stream", *other_stores), own_consumers(handle)
+    notes = own_records(handle, "stream", *other_stores)
+    consumers = own_consumers(handle, loaded=notes.loaded)
     return StreamTable(
         handle.uri,
         notes.storage,

@@ -14,6 +14,7 @@ from typing import Any
 from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.branch_history import BranchHistory, history_of
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import BRANCH
 from lakeformat.iceberg.table.own_consumers import own_consumers
 from lakeformat.tables.consumers.files import ConsumerFiles
@@ -34,9 +35,11 @@ class TableConsumers(PositionConsumers):
 
     _next_snapshot = "the sequence number of the snapshot"
 
-    def __init__(self, handle: TableHandle) -> None:
+    def __init__(self, handle: TableHandle, loaded: LoadedMetadata | None = None) -> None:
+        """``loaded`` is the metadata to use. By default each call reads the current metadata."""
         super().__init__(handle.uri, handle.environment)
         self._handle = handle
+        self._loaded = loaded
 
     def describe_next(self, consumer_id: str, next_snapshot: int, *, dry_run: bool) -> str:
         """Return the effect of ``set`` or ``reset`` to ``next_snapshot`` as text for a person.
@@ -48,14 +51,6 @@ class TableConsumers(PositionConsumers):
         return (
             f"consumer {consumer_id!r} {verb} the snapshot of sequence number {next_snapshot} next"
         )
-
-    def snapshots_from(self, position: Position) -> set[int]:
-        """Return the ids of the snapshot at a position and of all later snapshots."""
-        return {
-            each.snapshot_id
-            for each in self._history().snapshots
-            if each.snapshot.sequence_number >= position.number
-        }
 
     def _available(
         self, consumer_id: str, next_snapshot: int | None, after: Position | None
@@ -73,20 +68,28 @@ class TableConsumers(PositionConsumers):
         return replace(super()._parsed(members), branch=self._handle.branch)
 
     def _history(self) -> BranchHistory:
-        metadata = self._handle.load().metadata
-        return history_of(metadata, self._handle.branch, self._handle.uri)
+        loaded = self._loaded or self._handle.load()
+        return history_of(loaded.metadata, self._handle.branch, self._handle.uri)
+
+    def _ids_from(self, history: BranchHistory, position: Position) -> set[int]:
+        return {
+            each.snapshot_id
+            for each in history.snapshots
+            if each.snapshot.sequence_number >= position.number
+        }
 
     def _files(self) -> ConsumerFiles:
-        return own_consumers(self._handle)
+        return own_consumers(self._handle, loaded=self._loaded)
 
 
 def consumers_of_branches(handle: TableHandle) -> ConsumersOfTable:
     """Return the consumers of all branches of a table."""
 
     def branches() -> Iterator[TableConsumers]:
-        for reference in handle.load().metadata.references.values():
+        loaded = handle.load()
+        for reference in loaded.metadata.references.values():
             if reference.type == BRANCH:
-                yield TableConsumers(replace(handle, branch=reference.name))
+                yield TableConsumers(replace(handle, branch=reference.name), loaded)
 
     return ConsumersOfTable(branches)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.own_files import own_records
 from lakeformat.tables.consumers.files import ConsumerFiles, consumers_in
 from lakeformat.tables.json_file import NO_JSON
@@ -88,12 +89,15 @@ class OwnConsumerFiles(ConsumerFiles):
         return self.may_name(_snapshot_ids(content))
 
 
-def own_consumers(handle: TableHandle, *other_stores: TableHandle) -> OwnConsumerFiles:
+def own_consumers(
+    handle: TableHandle, *other_stores: TableHandle, loaded: LoadedMetadata | None = None
+) -> OwnConsumerFiles:
     """Return the files of the consumers of a branch.
 
     ``other_stores`` are the other stores of a Mixed table whose snapshots a position names.
+    ``loaded`` is the metadata if it is already read.
     """
-    records = own_records(handle, "consumer", *other_stores)
+    records = own_records(handle, "consumer", *other_stores, loaded=loaded)
     storage = records.storage
     old = ConsumerFiles(storage, records.old_directory) if records.has_old_place else None
     return OwnConsumerFiles(storage, records.directory, old, records.may_name)

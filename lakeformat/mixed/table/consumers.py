@@ -42,16 +42,6 @@ class MixedConsumers(PositionConsumers):
             f"{next_snapshot} on"
         )
 
-    def snapshots_from(self, position: Position) -> set[int]:
-        """Return the ids of the snapshots of both stores at a position, and of all later ones."""
-        change, base = position.numbers
-        first = {"change": change, "base": base}
-        return {
-            each.snapshot_id
-            for each in self._history().snapshots
-            if each.number >= first[each.store]
-        }
-
     def _available(
         self, consumer_id: str, next_snapshot: int | None, after: Position | None
     ) -> Position:
@@ -82,6 +72,11 @@ class MixedConsumers(PositionConsumers):
 
     def _history(self) -> MixedHistory:
         return mixed_history(self._pair.load())
+
+    def _ids_from(self, history: MixedHistory, position: Position) -> set[int]:
+        change, base = position.numbers
+        first = {"change": change, "base": base}
+        return {each.snapshot_id for each in history.snapshots if each.number >= first[each.store]}
 
     def _files(self) -> ConsumerFiles:
         return own_consumers(self._pair.base, change_handle(self._pair))

@@ -26,9 +26,25 @@ class PositionConsumers(AnyTableConsumers[Position]):
 
     def list(self) -> list[ConsumerState]:
         """Return all consumers with their progress."""
-        history, found = self._history(), []
-        for consumer_id, modified in self._files().modified():
-            position = self.position(consumer_id)
+        return [*self._listed(self._history())]
+
+    def unread(self, without: Collection[ConsumerState]) -> set[int]:
+        """Return the ids of the snapshots that consumers have not read yet; see
+        ``ConsumersOfTable``.
+        """
+        history = self._history()
+        unread: set[int] = set()
+        for consumer in self._listed(history):
+            # A consumer whose next snapshot has expired must read all rows again, so nothing is
+            # kept for it.
+            if not consumer.is_stale and consumer not in without:
+                unread |= self._ids_from(history, consumer.position)
+        return unread
+
+    def _listed(self, history: History[Any]) -> Sequence[ConsumerState]:
+        files, found = self._files(), []
+        for consumer_id, modified in files.modified():
+            position = files.read(consumer_id, self._parsed, _REMEDY, self._environment)
             if position is None:
                 continue
             since = history.since(position, None)
@@ -50,11 +66,11 @@ class PositionConsumers(AnyTableConsumers[Position]):
         self._files().write(consumer_id, content.encode())
 
     @abstractmethod
-    def snapshots_from(self, position: Position) -> set[int]:
-        """Return the ids of the snapshot at a position and of all later snapshots."""
+    def _history(self) -> History[Any]: ...
 
     @abstractmethod
-    def _history(self) -> History[Any]: ...
+    def _ids_from(self, history: Any, position: Position) -> set[int]:
+        """Return the ids of the snapshot at a position and of all later snapshots."""
 
     def _read(self, consumer_id: str) -> Position | None:
         return self.position(consumer_id)
@@ -106,14 +122,7 @@ class ConsumersOfTable:
         computed as the difference to that snapshot. Consumers whose next snapshot has expired,
         and those in ``without``, are ignored.
         """
-        unread: set[int] = set()
-        for group in self.groups():
-            for consumer in group.list():
-                # A consumer whose next snapshot has expired must read all rows again, so nothing is
-                # kept for it.
-                if not consumer.is_stale and consumer not in without:
-                    unread |= group.snapshots_from(consumer.position)
-        return unread
+        return {each for group in self.groups() for each in group.unread(without)}
 
 
 def read_all_rows(consumer_id: str, head: Position) -> str:

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -330,6 +331,25 @@ def test_a_record_is_looked_for_with_one_load(tmp_path, monkeypatch):
     assert table.find_run("nightly") == record
     for user in ("nightly", "missing"):
         assert loads_of(monkeypatch, lambda user=user: table.find_run(user)) == 1
+
+
+@FORMATS
+@pytest.mark.parametrize("is_old", [False, True])
+def test_consumers_are_listed_and_kept_with_a_fixed_number_of_loads(
+    tmp_path, monkeypatch, format, is_old
+):
+    table = create(tmp_path, format)
+    write(table, 1)
+    loads = []
+    for name in ("a", "b", "c"):
+        table.consumers.set(name, after=table.position())
+        if format == "iceberg":
+            table.branches.create(name)
+        if is_old:
+            as_of_earlier_releases(tmp_path)
+        expiry = partial(table.expire_snapshots, dry_run=True)
+        loads.append([loads_of(monkeypatch, act) for act in (table.consumers.list, expiry)])
+    assert loads[0] == loads[1] == loads[2]
 
 
 def staged(table: Any, key: int) -> str:
