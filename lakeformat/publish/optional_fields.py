@@ -23,10 +23,10 @@ def optional_as_before(schemas: Iterable[Schema]) -> Iterator[Schema]:
     """
     required: set[int] | None = None
     for schema in schemas:
-        ids = {field.id for _, field in named_fields(schema.struct)}
-        shown = schema if required is None else with_optional_fields(schema, ids - required)
-        required = ids - optional_fields(shown)
-        yield shown
+        here = {field.id for _, field in named_fields(schema.struct) if field.required}
+        others = set() if required is None else here - required
+        required = here - others
+        yield with_optional_fields(schema, others) if others else schema
 
 
 def optional_fields(schema: Schema) -> set[int]:

@@ -90,7 +90,8 @@ class PublishedSchemas:
             return replace(metadata, schemas=shown, current_schema_id=snapshot.schema_id)
         schemas = self.all_of(known)
         published = () if before is None else before.metadata.schemas
-        self.warn_of_narrowed({*known, *(each.schema_id for each in published)})
+        unchanged = (each.schema_id for each in published if not self._is_redefined(each))
+        self.warn_of_narrowed({*known, *unchanged})
         return replace(
             metadata,
             schemas=tuple(schemas),
@@ -121,11 +122,10 @@ class PublishedSchemas:
         known = {each.schema_id: each for each in metadata.schemas}
         newest = {snapshot.schema_id, self._handle.schema.id}
         looked_at = newest if newest <= known.keys() else known.keys()
-        return any(
-            number <= self._handle.schema.id and known[number] != self._like(known[number])
-            for number in looked_at
-        )
+        return any(self._is_redefined(known[number]) for number in looked_at)
 
-    def _like(self, published: Schema) -> Schema:
-        """Return the schema with the id of a published one, and with its optional fields."""
-        return with_optional_fields(self.of(published.schema_id)[1], optional_fields(published))
+    def _is_redefined(self, published: Schema) -> bool:
+        if published.schema_id > self._handle.schema.id:
+            return False
+        here = self.of(published.schema_id)[1]
+        return published != with_optional_fields(here, optional_fields(published))
