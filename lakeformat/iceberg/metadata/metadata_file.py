@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata, metadata_from_json
@@ -95,15 +97,20 @@ def read_metadata_file(storage: Storage, path: str) -> TableMetadata:
     return decode_metadata(storage.read(path, LARGE_FILE), storage.uri(path))
 
 
-def decode_metadata(content: bytes, uri: str) -> TableMetadata:
+def decode_metadata(
+    content: bytes,
+    uri: str,
+    build: Callable[[dict[str, Any]], TableMetadata] = metadata_from_json,
+) -> TableMetadata:
     """Parse the content of a metadata file, which may be compressed with gzip.
 
-    Raise ``CorruptTableError`` for damaged content, and ``UnsupportedError`` for a newer format
-    version or an encrypted table; both name ``uri``.
+    ``build`` makes the metadata of the JSON object. Raise ``CorruptTableError`` for damaged
+    content, and ``UnsupportedError`` for a newer format version or an encrypted table; both name
+    ``uri``.
     """
     if content.startswith(_GZIP_MAGIC):
         content = _unpacked(content, uri)
-    return decode_json_file(content, uri, metadata_from_json)
+    return decode_json_file(content, uri, build)
 
 
 def version_of(path: str) -> int | None:

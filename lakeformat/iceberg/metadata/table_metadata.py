@@ -211,14 +211,18 @@ _KNOWN = frozenset(
 )
 
 
-def metadata_from_json(members: Mapping[str, Any]) -> TableMetadata:
+def metadata_from_json(
+    members: Mapping[str, Any],
+    parse_snapshot: Callable[[Mapping[str, Any]], Snapshot] = snapshot_from_json,
+) -> TableMetadata:
     """Parse the metadata of any format version that this library reads.
 
-    Raise ``KeyError`` for a missing member and ``ValueError`` for a wrong value. Raise
+    ``parse_snapshot`` may return a snapshot that it parsed before from equal JSON. Raise
+    ``KeyError`` for a missing member and ``ValueError`` for a wrong value. Raise
     ``UnsupportedError`` for a newer format version, an unknown type or an encrypted table.
     """
     version = _version(members)
-    snapshots = _listed(members, "snapshots", snapshot_from_json)
+    snapshots = _listed(members, "snapshots", parse_snapshot)
     current = _current_snapshot_id(members, snapshots)
     metadata = TableMetadata(
         format_version=version,

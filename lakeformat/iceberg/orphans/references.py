@@ -10,21 +10,27 @@ refer to are needed, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
+from lakeformat.errors import CorruptTableError, InvalidRequestError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.metadata.metadata_file import HINT, METADATA, read_metadata_file
+from lakeformat.iceberg.metadata.metadata_file import HINT, METADATA
 from lakeformat.iceberg.metadata.snapshot import Snapshot
-from lakeformat.iceberg.reachable_files import live_files, manifests_of, statistics_sizes
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.orphans.earlier_metadata import EarlierMetadata
+from lakeformat.iceberg.orphans.snapshot_files import SnapshotFiles
+from lakeformat.iceberg.reachable_files import statistics_sizes
 from lakeformat.iceberg.staged.staged_results import all_staged_results
 from lakeformat.storage import Storage
 from lakeformat.storage.location import location_of
 from lakeformat.types.count_text import counted
 
 __all__ = ["References"]
+
+_AT_A_TIME = 16
+"""The number of manifest lists that are in memory at the same time."""
 
 
 @dataclass(slots=True)
@@ -43,6 +49,8 @@ class References:
     """
     _files: set[str] = field(default_factory=set)
     _snapshots: set[tuple[int, str | None]] = field(default_factory=set)
+    _incomplete: set[tuple[int, str | None]] = field(default_factory=set)
+    """Expired snapshots of which some files are deleted."""
     _manifests: set[str] = field(default_factory=set)
     _staged: set[str] = field(default_factory=set)
     other_tables: set[str] = field(default_factory=set)
@@ -89,20 +97,24 @@ class References:
         segments = location_of(address, is_literal=False).segments
         return segments in self._outside.get(segments[-1], ())
 
-    def keep_metadata_file(self, path: str, *, may_become_current: bool) -> None:
-        """Add the metadata file at ``path`` and the files that it refers to, if they may be needed.
+    def keep_metadata_files(self, may_become_current: Mapping[str, bool]) -> None:
+        """Add the metadata files and the files that they refer to, if they may be needed.
 
-        They are needed if another table wrote the metadata file, or if it may become current. Of a
-        file that cannot be read, only ``path`` is added, and only with ``may_become_current``.
+        They are needed if another table wrote the metadata file, or if it may become current;
+        ``may_become_current`` has the paths, and True for such a file. Of a file that cannot be
+        read, only the path is added, and only if it may become current.
         """
-        storage, mine = self.current.places.storage, self.current.metadata.table_uuid
-        try:
-            metadata = read_metadata_file(storage, path)
-        except (CorruptTableError, NotFoundError):  # such a file cannot become current
-            if may_become_current:
+        storage = self.current.places.storage
+        paths = [*may_become_current]
+        read = EarlierMetadata().read([(storage, path) for path in paths])
+        for path, found in zip(paths, read, strict=True):
+            if isinstance(found, TableMetadata):
+                self._keep(path, found, may_become_current=may_become_current[path])
+            elif may_become_current[path]:
                 self._paths.add(_plain(path))
-            return
-        theirs = metadata.table_uuid
+
+    def _keep(self, path: str, metadata: TableMetadata, *, may_become_current: bool) -> None:
+        mine, theirs = self.current.metadata.table_uuid, metadata.table_uuid
         is_other = None not in (mine, theirs) and mine != theirs
         if is_other:
             self.other_tables.add(str(theirs))
@@ -141,47 +153,52 @@ class References:
     def _add_current(self) -> None:
         self._add(self.current, is_current=True)
         places = self.current.places
+        logged: dict[str, tuple[Storage, str]] = {}
         for entry in self.current.metadata.metadata_log:
             self._name(entry.metadata_file)
-            self._add_file(*places.place(entry.metadata_file))
-
-    def _add_file(self, storage: Storage, path: str) -> None:
-        """Add the files that an earlier metadata file refers to, if that file still exists."""
-        uri = storage.uri(path)
-        if uri in self._files:
-            return
-        try:
-            metadata = read_metadata_file(storage, path)
-        except NotFoundError:
-            return
-        self._add(LoadedMetadata(self.current.places, metadata, path), is_current=False)
+            storage, path = places.place(entry.metadata_file)
+            logged[storage.uri(path)] = storage, path
+        files = [file for uri, file in logged.items() if uri not in self._files]
+        for (_, path), found in zip(files, EarlierMetadata().read(files), strict=True):
+            if isinstance(found, TableMetadata):
+                self._add(LoadedMetadata(places, found, path), is_current=False)
+            elif isinstance(found, CorruptTableError):
+                raise found
 
     def _add(self, loaded: LoadedMetadata, *, is_current: bool) -> None:
         self._files.add(loaded.places.storage.uri(loaded.path))
         self._paths.add(_plain(loaded.path))
         for address in statistics_sizes(loaded.metadata):
             self._name(address)
-        for snapshot in loaded.metadata.snapshots:
-            key = (snapshot.snapshot_id, snapshot.manifest_list)
-            if key in self._snapshots:
-                continue
+        known = self._snapshots if is_current else self._snapshots | self._incomplete
+        new = [each for each in loaded.metadata.snapshots if _key(each) not in known]
+        for start in range(0, len(new), _AT_A_TIME):
+            self._add_snapshots(loaded, new[start : start + _AT_A_TIME], is_current=is_current)
+
+    def _add_snapshots(
+        self, loaded: LoadedMetadata, snapshots: Sequence[Snapshot], *, is_current: bool
+    ) -> None:
+        found = SnapshotFiles.of(loaded, snapshots, self._manifests)
+        for snapshot in snapshots:
             try:
-                self._add_snapshot(loaded, snapshot)
+                self._add_snapshot(snapshot, found)
             except CorruptTableError:
                 if is_current:
                     raise
-                continue  # an expired snapshot, of which some files are deleted
-            self._snapshots.add(key)
+                # An expired snapshot, of which some files are deleted.
+                self._incomplete.add(_key(snapshot))
+                continue
+            self._snapshots.add(_key(snapshot))
 
-    def _add_snapshot(self, loaded: LoadedMetadata, snapshot: Snapshot) -> None:
+    def _add_snapshot(self, snapshot: Snapshot, found: SnapshotFiles) -> None:
         if snapshot.manifest_list is not None:
             self._name(snapshot.manifest_list)
-        for spelled, manifest in manifests_of(loaded, [snapshot]).items():
+        for spelled, manifest in found.manifests(snapshot).items():
             if spelled in self._manifests:
                 continue
             self._name(manifest.column("manifest_path")[0].as_py())
-            for file in live_files(loaded, [manifest]).values():
-                self._name(file.address)
+            for file in found.live(spelled):
+                self._name(file)
             self._manifests.add(spelled)
 
     def _name(self, address: str) -> None:
@@ -200,6 +217,10 @@ class References:
             self._paths.add(_plain("/".join((places.root, *below))))
         elif found.segments:
             self._outside.setdefault(found.segments[-1], []).append(found.segments)
+
+
+def _key(snapshot: Snapshot) -> tuple[int, str | None]:
+    return snapshot.snapshot_id, snapshot.manifest_list
 
 
 def _plain(path: str) -> str:

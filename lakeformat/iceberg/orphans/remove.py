@@ -186,12 +186,12 @@ def _find(search: OrphanSearch) -> None:
     """Divide unreferenced files into orphans, young files, and links or files of unknown age."""
     references, storage = search.references, search.references.current.places.storage
     newest = number_of(references.current.path)
-    for file in search.listing.files:
-        number = number_of(file.name)
-        if number is None or references.has(file.path):
-            continue
-        is_newer = newest is None or number >= newest
-        references.keep_metadata_file(file.path, may_become_current=is_newer)
+    unnamed = {
+        file.path: newest is None or number >= newest
+        for file in search.listing.files
+        if (number := number_of(file.name)) is not None and not references.has(file.path)
+    }
+    references.keep_metadata_files(unnamed)
     for file in search.listing.files:
         if search.is_needed(file):
             continue

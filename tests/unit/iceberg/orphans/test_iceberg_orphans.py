@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import replace
 
 import pyarrow as pa
@@ -14,11 +15,13 @@ from lakeformat.errors import CorruptTableError, InvalidRequestError, Unsupporte
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.metadata.snapshot import snapshot_from_json
 from lakeformat.iceberg.metadata.statistics import StatisticsFile
 from lakeformat.iceberg.metadata.updates import set_properties
 from lakeformat.iceberg.table import IcebergTable
 from lakeformat.iceberg.write.append import append
 from lakeformat.storage import ExternalRoots, MemoryStorage
+from lakeformat.tables.parallel import in_parallel
 from lakeformat.testing import CrashableStorage
 from tests.crash.simulated import NOW_MILLIS, simulated
 from tests.sampling import sampled_faults
@@ -281,3 +284,78 @@ def test_a_fault_at_any_storage_call_leaves_every_file_that_the_table_needs():
         table(left).remove_orphans(dry_run=False)
         assert stored_files(left) == needed
         assert ids_of(handle_on(left)) == [1, 2]
+
+
+def test_the_history_is_read_outside_of_the_main_thread_in_small_windows(storage, monkeypatch):
+    for number in range(3, 13):
+        append_row(storage, number)
+    whole = table(storage).remove_orphans()
+    for module in ("earlier_metadata", "snapshot_files", "references"):
+        monkeypatch.setattr(f"lakeformat.iceberg.orphans.{module}._AT_A_TIME", 4)
+    history, at_once, readers = [], [], {}
+    read = MemoryStorage.read
+
+    def noted(storage, path, *limit):
+        if path.endswith(("avro", "json")):
+            history.append(path)
+            readers.setdefault(threading.get_ident(), []).append(path)
+        return read(storage, path, *limit)
+
+    def counted(act, items, threads=None):
+        at_once.append(len(items))
+        return in_parallel(act, items, threads)
+
+    monkeypatch.setattr(MemoryStorage, "read", noted)
+    for module in ("earlier_metadata", "snapshot_files"):
+        monkeypatch.setattr(f"lakeformat.iceberg.orphans.{module}.in_parallel", counted)
+    assert table(storage).remove_orphans() == whole
+    assert paths(whole) == ["data/lost.parquet"]
+    assert readers[threading.get_ident()] == [f"{ROOT}/metadata/v13.metadata.json"]  # the current
+    assert len(history) == len(set(history)) == 13 + 2 * 12
+    assert max(at_once) <= 4 + 1
+
+
+def test_equal_snapshots_of_earlier_metadata_are_parsed_once(storage, monkeypatch):
+    forget = {"write.metadata.previous-versions-max": "4"}
+    commit_metadata(handle_on(storage), lambda at: set_properties(at.metadata, forget))
+    for number in range(3, 11):
+        append_row(storage, number)
+    parsed = []
+
+    def noted(members):
+        parsed.append(members["snapshot-id"])
+        return snapshot_from_json(members)
+
+    monkeypatch.setattr("lakeformat.iceberg.orphans.earlier_metadata.snapshot_from_json", noted)
+    table(storage).remove_orphans()
+    assert len(parsed) == 9 + 5  # those of the files in the log, and of the other files
+
+
+def test_a_snapshot_that_differs_in_earlier_metadata_is_read_again(storage, clock):
+    clock.millis -= 30 * DAY
+    append_row(storage, 3)
+    path = f"{ROOT}/metadata/v3.metadata.json"
+    earlier = json.loads(storage.read(path))
+    kept = f"{ROOT}/metadata/kept.avro"
+    named = earlier["snapshots"][0]["manifest-list"].partition(f"{ROOT}/")[2]
+    storage.overwrite(kept, storage.read(f"{ROOT}/{named}"))
+    earlier["snapshots"][0]["manifest-list"] = storage.uri(kept)
+    storage.overwrite(path, json.dumps(earlier).encode())
+    assert paths(table(storage).remove_orphans(max_share=1)) == ["data/lost.parquet"]
+
+
+def test_an_expired_snapshot_without_its_files_is_read_once(storage, monkeypatch):
+    for number in range(3, 7):
+        append_row(storage, number)
+    assert len(table(storage).expire_snapshots(older_than="1 d").snapshots) == 5
+    tried = []
+    read = MemoryStorage.read
+
+    def noted(storage, path, *limit):
+        if not storage.exists(path):
+            tried.append(path)
+        return read(storage, path, *limit)
+
+    monkeypatch.setattr(MemoryStorage, "read", noted)
+    assert paths(table(storage).remove_orphans()) == ["data/lost.parquet"]
+    assert len(tried) == len(set(tried)) == 5
