@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from lakeformat.deprecation import renamed_argument
@@ -13,8 +14,9 @@ from lakeformat.paimon.branches.delete import delete
 from lakeformat.paimon.branches.fast_forward import fast_forward
 from lakeformat.paimon.branches.rename import rename
 from lakeformat.paimon.deletion import OnRemoval
+from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.metadata.branch_directory import branches
+from lakeformat.paimon.metadata.branch_directory import Branch, branches
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.metadata.tag import tag_names
 from lakeformat.paimon.tags.source import find_origin
@@ -62,21 +64,9 @@ class TableBranches:
 
     def list(self) -> Sequence[BranchInfo]:
         """Return all branches except main, sorted by name."""
-        storage, found = self._handle.storage, []
-        for branch in branches(storage, self._handle.layout):
-            layout = self._handle.layout.on_branch(branch.name)
-            ids = snapshot_ids(storage, layout)
-            found.append(
-                BranchInfo(
-                    name=branch.name,
-                    create_millis=branch.create_millis,
-                    snapshots=len(ids),
-                    first_snapshot=ids[0] if ids else None,
-                    last_snapshot=ids[-1] if ids else None,
-                    tags=len(tag_names(storage, layout)),
-                )
-            )
-        return found
+        handle = self._handle
+        found = branches(handle.storage, handle.layout, handle.options.file_operation_threads)
+        return in_parallel(handle, partial(_info, handle), found)
 
     def create(
         self,
@@ -130,3 +120,16 @@ class TableBranches:
         has another schema with the same id or another snapshot for the same tag.
         """
         return fast_forward(self._handle, name, dry_run=dry_run)
+
+
+def _info(handle: TableHandle, branch: Branch) -> BranchInfo:
+    storage, layout = handle.storage, handle.layout.on_branch(branch.name)
+    ids = snapshot_ids(storage, layout)
+    return BranchInfo(
+        name=branch.name,
+        create_millis=branch.create_millis,
+        snapshots=len(ids),
+        first_snapshot=ids[0] if ids else None,
+        last_snapshot=ids[-1] if ids else None,
+        tags=len(tag_names(storage, layout)),
+    )

@@ -7,6 +7,7 @@ A branch shares the data files, manifests and statistics of its table.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.paimon.layout import DOTS, MAIN_BRANCH, UNFINISHED_BRANCH, TableLayout
@@ -35,19 +36,29 @@ class Branch:
     """
 
 
-def branches(storage: Storage, layout: TableLayout) -> list[Branch]:
+def branches(storage: Storage, layout: TableLayout, threads: int | None = 1) -> list[Branch]:
     """Return the branches of a table, sorted by name.
 
-    The branch main and unfinished branches are left out.
+    The branch main and unfinished branches are left out. If the storage has no times of
+    directories, ``threads`` directories are listed at the same time; None as for ``in_parallel``.
     """
-    found, there = [], storage.list(layout.branches_directory)
+    there = storage.list(layout.branches_directory)
     unfinished = {suffixed(info.name, UNFINISHED_BRANCH) for info in there}
-    for info in there:
-        name = suffixed(info.name, "branch-")
-        if name is not None and info.is_directory and name not in unfinished:
-            changed = info.modified_millis or _first_file_millis(storage, layout.on_branch(name))
-            found.append(Branch(name, changed))
-    return sorted(found, key=lambda branch: branch.name)
+    changed = {
+        name: info.modified_millis
+        for info in there
+        if (name := suffixed(info.name, "branch-")) is not None
+        and info.is_directory
+        and name not in unfinished
+    }
+    without_time = [name for name, millis in changed.items() if not millis]
+    if without_time:
+        # Imported here, because a table that is opened needs no threads.
+        from lakeformat.tables.parallel import in_parallel
+
+        created = in_parallel(partial(_first_file_millis, storage, layout), without_time, threads)
+        changed |= zip(without_time, created, strict=True)
+    return [Branch(name, millis) for name, millis in sorted(changed.items())]
 
 
 def unfinished_branches(storage: Storage, layout: TableLayout) -> list[str]:
@@ -107,6 +118,6 @@ def check_branch_name(name: str) -> None:
         )
 
 
-def _first_file_millis(storage: Storage, layout: TableLayout) -> int:
-    schemas = storage.list(layout.schema_directory)
+def _first_file_millis(storage: Storage, layout: TableLayout, branch: str) -> int:
+    schemas = storage.list(layout.on_branch(branch).schema_directory)
     return min((info.modified_millis for info in schemas), default=0)

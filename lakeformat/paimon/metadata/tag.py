@@ -19,6 +19,7 @@ from lakeformat.storage import Storage
 from lakeformat.tables.create_once import create_or_find
 from lakeformat.tables.file_name_part import check_file_name_part, suffixed
 from lakeformat.tables.json_file import decode_json_file
+from lakeformat.tables.parallel import in_parallel
 from lakeformat.types.closest import closest
 from lakeformat.types.type_rules import is_whole_number
 
@@ -94,10 +95,13 @@ def tag_names(storage: Storage, layout: TableLayout) -> list[str]:
     return sorted(name for name in (suffixed(file, "tag-") for file in files) if name is not None)
 
 
-def read_tags(storage: Storage, layout: TableLayout) -> list[Tag]:
-    """Return every tag, sorted by name; a tag that is deleted meanwhile is left out."""
+def read_tags(storage: Storage, layout: TableLayout, threads: int | None = 1) -> list[Tag]:
+    """Return every tag, sorted by name; a tag that is deleted meanwhile is left out.
+
+    ``threads`` tags are read at the same time; None as for ``in_parallel``.
+    """
     names = tag_names(storage, layout)
-    found = (read_tag_if_present(storage, layout, name) for name in names)
+    found = in_parallel(partial(read_tag_if_present, storage, layout), names, threads)
     return [tag for tag in found if tag is not None]
 
 

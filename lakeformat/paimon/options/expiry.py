@@ -95,7 +95,8 @@ class ExpiryOptions:
         OPTIONAL_NUMBER,
         "",
         "Number of files that are deleted, listed or read at the same time. Empty: four per "
-        "processor for deletions, 16 for the search for orphan files and missing files.",
+        "processor for deletions and lists of snapshots, tags and branches, 16 for the search for "
+        "orphan files and missing files.",
         group=Group.PERFORMANCE,
         older_keys=("delete-file.thread-num",),
     )

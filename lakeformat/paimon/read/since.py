@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.existing_snapshots import read_snapshots
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.paimon.snapshot_positions import snapshot_number
@@ -28,8 +29,8 @@ def find_since(
     if upto is not None:
         end = min(end, snapshot_number(handle, "upto must be a snapshot number", upto))
     wanted = [number for number in ids if start < number <= end]
-    found = (read_snapshot_if_present(storage, layout, number) for number in wanted)
-    snapshots = tuple(snapshot for snapshot in found if snapshot is not None)
+    threads = handle.options.file_operation_threads
+    snapshots = tuple(read_snapshots(storage, layout, wanted, threads))
     return Since(
         snapshots,
         # Numbers have no gaps: a snapshot missing at the beginning has expired.

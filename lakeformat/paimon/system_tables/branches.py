@@ -11,7 +11,8 @@ __all__ = ["BRANCHES"]
 
 
 def _branches(source: Source) -> list[Branch]:
-    return branches(source.handle.storage, source.handle.layout)
+    handle = source.handle
+    return branches(handle.storage, handle.layout, handle.options.file_operation_threads)
 
 
 BRANCHES = declare(

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from lakeformat.paimon.metadata.existing_snapshots import read_snapshots
 from lakeformat.paimon.metadata.snapshot import Snapshot
-from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
+from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.system_tables.declaration import column, declare
 from lakeformat.paimon.system_tables.source import Source
 
@@ -13,11 +14,8 @@ __all__ = ["SNAPSHOTS"]
 
 def _snapshots(source: Source) -> list[Snapshot]:
     storage, layout = source.handle.storage, source.handle.layout
-    found = (
-        read_snapshot_if_present(storage, layout, number)
-        for number in snapshot_ids(storage, layout)
-    )
-    return [snapshot for snapshot in found if snapshot is not None]
+    threads = source.handle.options.file_operation_threads
+    return read_snapshots(storage, layout, snapshot_ids(storage, layout), threads)
 
 
 SNAPSHOTS = declare(

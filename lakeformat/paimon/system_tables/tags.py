@@ -12,7 +12,8 @@ __all__ = ["TAGS"]
 
 
 def _tags(source: Source) -> list[Tag]:
-    return read_tags(source.handle.storage, source.handle.layout)
+    handle = source.handle
+    return read_tags(handle.storage, handle.layout, handle.options.file_operation_threads)
 
 
 def _retained(tag: Tag) -> str | None:

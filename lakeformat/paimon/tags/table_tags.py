@@ -70,7 +70,9 @@ class TableTags:
 
     def list(self) -> Sequence[TagInfo]:
         """Return every tag, sorted by name."""
-        return [_info(tag) for tag in read_tags(self._handle.storage, self._handle.layout)]
+        handle = self._handle
+        threads = handle.options.file_operation_threads
+        return [_info(tag) for tag in read_tags(handle.storage, handle.layout, threads)]
 
     def create(
         self,
