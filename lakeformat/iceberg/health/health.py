@@ -6,6 +6,7 @@ keep.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,10 +34,15 @@ from lakeformat.iceberg.retention import overdue_snapshots, retention_of
 from lakeformat.tables.health.numbers import StorageNumbers
 from lakeformat.tables.health.score import Score, score
 from lakeformat.tables.health.verdict import in_order, judge
+from lakeformat.tables.parallel import in_parallel
 
 __all__ = ["check_health"]
 
 _WORST_PARTITIONS = 10
+_TOGETHER = 32
+"""The number of manifest lists that are read at the same time, and of manifests that one thread
+reads.
+"""
 _DELETES = 1
 """The value of ``content`` for a manifest of delete files."""
 
@@ -98,9 +104,19 @@ def _manifests_of(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table
 
 
 def _live(loaded: LoadedMetadata, manifests: pa.Table) -> dict[int, pa.Table]:
+    """Return the live entries of manifests by spec id; some manifests are read in parallel."""
+    parts: dict[int, list[pa.Table]] = {}
+    some = [manifests.slice(start, _TOGETHER) for start in range(0, len(manifests), _TOGETHER)]
+    for found in in_parallel(partial(_live_of, loaded), some):
+        for spec_id, table in found.items():
+            parts.setdefault(spec_id, []).append(table)
+    return {spec_id: pa.concat_tables(each).combine_chunks() for spec_id, each in parts.items()}
+
+
+def _live_of(loaded: LoadedMetadata, manifests: pa.Table) -> dict[int, pa.Table]:
     # Bounds of paths show if a delete file is for a single data file.
     found = read_entries(loaded.places, loaded.metadata, manifests, (FILE_PATH_ID,))
-    live = {spec_id: live_entries(table).combine_chunks() for spec_id, table in found.items()}
+    live = {spec_id: live_entries(table) for spec_id, table in found.items()}
     return {spec_id: table for spec_id, table in live.items() if table.num_rows}
 
 
@@ -159,13 +175,7 @@ def _with_time_travel(
     live: Mapping[int, pa.Table],
     storage: StorageNumbers,
 ) -> StorageNumbers:
-    lists = [_manifests_of(loaded, each) for each in loaded.metadata.snapshots]
-    every = pa.concat_tables([newest.slice(0, 0), *lists])
-    is_known = pc.is_in(every.column("manifest_path"), newest.column("manifest_path"))
-    older = every.filter(pc.invert(is_known))
-    paths = older.column("manifest_path")
-    once = older.take(pc.index_in(paths.unique(), paths.combine_chunks()))
-    files = _files_of(_live(loaded, once))
+    files = _files_of(_live(loaded, _older_manifests(loaded, newest)))
     needed = _files_of(live).column("file_path")
     past = files.filter(pc.invert(pc.is_in(files.column("file_path"), needed)))
     return StorageNumbers(
@@ -173,6 +183,24 @@ def _with_time_travel(
         time_travel_files=past.num_rows,
         time_travel_bytes=pc.sum(past.column("size")).as_py() or 0,
     )
+
+
+def _older_manifests(loaded: LoadedMetadata, newest: pa.Table) -> pa.Table:
+    """Return each manifest of the snapshots once, except those in ``newest``.
+
+    Some manifest lists are read in parallel, and their known manifests are left out before the next
+    lists are read.
+    """
+    known, found = newest.column("manifest_path"), newest.slice(0, 0)
+    snapshots = loaded.metadata.snapshots
+    for start in range(0, len(snapshots), _TOGETHER):
+        window = snapshots[start : start + _TOGETHER]
+        lists = in_parallel(partial(read_manifest_list, loaded.places), window)
+        every = pa.concat_tables([found, *lists])
+        older = every.filter(pc.invert(pc.is_in(every.column("manifest_path"), known)))
+        paths = older.column("manifest_path").combine_chunks()
+        found = older.take(pc.index_in(paths.unique(), paths))
+    return found
 
 
 def _files_of(live: Mapping[int, pa.Table]) -> pa.Table:
