@@ -168,13 +168,13 @@ class FirstTry:
 
 
 def find_first_try(context: Context, subject: str, head: Callable[[], str | None]) -> FirstTry:
-    """Return a time before this task's first attempt, and the newest snapshot at that attempt; each
-    may be None.
+    """Return a time not later than this task's first attempt, and the newest snapshot at the start
+    of that attempt; each may be None.
 
     The time is the start of the DAG run; if Airflow does not keep that start, the time of the first
-    attempt. Only the first attempt stores both, in the task's state store, which outlives retries
-    and clears. ``head`` returns the identity of the newest snapshot. ``subject`` is the table or
-    database.
+    attempt. The first attempt stores both in the task's state store, which outlives retries and
+    clears; later attempts read them there. ``head`` returns the identity of the newest snapshot.
+    ``subject`` is the table or database.
     """
     began, store = first_try_millis(context["dag_run"]), context.get("task_state_store")
     if store is None:

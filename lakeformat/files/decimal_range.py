@@ -39,7 +39,8 @@ def check_decimals(array: pa.Array) -> None:
 
 
 def refuse_beyond_int32(rows: pa.Table, key_columns: Sequence[str]) -> None:
-    """Raise ``InvalidRequestError`` for a decimal that the 32 bits of a Parquet file cannot hold.
+    """Raise ``InvalidRequestError`` for a value that does not fit the 32 bits in which Parquet
+    stores decimals of at most nine digits.
 
     The error names the row by ``key_columns``, if there are any.
     """

@@ -38,7 +38,7 @@ def names_credential(key: str) -> bool:
 
 def require_no_credential(key: str, value: str = "") -> None:
     """Raise ``InvalidRequestError`` if ``key`` names a credential, or if ``value`` is the address
-    of a directory, as of ``write.data.path``, with a credential.
+    of a directory, such as that of ``write.data.path``, and contains a credential.
     """
     if key.endswith(_DIRECTORY) and carries_secret(value):
         raise InvalidRequestError(

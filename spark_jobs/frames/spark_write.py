@@ -317,8 +317,8 @@ def write_in_task(
 
     An ``InvalidRequestError``, or a ``NotFoundError`` of ``new_writer``, is returned instead of
     raised, because Spark would run the task again with the same result. Other errors are raised.
-    ``upsert_by`` is the key by which rows change a table; ``order`` has further arguments of the
-    writer.
+    ``upsert_by`` names the columns of the key by which a row replaces a stored row; ``order`` maps
+    the names of further arguments of the writer to their values.
     """
     by_key: dict[str, Any] = {} if upsert_by is None else {"upsert_by": upsert_by}
     try:

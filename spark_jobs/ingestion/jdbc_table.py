@@ -63,7 +63,8 @@ def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:
     except lake.UnavailableError:
         reason = "Python gets no answer from the SQL database"
     _log.info(
-        "Spark alone looks up the columns of SQL table %r, and chooses their types: %s",
+        "Python cannot look up the columns of SQL table %r, so Spark looks them up and chooses "
+        "their types. The reason: %s",
         wanted.jdbc_table,
         reason,
     )

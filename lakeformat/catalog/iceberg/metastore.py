@@ -8,9 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeAlias
 
 from lakeformat.catalog.names import TableName
-from lakeformat.errors import CommitConflictError
+from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.iceberg.commit.pointer import MetadataPointer
+from lakeformat.iceberg.data_paths import refuse_data_in_tables
+from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.metadata_file import METADATA_PATH
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
 __all__ = ["Describe", "Metastore", "changed_meanwhile"]
@@ -54,6 +57,20 @@ class Metastore(ABC):
     @abstractmethod
     def tables(self, database: str) -> list[str]:
         """Return the names of the tables of a database."""
+
+    def has_refused_paths(self, name: TableName, places: FilePlaces, new: TableMetadata) -> bool:
+        """Return True if table ``name`` exists, and ``new`` metadata names a directory for data
+        files that another table owns.
+
+        Raise ``InvalidRequestError`` for such a directory if table ``name`` does not exist.
+        """
+        try:
+            refuse_data_in_tables(places, new.properties, new.properties.get(METADATA_PATH))
+        except InvalidRequestError:
+            if name.table in self.tables(name.database):
+                return True
+            raise
+        return False
 
     def stored_name(self, name: TableName) -> TableName:
         """Return ``name`` as the metastore stores it: in lower case in Hive and Glue."""

@@ -20,17 +20,14 @@ from lakeformat.errors import (
     AlreadyExistsError,
     CommitConflictError,
     CommitOutcomeUnknownError,
-    InvalidRequestError,
     LakeError,
     UnavailableError,
 )
 from lakeformat.iceberg.commit.catalog_file import write_catalog_file
 from lakeformat.iceberg.commit.old_metadata import delete_old_metadata
 from lakeformat.iceberg.create.new_table import location_at
-from lakeformat.iceberg.data_paths import refuse_data_in_tables
 from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.metadata.metadata_file import METADATA_PATH
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.schema_file import table_exists
@@ -108,13 +105,8 @@ class NamedFilesMetastore(Metastore):
                 f"the directory of '{name}', {places.uri}, holds a Paimon table, so no Iceberg "
                 "table was created there: choose another name"
             )
-        given = metadata.properties
-        try:
-            refuse_data_in_tables(places, given, given.get(METADATA_PATH))
-        except InvalidRequestError:
-            if name.table in self.tables(name.database):
-                return False
-            raise
+        if self.has_refused_paths(name, places, metadata):
+            return False
         address, written = write_catalog_file(places, metadata, None, self._environment)
         return _keep_if(places, address, lambda: self.name_first(name, address, written.metadata))
 

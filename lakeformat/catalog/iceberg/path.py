@@ -28,13 +28,11 @@ from lakeformat.errors import (
 )
 from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
 from lakeformat.iceberg.create.new_table import create_at_path, location_at
-from lakeformat.iceberg.data_paths import refuse_data_in_tables
 from lakeformat.iceberg.file_places import places_of
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata, digest_of
 from lakeformat.iceberg.metadata.metadata_file import (
     HINT,
     METADATA,
-    METADATA_PATH,
     find_metadata_file,
     read_metadata_file,
 )
@@ -130,13 +128,8 @@ class PathMetastore(Metastore):
         root = self._root_of(name)
         metadata = describe(location_at(self._storage, root))
         places = places_of(self._storage, root, metadata.location, self._external_roots)
-        given = metadata.properties
-        try:
-            refuse_data_in_tables(places, given, given.get(METADATA_PATH))
-        except InvalidRequestError:
-            if name.table in self.tables(name.database):
-                return False
-            raise
+        if self.has_refused_paths(name, places, metadata):
+            return False
         try:
             create_at_path(self._storage, root, metadata)
         except AlreadyExistsError:

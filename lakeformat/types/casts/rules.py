@@ -104,7 +104,8 @@ def keeps_order(stored: DataType, wanted: DataType) -> bool:
 def keeps_distinct(stored: DataType, wanted: DataType) -> bool:
     """Return True if a cast keeps the order of values, and makes no two values equal.
 
-    A value may be outside of the range of nanoseconds: then the cast raises an error.
+    This is also True for a cast to nanoseconds, which raises an error for a value outside of their
+    range.
     """
     if not isinstance(stored, AtomicType) or not isinstance(wanted, AtomicType):
         return False

@@ -51,22 +51,34 @@ def test_a_commit_publishes_nothing_until_lake_publish_brings_the_head(table):
     assert (lake.publication_lag(table).snapshots, table.health().reasons) == (0, ())
 
 
+def before_the_first_file(monkeypatch, change):
+    """Make ``change`` before a publication creates its first metadata file.
+
+    Return a list that gets the numbers of the files.
+    """
+    create, numbers = PublishedVersions.create, []
+
+    def changing(self, number, metadata):
+        if not numbers:
+            change()
+        numbers.append(number)
+        return create(self, number, metadata)
+
+    monkeypatch.setattr(PublishedVersions, "create", changing)
+    return numbers
+
+
 @pytest.mark.parametrize("changes_at", [1, 2])
 def test_a_publication_goes_on_if_the_schema_changes_meanwhile(table, monkeypatch, changes_at):
     write(table, 1)
     if changes_at == 2:
         lake.publish_table(table)
     write(table, 2)
-    create, numbers = PublishedVersions.create, []
 
-    def changing(self, number, metadata):
-        if not numbers:
-            changed = catalog_of(table).alter_table("shop.orders", lake.add_column("v", "INT"))
-            write(changed, 3)
-        numbers.append(number)
-        return create(self, number, metadata)
+    def change():
+        write(catalog_of(table).alter_table("shop.orders", lake.add_column("v", "INT")), 3)
 
-    monkeypatch.setattr(PublishedVersions, "create", changing)
+    before_the_first_file(monkeypatch, change)
     assert lake.publish_table(table).snapshot_id == 3
     changed = catalog_of(table).table("shop.orders")
     assert seen(changed) == content(changed.scan().to_arrow())
@@ -81,16 +93,12 @@ def test_a_publication_ends_if_it_is_switched_off_meanwhile(table, monkeypatch, 
     if begun:
         lake.publish_table(table)
     write(table, 2)
-    create, numbers = PublishedVersions.create, []
 
-    def changing(self, number, metadata):
-        numbers.append(number)
+    def change():
         off = lake.set_option("metadata.iceberg.storage", "disabled")
-        changed = catalog_of(table).alter_table("shop.orders", lake.add_column(*column), off)
-        write(changed, 3)
-        return create(self, number, metadata)
+        write(catalog_of(table).alter_table("shop.orders", lake.add_column(*column), off), 3)
 
-    monkeypatch.setattr(PublishedVersions, "create", changing)
+    numbers = before_the_first_file(monkeypatch, change)
     assert lake.publish_table(table).reason.startswith("the table is not published any more")
     assert len(numbers) == 1
     assert {each["id"] for each in seen(table)} == {1, 2}
@@ -100,17 +108,13 @@ def test_a_publication_goes_on_after_a_new_schema_and_a_rollback(table, monkeypa
     write(table, 1)
     lake.publish_table(table)
     write(table, 2)
-    create, numbers = PublishedVersions.create, []
 
-    def changing(self, number, metadata):
-        if not numbers:
-            changed = catalog_of(table).alter_table("shop.orders", lake.add_column("v", "INT"))
-            write(changed, 3)
-            changed.rollback(snapshot=2, as_latest=True)
-        numbers.append(number)
-        return create(self, number, metadata)
+    def change():
+        changed = catalog_of(table).alter_table("shop.orders", lake.add_column("v", "INT"))
+        write(changed, 3)
+        changed.rollback(snapshot=2, as_latest=True)
 
-    monkeypatch.setattr(PublishedVersions, "create", changing)
+    before_the_first_file(monkeypatch, change)
     report = lake.publish_table(table)
     assert (report.snapshot_id, report.published, report.rebuilt) == (4, (2, 3, 4), False)
     assert [each["id"] for each in seen(table)] == [1, 2]

@@ -97,8 +97,8 @@ class AggregateFunction(Protocol):
         ...
 
     def reduce(self, values: Column, groups: KeyGroups) -> pa.Array:
-        """Return one value per key: the rows of the key are aggregated in merge order, beginning
-        with NULL.
+        """Return one value per key: the aggregation begins with NULL, and adds the rows of the key
+        in merge order.
 
         A key with several rows must have no retract.
         """

@@ -137,18 +137,23 @@ def test_old_metadata_files_are_deleted_if_the_table_asks_so():
     ]
 
 
-def test_a_metadata_file_outside_of_the_table_is_never_deleted():
-    storage = MemoryStorage("t")
-    outside = "memory://t/other/metadata/v1.metadata.json"
-    storage.overwrite("other/metadata/v1.metadata.json", b"{}")
-    handle = path_table(
+def deleting_table(storage: MemoryStorage, named: str) -> TableHandle:
+    """A table whose metadata log names the file ``named``, which the next commit would delete."""
+    address = f"memory://t/{named}"
+    return path_table(
         storage,
-        **{"metadata-log": [{"timestamp-ms": 1, "metadata-file": outside}]},
+        **{"metadata-log": [{"timestamp-ms": 1, "metadata-file": address}]},
         properties={
             "write.metadata.previous-versions-max": "1",
             "write.metadata.delete-after-commit.enabled": "true",
         },
     )
+
+
+def test_a_metadata_file_outside_of_the_table_is_never_deleted():
+    storage = MemoryStorage("t")
+    storage.overwrite("other/metadata/v1.metadata.json", b"{}")
+    handle = deleting_table(storage, "other/metadata/v1.metadata.json")
     commit_metadata(handle, append("a"))
     assert storage.exists("other/metadata/v1.metadata.json")
 
@@ -158,15 +163,7 @@ def test_a_log_that_names_a_needed_file_deletes_nothing(named):
     """The second name is that of the file which the commit publishes."""
     storage = MemoryStorage("t")
     storage.overwrite("shop/orders/data/f.parquet", b"1")
-    address = f"memory://t/shop/orders/{named}"
-    handle = path_table(
-        storage,
-        **{"metadata-log": [{"timestamp-ms": 1, "metadata-file": address}]},
-        properties={
-            "write.metadata.previous-versions-max": "1",
-            "write.metadata.delete-after-commit.enabled": "true",
-        },
-    )
+    handle = deleting_table(storage, f"shop/orders/{named}")
     commit_metadata(handle, append("a"))
     assert storage.exists("shop/orders/data/f.parquet")
     assert names(handle_on(storage).load().metadata) == ["a"]

@@ -438,18 +438,23 @@ KEEPS_CHANGELOGS = {
 }
 
 
-@pytest.mark.parametrize("by", ["main", "dev"])
-@pytest.mark.parametrize("kept_by", ["snapshot", "earlier snapshot", "tag", "changelog"])
-def test_files_that_a_branch_needs_cannot_be_given_up(tmp_path, kept_by, by):
+def keyed_with_branch(tmp_path, options):
+    """A keyed table with rows, and its branch ``dev`` of the first snapshot."""
     catalog = lake.open_catalog(tmp_path / "wh")
     catalog.create_database("shop")
-    options = {"bucket": "1", **(KEEPS_CHANGELOGS if kept_by == "changelog" else {})}
     orders = catalog.create_table(
         "shop.kv", [("id", "BIGINT")], primary_key=["id"], options=options
     )
     orders.write(ROWS)
     orders.branches.create("dev", snapshot=1)
-    dev = catalog.table("shop.kv$branch_dev")
+    return orders, catalog.table("shop.kv$branch_dev")
+
+
+@pytest.mark.parametrize("by", ["main", "dev"])
+@pytest.mark.parametrize("kept_by", ["snapshot", "earlier snapshot", "tag", "changelog"])
+def test_files_that_a_branch_needs_cannot_be_given_up(tmp_path, kept_by, by):
+    options = {"bucket": "1", **(KEEPS_CHANGELOGS if kept_by == "changelog" else {})}
+    orders, dev = keyed_with_branch(tmp_path, options)
     messages = prepared(dev, pa.table({"id": [70]}))
     [file] = messages[0].new_files
     dev.commit(messages)
@@ -469,12 +474,7 @@ def test_files_that_a_branch_needs_cannot_be_given_up(tmp_path, kept_by, by):
 @pytest.mark.parametrize("kept_by", ["snapshot", "later snapshot", "tag"])
 def test_index_files_that_a_branch_needs_cannot_be_given_up(tmp_path, kept_by):
     """After a compaction and an expiry, the branch has the index file, but not the data file."""
-    catalog = lake.open_catalog(tmp_path / "wh")
-    catalog.create_database("shop")
-    orders = catalog.create_table("shop.kv", [("id", "BIGINT")], primary_key=["id"])
-    orders.write(ROWS)
-    orders.branches.create("dev", snapshot=1)
-    dev = catalog.table("shop.kv$branch_dev")
+    orders, dev = keyed_with_branch(tmp_path, {})
     messages = prepared(dev, pa.table({"id": [70]}))
     [index] = messages[0].new_index_files
     dev.commit(messages)
