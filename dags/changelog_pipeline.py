@@ -103,7 +103,8 @@ with DAG(
                 "changes, so the totals were not changed. If it is an expiry of partitions or a "
                 "rescale, set FOLLOWS_OVERWRITES = False in the file of this DAG. Otherwise, while "
                 f"nothing writes to {ORDERS}, compact it fully, replace the totals by those of all "
-                f"rows, and set the consumer {part.consumer} after the newest snapshot"
+                f"rows, and run: lake consumer set {ORDERS} {part.consumer} --next N, where N is "
+                "the number of the newest snapshot plus 1"
             )
         if has_overwrite:
             changes = table.scan(snapshot=part.upto).to_arrow()

@@ -62,7 +62,7 @@ class OwnRecords:
     def may_name(self, snapshot_ids: Collection[int]) -> bool:
         """Return True if a record of this table can name these snapshots, which may have expired.
 
-        Return True if there are no ids.
+        Without ids, any record may be of this table.
         """
         if not snapshot_ids:
             return True

@@ -3,7 +3,7 @@
 
 Snapshots and files of the earlier schema may have nulls in such a field, or lack it, also if the
 table does not allow nulls now. Readers of Iceberg expect no nulls in a required field, so a search
-for nulls would not find these rows. They refuse files that lack a required field.
+for nulls would not find these rows. Readers also refuse files that lack a required field.
 """
 
 from __future__ import annotations

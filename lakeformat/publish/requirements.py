@@ -125,9 +125,9 @@ def require_publishable_change(before: TableSchema, after: TableSchema) -> None:
         require_promotions(iceberg_schema(before, version), iceberg_schema(after, version))
         if narrowed := next(narrowed_columns(before, after), None):
             raise UnsupportedError(
-                f"{narrowed}, but readers of Iceberg do not convert the values in older files, "
-                "so they would read other values than this library. Add a column of the new type "
-                "instead"
+                f"{narrowed}. Readers of Iceberg do not convert the values in older files, so they "
+                "would read other values than this library. Nothing was changed: add a column of "
+                "the new type instead"
             )
 
 

@@ -120,8 +120,8 @@ def require_readable_before(schema: TableSchema, newest: TableSchema, version: i
         if changed.type != field.type and part is not None:
             raise UnsupportedError(
                 f"column {part.column!r} has the type {type_text(part.type)} in schema "
-                f"{schema.id}, which cannot be published as Iceberg metadata, also after a change "
-                f"of the type: {_AFTERWARDS}"
+                f"{schema.id}, which cannot be published as Iceberg metadata. Readers need all "
+                f"earlier schemas, so a change of the type does not help: {_AFTERWARDS}"
             )
 
 

@@ -162,7 +162,7 @@ def _refuse_dotted(database: str, table: str) -> None:
         return
     nested, _, inner = f"{database}.{table}".rpartition(".")
     raise InvalidRequestError(
-        f"database {database!r} was not dropped, and no table of it: this library cannot drop its "
+        f"database {database!r} and its tables were not dropped: this library cannot drop the "
         f"table {table!r}, because '{nested}.{inner}' is the table {inner!r} of the database "
         f"{nested!r}. Drop {table!r} with the program that created it, then drop the database again"
     )

@@ -286,7 +286,7 @@ class _Client(RestCatalog):  # type: ignore[misc]  # read without its types
 
 
 def _may_be_made(response: Response) -> bool:
-    """Return True if an error leaves open if the commit was made."""
+    """Return True if the commit may have been made although the answer is an error."""
     return response.status_code >= 300 and response.status_code not in _REFUSED
 
 

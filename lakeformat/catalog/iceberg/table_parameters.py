@@ -18,7 +18,7 @@ __all__ = ["first_parameters", "metadata_file_in", "parameters_after"]
 _TYPE, _ICEBERG, _FILE = "table_type", "iceberg", "metadata_location"
 _PREVIOUS, _EXTERNAL = "previous_metadata_location", "EXTERNAL"
 _OWN = {_TYPE, _FILE, _PREVIOUS, _EXTERNAL}
-"""The parameters that mark a table as an Iceberg table, although a property can have the name."""
+"""Parameters that mark an Iceberg table; table properties of the same names do not change them."""
 _COUNTS = {"numFiles": "data-files", "numRows": "records", "totalSize": "files-size"}
 
 

@@ -297,8 +297,8 @@ class SqlCatalog(Catalog):
             self._drops.finish(target)
         if (old := self._renames.place_of(target)) != target:
             raise AlreadyExistsError(
-                f"the rename of '{old}' to '{name}' was interrupted: finish it with "
-                f"catalog.repair('{name}'), and choose another name for the clone"
+                f"the rename of '{old}' to '{name}' was interrupted, so nothing was cloned: finish "
+                f"the rename with catalog.repair('{name}'), then clone to another name"
             )
         self._renames.refuse_files_on_their_way(target)
 

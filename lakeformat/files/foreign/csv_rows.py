@@ -37,8 +37,8 @@ _BAD_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file; Arrow infers the types of columns that are not in ``columns``.
 
-    A file without a header must have all ``columns``, in their order. If a file has one column that
-    may be NULL, an empty line is a row with NULL, except as the last line. Raise
+    A file without a header must have all ``columns``, in their order. If a file has only
+    one column, and it may be NULL, an empty line is a row with NULL, except as the last line. Raise
     ``InvalidRequestError``, with row and column, for a value that cannot be parsed.
     """
     require_closed_quotes(path, dialect)
@@ -57,8 +57,8 @@ def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa
 
 
 def _has_empty_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> bool:
-    """Return True if empty lines of a file are rows with NULL: it has one column that may be
-    NULL.
+    """Return True if empty lines of a file are rows with NULL: it has only one column,
+    which may be NULL.
     """
     if "" not in dialect.null_values:
         return False

@@ -41,7 +41,7 @@ class SnapshotFiles:
     def of(
         cls, loaded: LoadedMetadata, snapshots: Sequence[Snapshot], known: Container[str]
     ) -> SnapshotFiles:
-        """Read the manifest lists of the snapshots; ``known`` are manifests without interest."""
+        """Read the manifest lists; the live files of ``known`` manifests are not read."""
         lists = in_parallel(partial(_manifests, loaded), snapshots)
         waiting = {
             spelled: manifest

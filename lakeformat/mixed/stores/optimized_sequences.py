@@ -135,9 +135,9 @@ def _read(base: LoadedMetadata, snapshot_id: int, kind: str) -> dict[str, int]:
     if _has_newer_mark(base, snapshot_id, kind):
         raise NotFoundError(
             f"snapshot {snapshot_id} of {base.places.uri} has no record of merged changes "
-            f"({kind}), but a newer snapshot has one: the table was detached since then, which "
-            "deletes the records, and adopted again. Choose a state since the adoption, or read "
-            "the rows of the base store alone with table.base.scan(snapshot=…)"
+            f"({kind}), but a newer snapshot has one. After this snapshot the table was detached, "
+            "which deleted the records, and then adopted again. Choose a state since the "
+            "adoption, or read the rows of the base store alone with table.base.scan(snapshot=…)"
         )
     raise CorruptTableError(
         f"the summary of snapshot {snapshot_id} of {base.places.uri} has '{kind}{MARK}', but the "

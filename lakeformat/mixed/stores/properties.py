@@ -86,7 +86,7 @@ def change_store_name(properties: Mapping[str, str], uri: str) -> str | None:
 
 
 def is_store_name(name: str) -> bool:
-    """Return True if a base store may name a change store so, without its database."""
+    """Return True if ``name``, without a database, can be the name of a change store."""
     return bool(name) and "/" not in name and "\\" not in name
 
 

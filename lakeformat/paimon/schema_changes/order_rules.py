@@ -31,10 +31,10 @@ def check_order(schema: TableSchema, path: Path, old: DataType, new: DataType) -
         key = extreme_columns(schema).get(column)
     if key is not None:
         raise InvalidRequestError(
-            f"column {shown(path)} cannot change from {type_to_sql(old)} to {type_to_sql(new)}, "
-            f"because option {key!r} compares its values, and the new type may change their order "
-            "or make some of them equal; choose a type that holds all values in the same order, "
-            "such as a wider one, or create a new table and copy the rows"
+            f"column {shown(path)} cannot change from {type_to_sql(old)} to {type_to_sql(new)}: "
+            f"option {key!r} compares its values, and the new type may change their order or make "
+            "some of them equal. Nothing was changed: choose a type that holds all values in the "
+            "same order, such as a wider one, or create a new table and copy the rows"
         )
 
 
