@@ -214,6 +214,7 @@ def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[s
 
 
 def _matching(pattern: str) -> list[str]:
+    pattern = re.sub("(?<=[^/])/+", "/", pattern)  # as the paths of ``glob``
     found = glob.glob(pattern, recursive=True)
     parts = pattern.split("/")
     if "**" not in parts:

@@ -46,6 +46,7 @@ def test_files_are_read_by_name_and_markers_are_no_data(folder):
     ("pattern", "found"),
     [
         ("**/*.csv", ["_day=1/d.csv", "a.csv", "b.csv", "east/e.csv"]),
+        ("/**//*.csv", ["_day=1/d.csv", "a.csv", "b.csv", "east/e.csv"]),
         ("**/_temporary/**/*.csv", ["_temporary/0/t.csv"]),
         ("*/0/*.csv", ["_temporary/0/t.csv"]),
         ("_temporary/**/*.csv", ["_temporary/0/t.csv"]),
